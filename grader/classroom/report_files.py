@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import quote
 
 from grader import __version__
+from grader.rendering.page import stylesheet
 from grader.results.points import shown
 from grader.results.records import BY_PERSON
 from grader.safe_text import no_formula, plain
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 FOLDER = Path(__file__).parent
-TEMPLATE, STYLE = "report_page.html.jinja", "report_page.css"
+TEMPLATE = "report_page.html.jinja"
 LONGEST = 600  # characters of a text on the page
 CHART_HEIGHT = 120  # pixels
 STANDINGS = {
@@ -100,7 +101,7 @@ def html(report: ClassReport, source: PageSource) -> str:
     """Return the page; all text in it is escaped, and its security policy allows no script and no other file."""
     from markupsafe import Markup
 
-    style = (FOLDER / STYLE).read_text(encoding="utf-8")
+    style = stylesheet()
     return _template().render(
         report=report, source=source, most=PageLimits(), version=__version__, several=SEVERAL, standings=STANDINGS,
         style=Markup(style), style_hash=_hash(style), columns=list(columns(report)), chart_height=CHART_HEIGHT,

@@ -69,11 +69,14 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """Return the explanation as HTML, which a notebook shows."""
-        from grader.rendering.render_html import answers_html  # with the pictures, which a text does without
+        from grader.rendering.render_html import (  # with the pictures, which a text does without
+            answers_html,
+            styles_inlined,
+        )
 
         groups = "".join(answers_html(group, 0) for group in self._groups())
-        notes = "".join(f'<div style="opacity: 0.8; margin-top: 0.5em">{escape(note)}</div>' for note in self.notes)
-        return f'<div style="max-width: 48em; line-height: 1.45"><div>{escape(self.about)}</div>{groups}{notes}</div>'
+        notes = "".join(f'<p class="next">{escape(note)}</p>' for note in self.notes)
+        return styles_inlined(f'<section class="result"><div>{escape(self.about)}</div>{groups}{notes}</section>')
 
     def _groups(self) -> list[Sequence[AnswerResult]]:
         """Return the findings as results to render, neighbours with the same verdict and words in one group."""

@@ -12,23 +12,13 @@ from html import escape
 
 from grader.course.course import Course, CourseExercise
 from grader.errors import UsageError
-from grader.rendering.render_html import ResultDisplay, page
+from grader.rendering.page import page
+from grader.rendering.render_html import ResultDisplay
+from grader.results.points import total
 from grader.results.records import BY_PERSON, AnswerResult, ExerciseResult, StudentResults
 
 from .graded_work import BY_A_PERSON, NOT_GRADED, ExportOptions, changes, no_score, notes, number, text
 
-STYLE = """
-body { max-width: 42rem; overflow-wrap: anywhere; }
-h1 { margin: 0; } h2 { font-size: 1.05rem; margin: 1.6rem 0 0.4rem; }
-p { margin: 0.4rem 0; }
-table { border-collapse: collapse; width: 100%; }
-th, td { padding: 0.3rem 0.5rem 0.3rem 0; border-bottom: 1px solid rgba(128, 128, 128, 0.4); text-align: left; }
-th { font-weight: normal; }
-td { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-.all { font-size: 1.4rem; }
-code { display: inline-block; max-width: 100%; }
-svg { max-width: 100%; height: auto; }
-"""
 TODO = "not attempted yet"
 ShowResult = Callable[[CourseExercise, ExerciseResult], str]
 
@@ -47,9 +37,11 @@ def feedback(course: Course, record: StudentResults, options: ExportOptions) -> 
     known = {exercise.id: exercise for exercise in course.exercises}
     if unknown := next((result.id for result in record.exercises if result.id not in known), None):
         raise UsageError(f"{text(unknown)} is no exercise of {course.root}: run this in the folder of the course.")
-    body = [
+    header = [
         f"<h1>{escape(course.config.title)}</h1>",
         f"<p>Feedback for <bdi>{escape(text(record.student))}</bdi></p>",
+    ]
+    body = [
         *summary(course, record),
         *(f"<p>{escape(note)}</p>" for note in notes(record)),
     ]
@@ -64,7 +56,7 @@ def feedback(course: Course, record: StudentResults, options: ExportOptions) -> 
             untried.append(f"<p>{escape(titles[unit])}: {escape(names)}</p>")
     if untried:
         body += ["<h2>Not attempted</h2>", *untried]
-    return {"feedback.html": page(f"{course.config.title}: feedback", body, STYLE).encode()}
+    return {"feedback.html": page(f"{course.config.title}: feedback", body, header=header, kind="narrow").encode()}
 
 
 def _by_unit(record: StudentResults) -> dict[str, list[ExerciseResult]]:
@@ -84,6 +76,9 @@ def summary(course: Course, record: StudentResults) -> list[str]:
         for unit in record.units
         if unit["id"] in tried or unit["score"]
     ]
+    others = [unit["max_score"] for unit in record.units if not (unit["id"] in tried or unit["score"])]
+    if rows and others:
+        rows.append(("not attempted", _points_text(0, total(others))))
     lines = summary_html(
         None if record.score is None else number(record.score),
         number(record.max_score),
@@ -107,8 +102,8 @@ def summary_html(
         why: a sentence on why there is no score.
     """
     head = f"<b>{points_text}</b> of {most} points" if points_text is not None else escape(why)
-    table_rows = "".join(f"<tr><th>{name}</th><td>{points}</td></tr>" for name, points in rows)
-    return [f'<p class="all">{head}</p>', *([f"<table>{table_rows}</table>"] if rows else [])]
+    table_rows = "".join(f'<tr><th scope="row">{name}</th><td>{points}</td></tr>' for name, points in rows)
+    return [f'<p class="all">{head}</p>', *([f'<table class="points">{table_rows}</table>'] if rows else [])]
 
 
 def _points_text(points: float | None, most: float) -> str:
@@ -166,8 +161,8 @@ def _result_html(
     points = None if result.status == "error" else result.score
     aside = BY_PERSON if points is None and is_adjusted else _points_text(points, result.max_score)
     shown = replace(result, answers=tuple(_answer_for_learners(answer, is_adjusted) for answer in result.answers))
-    html = ResultDisplay(exercise, shown, of_notebook=False, aside=aside)._repr_html_()
-    return html + _picture_html(record, options, exercise, result)
+    drawing = _picture_html(record, options, exercise, result)
+    return ResultDisplay(exercise, shown, of_notebook=False, aside=aside).html(drawing=drawing)
 
 
 def _answer_for_learners(answer: AnswerResult, is_adjusted: bool) -> AnswerResult:

@@ -9,7 +9,7 @@ from datetime import date
 from html import escape
 
 from grader.course.course import Course
-from grader.rendering.render_html import page
+from grader.rendering.page import figure, page
 from grader.rendering.render_text import Line
 from grader.rendering.svg_drawing import SvgDrawing
 from grader.results.codes import meaning
@@ -19,10 +19,6 @@ from .progress import Progress, UnitProgress, by_unit
 WIDTH, LEFT = 640, 32  # of both pictures
 CARD_STEP, TEXT_COLUMNS = 22, 78
 UNIT_STEP, BAR_FROM, BAR, COUNT_FROM = 26, 300, 180, 500  # of the certificate
-STYLE = """
-svg { max-width: 100%; height: auto; display: block; margin: 1rem 0; }
-td, th { text-align: left; vertical-align: top; padding: .1em 1em .1em 0; }
-"""
 
 
 @dataclass(frozen=True)
@@ -193,29 +189,35 @@ def certificate_page(cards: Sequence[Card], curves: Mapping[str, str], day: date
         day: the date on the certificate.
     """
     rows = "".join(
-        f"<tr><td><code>{escape(mistake.code)}</code></td><td>{'overcome' if mistake.is_overcome else 'not yet'}</td>"
-        f"<td>{escape(meaning(mistake.code))}</td><td>{escape(', '.join(mistake.exercises))}</td></tr>"
+        f'<tr><th scope="row"><code>{escape(mistake.code)}</code><br><span class="dim">{escape(meaning(mistake.code))}'
+        f"</span></th><td>{'overcome' if mistake.is_overcome else 'not yet'}</td>"
+        f"<td>{escape(', '.join(mistake.exercises))}</td></tr>"
         for mistake in mistakes_in(cards)
     )
-    mistakes = f"<table><tr><th>mistake</th><th></th><th></th><th>met in</th></tr>{rows}</table>" if rows else ""
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("mistake", "overcome", "met in"))
+    mistakes = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
     solved = "".join(
-        f"<tr><td>{escape(card.unit)}</td><td>{escape(', '.join(card.solved))}</td></tr>"
+        f'<tr><th scope="row">{escape(card.unit)}</th><td>{escape(", ".join(card.solved))}</td></tr>'
         for card in cards
         if card.solved
     )
-    pictures = (f"<h2>Trained with these gradients: {escape(unit)}</h2>{_inline(svg)}" for unit, svg in curves.items())
+    pictures = (
+        f"<section><h2>Trained with these gradients: {escape(unit)}</h2>"
+        f"{figure(svg, 'Two loss curves: with your gradients, and with those of torch')}</section>"
+        for unit, svg in curves.items()
+    )
     return page(
         cards[0].course,
         [
-            _inline(certificate_svg(cards, day)),
+            figure(certificate_svg(cards, day), "The exercises solved in each unit, as bars"),
             "<h2>Solved</h2>", f"<table>{solved}</table>" if solved else "<p>Nothing yet.</p>",
             "<h2>Mistakes, met and overcome</h2>", mistakes or "<p>None was met.</p>",
             *pictures,
         ],
-        STYLE,
+        header=[
+            f"<h1>{escape(cards[0].course)}</h1>",
+            f'<p class="dim">Certificate of <time datetime="{day.isoformat()}">{day.isoformat()}</time></p>',
+            f'<p class="all">{escape(totals(cards))}</p>',
+        ],
+        kind="certificate",
     )  # fmt: skip
-
-
-def _inline(svg: str) -> str:
-    """Return an SVG drawing without its XML declaration, for use inside a page."""
-    return svg[max(svg.find("<svg"), 0) :]

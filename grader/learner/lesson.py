@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import webbrowser
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 
 from rich.console import Console, RenderableType
@@ -19,16 +19,10 @@ from grader.rendering.render_text import Line
 
 IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
 OTHER_LESSON = re.compile(r'href="\.\./([^/"]+)/README\.md(#[^"]*)?"')
-STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.55 system-ui, -apple-system, "Segoe UI", sans-serif;
-  max-width: 46rem; margin: 0 auto; padding: 1rem; }
-pre { overflow-x: auto; padding: .7em; border: 1px solid color-mix(in srgb, currentColor 25%, transparent); }
-pre, code { font: 14px/1.4 ui-monospace, Menlo, Consolas, monospace; }
-img { max-width: 100%; background: #fff; }
-td, th { padding: .1em .7em; border: 1px solid color-mix(in srgb, currentColor 25%, transparent); }
-table { border-collapse: collapse; }
-"""
+CODE = ("pycon", "python")
+HEADING = re.compile(r"<h2>(.*?)</h2>")
+PICTURE = re.compile(r'<p><img src="([^"]*)" alt="([^"]*)" /></p>')
+TAG = re.compile(r"<[^>]*>")
 
 
 def lesson_text(course: Course, unit: str) -> str:
@@ -71,16 +65,32 @@ def open_in_browser(course: Course, unit: str) -> str:
         CourseError: it is missing or cannot be read.
         InfrastructureError: the page cannot be written.
     """
-    pages = {config.id: _page_path(course, config.id) for config in course.config.units}
-    try:
-        for name in [unit, *pages]:
-            if name == unit or _path(course, name).is_file():
-                write_atomically(pages[name], _page(course, name).encode("ascii", "xmlcharrefreplace"))
-    except OSError as error:
-        raise InfrastructureError(f"{pages[unit].parent} cannot be written: {remedy(error)}.") from error
+    pages = write_pages(course, unit)
     if _has_browser() and webbrowser.open(pages[unit].as_uri()):
         return f"The lesson of {unit} is open in your browser."
     return f"There is no browser to open here. The lesson is the page {pages[unit].as_uri()}"
+
+
+def write_pages(course: Course, unit: str = "") -> dict[str, Path]:
+    """Write the lessons of a course as pages for the browser; return the path of each page by its unit.
+
+    Args:
+        course: the course.
+        unit: the unit whose lesson must be there; another one may be missing.
+
+    Raises:
+        CourseError: the lesson is missing or cannot be read.
+        InfrastructureError: a page cannot be written.
+    """
+    pages = {config.id: _page_path(course, config.id) for config in course.config.units}
+    try:
+        for name, path in pages.items():
+            if name == unit or _path(course, name).is_file():
+                write_atomically(path, _page(course, name).encode("ascii", "xmlcharrefreplace"))
+    except OSError as error:
+        folder = _page_path(course, unit).parent
+        raise InfrastructureError(f"{folder} cannot be written: {remedy(error)}.") from error
+    return pages
 
 
 def unit_named(course: Course, name: str) -> str:
@@ -104,18 +114,66 @@ def _page_path(course: Course, unit: str) -> Path:
 
 
 def _page(course: Course, unit: str) -> str:
-    """Return a unit's lesson as a page in HTML, whose links to other lessons lead to their pages."""
+    """Return a unit's lesson as a page in HTML: with its pictures, a table of contents, and links to its neighbours."""
     from markdown_it import MarkdownIt
 
-    body = MarkdownIt("commonmark").enable("table").render(lesson_text(course, unit))
-    known = {config.id for config in course.config.units}
+    from grader.rendering.page import figure, page
 
-    def link(match: re.Match[str]) -> str:
-        return f'href="{_page_path(course, match[1]).as_uri()}"' if match[1] in known else match[0]
+    markdown = MarkdownIt("commonmark", {"highlight": _highlighted}).enable("table")
+    body = markdown.render(lesson_text(course, unit))
+    known = {config.id: config.title for config in course.config.units if _path(course, config.id).is_file()}
+    body = OTHER_LESSON.sub(lambda match: f'href="{match[1]}.html"' if match[1] in known else match[0], body)
 
-    title, base = escape(f"{unit}: lesson"), _path(course, unit).parent.as_uri()
-    head = f'<meta charset="utf-8"><base href="{base}/"><title>{title}</title><style>{STYLE}</style>'
-    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>{OTHER_LESSON.sub(link, body)}</body></html>\n'
+    def drawn(match: re.Match[str]) -> str:
+        """Return a picture of the lesson as a part of the page; its description alone if it cannot be read."""
+        try:
+            svg = (_path(course, unit).parent / match[1]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return f"<p>{match[2]}</p>"
+        return figure(svg, unescape(match[2]))
+
+    body = PICTURE.sub(drawn, body)
+    heads = {f"part-{number}": head for number, head in enumerate(HEADING.findall(body), 1)}
+    names = iter(heads)
+    body = HEADING.sub(lambda match: f'<h2 id="{next(names)}">{match[1]}</h2>', body)
+    title, _, main = body.partition("</h1>")
+    entries = "".join(f'<a href="#{name}">{TAG.sub("", head)}</a>' for name, head in heads.items())
+    contents = f'<nav class="contents" aria-label="Contents">{entries}</nav>' if heads else ""
+    order = list(known)
+    place = order.index(unit)
+    before, after = order[place - 1] if place else "", order[place + 1] if place + 1 < len(order) else ""
+    links = [f'<a href="{before}.html" rel="prev">\N{LEFTWARDS ARROW} {escape(known[before])}</a>'] if before else []
+    links += [f'<a href="{after}.html" rel="next">{escape(known[after])} \N{RIGHTWARDS ARROW}</a>'] if after else []
+    return page(
+        f"{unit}: lesson",
+        [main],
+        header=[f"{title}</h1>" if main else f"<h1>{escape(unit)}</h1>", contents],
+        footer=[f'<nav aria-label="Lessons before and after">{" ".join(links)}</nav>'] if links else [],
+        kind="lesson",
+    )
+
+
+def _highlighted(code: str, language: str, _options: str) -> str:
+    """Return a block of code as HTML with its words in classes, and wide enough to be read by keyboard as well."""
+    return f'<pre tabindex="0"><code>{_coloured(code) if language in CODE else escape(code)}</code></pre>'
+
+
+def _coloured(code: str) -> str:
+    """Return Python as HTML: keywords in class `k`, texts in `s`, numbers in `m`, comments in `c`, prompts in `p`.
+
+    Args:
+        code: Python, or a session at the prompt.
+    """
+    from pygments.lexers import PythonConsoleLexer, PythonLexer
+    from pygments.token import Comment, Generic, Keyword, Number, Operator, String
+
+    kinds = ((Keyword, "k"), (Operator.Word, "k"), (String, "s"), (Number, "m"), (Comment, "c"), (Generic.Prompt, "p"))
+    lexer = PythonConsoleLexer() if code.startswith(">>>") else PythonLexer()
+    parts = []
+    for token, text in lexer.get_tokens(code):
+        kind = next((name for family, name in kinds if token in family), "")
+        parts.append(f'<span class="{kind}">{escape(text)}</span>' if kind else escape(text))
+    return "".join(parts)
 
 
 def _has_browser() -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from .heat_maps import NAMELESS, NOT_FINITE, Cell, Table, TableLimits, bands, omission
+from .heat_maps import NAMELESS, NOT_FINITE, Band, Cell, Table, TableLimits, bands, omission
 from .picture_data import OUT, ExercisePictures, Graph, GraphNode, Picture, merge_equal_notes
 from .svg_drawing import SvgDrawing
 
@@ -19,54 +19,62 @@ BELOW, ABOVE = "31, 119, 208", "201, 80, 16"
 STRONGEST = 0.9
 BROKEN = "215, 50, 60"
 ROOM = TableLimits(rows=24, columns=24, slices=6)
+MANY = 12  # columns, above which a table is printed smaller
 WIDTH, HEIGHT, MARKED_HEIGHT = 124, 44, 60  # of a node, in pixels; a marked one has a line more
 DOWN, MARGIN, GAP = 84, 12, 16  # from row to row; around the drawing; between neighbours
 LANE = 24  # the width of an edge that passes a row
 Point = tuple[float, float]
+SCROLLS = 'tabindex="0" role="group"'  # whoever has no mouse scrolls it with the keyboard
 LONGEST = 15  # characters of a node's label
 
 
 def pictures_html(shown: ExercisePictures) -> str:
     """Return an exercise's pictures as HTML that loads nothing."""
     if not shown.pictures:
-        return div("Everything is right, so there is nothing to draw.")
+        return "<p>Everything is right, so there is nothing to draw.</p>"
     drawn = [_picture_html(picture) for picture in merge_equal_notes(shown.pictures)]
     notes = dict.fromkeys(picture.note for picture in shown.pictures if picture.grids and picture.note)
-    drawn += [div(escape(note), "opacity: 0.8; margin-top: 0.4em") for note in notes]
+    drawn += [f'<p class="dim">{escape(note)}</p>' for note in notes]
     return "".join([*drawn, forward_pass_html(shown.graph) if shown.graph is not None else ""])
 
 
 def _picture_html(picture: Picture) -> str:
     """Return the picture of one answer: its name, and the tables in bands, each below its caption."""
     subtitle = picture.where if picture.grids else picture.note
-    head = div(f'<b>{escape(picture.answer)}</b>&ensp;<span style="opacity: 0.8">{escape(subtitle)}</span>')
-    parts = []
-    for band in bands(picture, ROOM):
-        parts += [div(escape(line), "opacity: 0.8") for line in band.caption.splitlines()]
-        tables = "".join(_table_html(table) for table in band.tables)
-        parts.append(div(tables, "display: flex; flex-wrap: wrap; gap: 0.4em 1.6em; margin: 0.3em 0"))
-    return div("".join([head, *parts]), "margin: 0.6em 0")
+    head = f'<figcaption><b>{escape(picture.answer)}</b> <span class="dim">{escape(subtitle)}</span></figcaption>'
+    parts = [_band_html(picture, band) for band in bands(picture, ROOM)]
+    return f'<figure class="picture">{head}{"".join(parts)}</figure>'
+
+
+def _band_html(picture: Picture, band: Band) -> str:
+    """Return tables side by side below their caption, which scroll together where they are too wide."""
+    captions = "".join(f'<div class="dim">{escape(line)}</div>' for line in band.caption.splitlines())
+    tables = "".join(_table_html(table) for table in band.tables)
+    name = f"{picture.answer}: {', '.join(table.heading for table in band.tables)}"
+    return f'{captions}<div class="maps" {SCROLLS} aria-label="{escape(name)}">{tables}</div>'
 
 
 def _table_html(table: Table) -> str:
-    """Return a table as a `<figure>` with its heading."""
-    caption = f'<figcaption style="font-weight: bold">{escape(table.heading)}</figcaption>'
+    """Return a table with its heading."""
+    blank = '<td class="index" style="background: none;"></td>'
+    has_labels = bool(table.down or table.across)
     rows = [
-        _row_html(str(i) if table.down else "", (_cell_html("td", cell) for cell in row))
+        _row_html((_index_html(str(i), "row") if table.down else blank if has_labels else ""), map(_cell_html, row))
         for i, row in enumerate(table.rows, table.first[0])
     ]
+    count = max((len(row) for row in table.rows), default=0)
     if table.across:
-        count = max((len(row) for row in table.rows), default=0)
-        rows.insert(0, _row_html(_corner(table), (_index_html(str(table.first[1] + j)) for j in range(count))))
-    style = "border-collapse: collapse; margin: 0.2em 0; font-variant-numeric: tabular-nums; font-size: 13px"
-    more = div(omission(table), "opacity: 0.8") if omission(table) else ""
-    inside = f'{caption}<table style="{style}">{"".join(rows)}</table>{more}'
-    return f'<figure style="margin: 0; max-width: 100%; overflow-x: auto">{inside}</figure>'
+        corner = _corner(table)
+        indices = (_index_html(str(table.first[1] + j), "col") for j in range(count))
+        rows.insert(0, _row_html(_index_html(corner, "col") if corner else blank, indices))
+    more = f"<small>{escape(omission(table))}</small>" if omission(table) else ""
+    caption = f'<caption class="caption">{escape(table.heading)}{more}</caption>'
+    return f'<table class="{"map many" if count > MANY else "map"}">{caption}{"".join(rows)}</table>'
 
 
 def _row_html(label: str, cells: Iterable[str]) -> str:
-    """Return a row of a table, from the text of its label and the HTML of its cells."""
-    return f'<tr style="background: none">{_index_html(label)}{"".join(cells)}</tr>'
+    """Return a row of a table, from the HTML of its label and of its cells."""
+    return f'<tr class="row">{label}{"".join(cells)}</tr>'
 
 
 def _corner(table: Table) -> str:
@@ -75,17 +83,15 @@ def _corner(table: Table) -> str:
     return f"{down} \\ {across}" if down or (across and table.down) else across
 
 
-def _index_html(text: str) -> str:
-    """Return the heading of a row or a column, such as its index."""
-    style = "font-weight: normal; opacity: 0.7; padding: 0.1em 0.5em; text-align: right"
-    return f'<th style="{style}">{escape(text)}</th>'
+def _index_html(text: str, scope: str) -> str:
+    """Return the heading of a row (`row`) or a column (`col`), such as its index."""
+    return f'<th scope="{scope}" class="index">{escape(text)}</th>'
 
 
-def _cell_html(tag: str, cell: Cell) -> str:
+def _cell_html(cell: Cell) -> str:
     """Return a cell as HTML in the colour of its value."""
-    style = f"background: {_background(cell)}; padding: 0.15em 0.5em; text-align: right; white-space: nowrap"
-    text = cell.text.replace("-", "\N{MINUS SIGN}") if tag == "td" else cell.text
-    return f'<{tag} style="{style}">{escape(text)}</{tag}>'
+    text = cell.text.replace("-", "\N{MINUS SIGN}")
+    return f'<td class="cell" style="background: {_background(cell)};">{escape(text)}</td>'
 
 
 def _background(cell: Cell) -> str:
@@ -99,18 +105,13 @@ def _background(cell: Cell) -> str:
 
 def forward_pass_html(graph: Graph) -> str:
     """Return the graph of a forward pass as HTML, with a title and a note on answers for which nothing is marked."""
-    head = div('<b>forward pass</b>&ensp;<span style="opacity: 0.8">from the inputs down to the output</span>')
+    head = '<b>forward pass</b> <span class="dim">from the inputs down to the output</span>'
     unmarked = ""
     if graph.unmarked:
-        unmarked = div(
-            f"Nothing is marked for {escape(', '.join(graph.unmarked))}: no operation is named.", "opacity: 0.8"
-        )
-    return div(f"{head}{graph_svg(graph)}{unmarked}", "margin: 0.6em 0")
-
-
-def div(content: str, style: str = "") -> str:
-    """Return HTML in a `<div>` with an inline style."""
-    return f'<div style="{style}">{content}</div>' if style else f"<div>{content}</div>"
+        named = escape(", ".join(graph.unmarked))
+        unmarked = f'<p class="dim">Nothing is marked for {named}: no operation is named.</p>'
+    drawn = f'<div class="scroll" {SCROLLS} aria-label="The forward pass">{graph_svg(graph)}</div>'
+    return f'<figure class="drawing"><figcaption>{head}</figcaption>{drawn}{unmarked}</figure>'
 
 
 @dataclass(frozen=True)

@@ -204,7 +204,10 @@ def graph_of(
         places: by answer, the places in the program that its diagnosis names.
     """
     out = program.forward.outputs[-1]
-    shown = [node for node in program.nodes if node.id == out or program.forward.ancestors[out] >> node.id & 1]
+    read = {out}  # with the numbers that no gradient flows to, such as a slope that is an argument
+    for node in reversed(program.nodes):
+        read |= {operand for _, operand in node.operands} if node.id in read else set()
+    shown = [node for node in program.nodes if node.id in read]
     names = {i: name for name, i in program.inputs.items()}
     keys = {node.id: names.get(node.id, f"%{node.id}") for node in shown}
     answered = {i: answers[name] for name, i in program.forward.targets.items() if name in answers}

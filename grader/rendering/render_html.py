@@ -1,4 +1,4 @@
-"""A result as a notebook shows it, as text and as HTML for any colours, and pages of HTML that load nothing."""
+"""A result as semantic HTML, for pages and for notebooks, and as text for notebooks."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from grader.results.records import AnswerResult, ExerciseResult, Status
 from grader.safe_text import plain
 
 from .exercise_summary import formula_or_words
+from .page import page
 from .picture_data import ExercisePictures
-from .picture_html import div, pictures_html
+from .picture_html import pictures_html
 from .render_text import as_text, exercise_report, group_alike, message_with_code, printed_lines
 
 WIDTH, WIDEST = 80, 200
 CODE = re.compile(r"`([^`\n]+)`")
-# Text keeps the notebook's own colour; marks and edges have 3:1 contrast on white and on near-black alike.
+CLASS = re.compile(r' class="([^"]*)"(?: style="([^"]*)")?')
+# Text keeps the page's own colour; marks and edges have 3:1 contrast on white and on near-black alike.
 COLOUR: dict[Status, str] = {"passed": "#2b9348", "failed": "#e0453a", "todo": "#b7791f", "error": "#8b5fd6"}
 MARK: dict[Status, str] = {
     "passed": "\N{CHECK MARK}",
@@ -29,14 +31,31 @@ MARK: dict[Status, str] = {
 SAYS_DONE = "All right. Go on with the next exercise."
 SAYS_RUN = "Run the exercise's cell first, and check again."
 SAYS_TODO = "Write your answer in the exercise's cell, run that cell, and check again."
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-STYLE = """
-:root { color-scheme: light dark; }
-body { font: 15px/1.45 system-ui, -apple-system, "Segoe UI", sans-serif; padding: 1rem;
-  max-width: 60rem; margin: 0 auto; }
-h1 { font-size: 1.2rem; }
-summary { cursor: pointer; }
-"""
+# What the style sheet of a page says of these classes, for notebooks, which have no style sheet of ours.
+NOTEBOOK: dict[str, str] = {
+    "result": "margin: 0.3em 0; max-width: 60em; line-height: 1.45; overflow-wrap: anywhere",
+    "heading": "display: inline; margin: 0; font-size: 1em; font-weight: bold",
+    "dim": "opacity: 0.8",
+    "finding": "display: flex; gap: 0.6em; margin-top: 0.5em; max-width: 48em",
+    "helps": "padding-left: 1.6em; max-width: 48em",
+    "help": "margin: 0",
+    "next": "margin: 0.5em 0 0; opacity: 0.8",
+    "printed": "margin-top: 0.5em; white-space: pre-wrap",
+    "folded": "margin-top: 0.5em",
+    "summary": "display: list-item",
+    "picture": "margin: 0.6em 0",
+    "drawing": "margin: 0.6em 0",
+    "scroll": "overflow-x: auto",
+    "maps": "display: flex; flex-wrap: wrap; gap: 0.4em 1.6em; margin: 0.3em 0; overflow-x: auto",
+    "map": "flex: none; align-self: flex-start; margin: 0; border-collapse: collapse; font-size: 13px; "
+    "font-variant-numeric: tabular-nums",
+    "caption": "text-align: left; font-weight: bold; white-space: nowrap; padding: 0; color: inherit",
+    "row": "background: none",
+    "index": "font-weight: normal; opacity: 0.7; padding: 0.1em 0.5em; text-align: right; white-space: nowrap",
+    "cell": "padding: 0.15em 0.4em; min-width: 4em; text-align: right; white-space: nowrap",
+    **{f"mark {status}": f"color: {colour}" for status, colour in COLOUR.items()},
+    **{status: f"border-left: 4px solid {colour}; padding: 0.2em 0 0.2em 0.8em" for status, colour in COLOUR.items()},
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,30 +86,40 @@ class ResultDisplay:
         return "\n".join(part for part in parts if part)
 
     def _repr_html_(self) -> str:
-        """Return the result as an HTML element."""
+        """Return the result as an HTML element for a notebook, with its styles in attributes."""
+        return styles_inlined(self.html())
+
+    def html(self, level: int = 3, drawing: str = "") -> str:
+        """Return the result as an HTML element for a page of `page`.
+
+        Args:
+            level: that of the heading, which is the exercise's name.
+            drawing: the HTML of another picture.
+        """
         about, is_formula = formula_or_words(self.exercise)
         task = f"<code>{_text(about)}</code>" if is_formula else f"<span>{_text(about)}</span>"
-        aside = f"&ensp;<span>{_text(self.aside)}</span>" if self.aside else ""
-        title = f"<b>{_text(self.exercise.id)}</b>{aside}&ensp;{task}"
-        groups = [answers_html(group, self.hints) for group in group_alike(self.result)]
+        aside = f" <span>{_text(self.aside)}</span>" if self.aside else ""
+        heading = f'<h{level} class="heading">{_text(self.exercise.id)}</h{level}>'
         text = self._printed(WIDEST)
-        printed = [div(f"<pre>{escape(text)}</pre>", "margin-top: 0.5em; overflow-x: auto")] if text else []
         step = next_step(self.result) if self.of_notebook else ""
-        then = [div(_text(step), "margin-top: 0.5em; opacity: 0.8")] if step else []
-        edge = f"border-left: 4px solid {COLOUR[self.result.status]}; padding: 0.2em 0 0.2em 0.8em"
-        body = "".join([div(title), *groups, *self._pictures(), *printed, *then])
-        widest = "48em" if self.shown is None else "60em"
-        return div(body, f"{edge}; margin: 0.3em 0; max-width: {widest}; line-height: 1.45; overflow-wrap: anywhere")
+        parts = [
+            f"<header>{heading}{aside} {task}</header>",
+            *(answers_html(group, self.hints) for group in group_alike(self.result)),
+            self._pictures(),
+            drawing,
+            f'<pre class="printed">{escape(text)}</pre>' if text else "",
+            f'<p class="next">{_text(step)}</p>' if step else "",
+        ]
+        return f'<article class="result {self.result.status}">{"".join(parts)}</article>'
 
-    def _pictures(self) -> list[str]:
+    def _pictures(self) -> str:
         """Return the HTML of the pictures, in a notebook folded away; empty if there is nothing to draw."""
         if self.shown is None or not (self.shown.is_drawn or (self.result.status == "failed" and not self.of_notebook)):
-            return []
+            return ""
         drawn = pictures_html(self.shown)
         if not self.of_notebook:
-            return [drawn]
-        summary = '<summary style="display: list-item">see the mistake</summary>'
-        return [f'<details style="margin-top: 0.5em">{summary}{drawn}</details>']
+            return drawn
+        return f'<details class="folded"><summary class="summary">see the mistake</summary>{drawn}</details>'
 
     def _printed(self, width: int) -> str:
         """Return the text that the cells printed, and the notes on ignored code unless everything is right."""
@@ -129,13 +158,12 @@ def answers_html(answers: Sequence[AnswerResult], shown: int) -> str:
     """
     first = answers[0]
     names = ", ".join(f"<b>{_text(answer.name)}</b>" for answer in answers)
-    mark = f'<b style="color: {COLOUR[first.status]}">{MARK[first.status]}</b>'
+    mark = f'<b class="mark {first.status}">{MARK[first.status]}</b>'
     message = "ok" if first.status == "passed" else _text(message_with_code(first))
-    evidence = div(_text(first.evidence)) if first.evidence else ""
+    evidence = f'<p class="help">{_text(first.evidence)}</p>' if first.evidence else ""
     hints = _hints(first.hints, shown) if first.status == "failed" else ""
-    helps = div(evidence + hints, "padding-left: 1.4em") if evidence or hints else ""
-    fact = div(f"{mark}&ensp;{names}&ensp;{message}", "padding-left: 1.4em; text-indent: -1.4em")
-    return div(fact + helps, "margin-top: 0.5em")
+    helps = f'<div class="helps">{evidence}{hints}</div>' if evidence or hints else ""
+    return f'<div class="finding">{mark} <span>{names} {message}</span></div>{helps}'
 
 
 def _hints(hints: Sequence[str], shown: int, number: int = 1) -> str:
@@ -145,8 +173,21 @@ def _hints(hints: Sequence[str], shown: int, number: int = 1) -> str:
     label = f"hint {number} of {number + len(hints) - 1}"
     further = _hints(hints[1:], shown, number + 1)
     if number <= shown:
-        return f"{div(f'<b>{label}:</b> {_text(hints[0])}')}{further}"
-    return f'<details><summary style="display: list-item">{label}</summary>{div(_text(hints[0]))}{further}</details>'
+        return f'<p class="help"><b>{label}:</b> {_text(hints[0])}</p>{further}'
+    hint = f'<p class="help">{_text(hints[0])}</p>'
+    return f'<details><summary class="summary">{label}</summary>{hint}{further}</details>'
+
+
+def styles_inlined(html: str) -> str:
+    """Return HTML of this package for a notebook: with the styles of `NOTEBOOK` in place of its classes."""
+
+    def style(match: re.Match[str]) -> str:
+        names = match[1].split()
+        keys = [match[1]] if match[1] in NOTEBOOK else [name for name in names if name in NOTEBOOK]
+        rules = [NOTEBOOK[key] for key in keys] + ([match[2]] if match[2] else [])
+        return f' style="{"; ".join(rules)}"' if keys else match[0]
+
+    return CLASS.sub(style, html)
 
 
 def _text(text: str) -> str:
@@ -170,26 +211,7 @@ def check_page(
     """
     pictures = {seen.exercise: seen for seen in album}
     reports = [
-        ResultDisplay(exercise, result, shown=pictures.get(exercise.id), of_notebook=False)._repr_html_()
+        ResultDisplay(exercise, result, shown=pictures.get(exercise.id), of_notebook=False).html(2)
         for exercise, result in zip(chosen, results, strict=True)
     ]
-    title = f"{course.config.title}: check"
-    return page(title, [f"<h1>{escape(title)}</h1>", *reports])
-
-
-def page(title: str, body: Sequence[str], style: str = "") -> str:
-    """Return an HTML page, as ASCII, that runs no script and loads nothing.
-
-    Args:
-        title: plain text.
-        body: lines of HTML.
-        style: CSS to be added to that of every page.
-    """
-    head = (
-        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><title>{escape(title)}</title>'
-        f"<style>{STYLE}{style}</style>"
-    )
-    inside = "\n".join(body)
-    whole = f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>{inside}</body></html>\n'
-    return whole.encode("ascii", "xmlcharrefreplace").decode()
+    return page(f"{course.config.title}: check", reports, kind="wide")

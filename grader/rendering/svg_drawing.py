@@ -145,7 +145,7 @@ class SvgDrawing:
         """Return an `<svg>` element for an HTML page, in the page's own colours."""
         rules = "".join(f".{SCOPE} {rule}" for rule in INLINE_STYLE.strip().splitlines())
         head = f'<svg class="{SCOPE}" viewBox="0 0 {self.width} {self.height}" role="img"'
-        size = f'width="{self.width}" height="{self.height}" style="max-width: 100%; height: auto"'
+        size = f'width="{self.width}" height="{self.height}"'
         words = f"<title>{escape(self.title)}</title><desc>{escape(self.description)}</desc>"
         return f"{head} {size}>{words}<style>{rules}</style>{''.join(self.parts)}</svg>"
 

@@ -76,6 +76,14 @@ def test_a_unit_of_which_nothing_was_tried_is_a_line_at_the_end(course: Course) 
     ), page.text
 
 
+def test_the_points_of_the_units_add_up_to_the_total(course: Course) -> None:
+    record = result("Ada", todo("inp.g"), wrong("w.g", "transposed"), *[passed(name) for name in ("b.g", "inp.g")])
+    page = read(course, handed(record))
+    assert "3 of 5 points" in page.text
+    assert "3 of 5 points Slopes, measured with a nudge 1 of 1 A linear layer on a mini-batch 2 of 3" in page.text
+    assert "2 of 3 not attempted 0 of 1" in page.text
+
+
 def test_whoever_handed_in_nothing_reads_why_there_is_no_score(course: Course) -> None:
     page = read(course, replace(CLASS[2], reason="nothing was handed in"))
     assert "There is no score: nothing was handed in. Not attempted" in page.text
@@ -106,7 +114,17 @@ def test_hostile_text_is_shown_and_nothing_more(course: Course, text: str) -> No
     known = {name for name, _ in usual.tags} | {"code"}
     assert {name for name, _ in page.tags} <= known
     for _, attributes in page.tags:
-        assert set(attributes) <= {"charset", "name", "content", "http-equiv", "style", "lang", "class", "open"}
+        assert set(attributes) <= {
+            "charset",
+            "name",
+            "content",
+            "http-equiv",
+            "style",
+            "lang",
+            "class",
+            "open",
+            "scope",
+        }
     assert not any(word in page.words for word in ("\x00", "\x1b"))
     assert len(page.text) < 6000
 

@@ -14,7 +14,7 @@ ONE_CLASS = ("test_nbgrader_autograde.py", "test_nbgrader_forgery.py", "test_nbg
 """Files that share one class, `graded_class`, which takes long to grade."""
 OF_ONE_FILE = (
     "nbgrader notebook_kernel class_grading cli sandbox measuring every_exercise every_forgery every_release "
-    "cluster real_kernel".split()
+    "cluster real_kernel drawn_pages".split()
 )
 """Beginnings, after `test_`, of the names of files whose tests share a fixture that takes long to make."""
 OF_ONE_PAGE = ("test_learners.py", "test_every_check_and_grade.py")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import unquote, urlparse
 
 import pytest
 
@@ -62,14 +62,14 @@ def test_every_lesson_is_a_page_whose_pictures_and_neighbours_are_there(read: Re
     assert "05_activations.html" in said.replace("\n", "")
     for unit in course.config.units:
         page = (course.root / f".handgrad/lessons/{unit.id}.html").read_text("ascii")
-        (base,) = re.findall('<base href="([^"]*)">', page)
-        folder = Path(unquote(urlparse(base).path))
-        assert folder == course.root / "exercises" / unit.id
-        for picture in re.findall('<img src="([^"]*)"', page):
-            assert (folder / picture).is_file()
-        for other in re.findall('href="(file:[^"]*html)"', page):
-            assert Path(unquote(urlparse(other).path)).is_file()
-        assert "README.md" not in "".join(re.findall('href="([^"]*)"', page))
+        lesson = (course.root / f"exercises/{unit.id}/README.md").read_text()
+        drawn = [
+            base64.b64decode(data).decode() for data in re.findall('src="data:image/svg.xml;base64,([^"]*)"', page)
+        ]
+        names = re.findall(r"^!\[.*\]\((.*)\)$", lesson, re.MULTILINE)
+        assert drawn == [(course.root / "exercises" / unit.id / name).read_text() for name in names]
+        for other in re.findall('href="([^"#]+)"', page):
+            assert other.startswith("https://") or (course.root / ".handgrad/lessons" / other).is_file(), other
 
 
 def test_a_browser_is_handed_the_page(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:

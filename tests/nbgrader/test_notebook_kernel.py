@@ -134,7 +134,7 @@ def test_right_answers_are_shown_as_right_and_score_a_plain_float(run: Run):
     run(RIGHT)
     shown = run('check("lin_grad")')
     assert ok(shown)
-    assert "<b>inp.g</b>, <b>w.g</b>, <b>b.g</b>&ensp;ok" in shown.html
+    assert "<b>inp.g</b>, <b>w.g</b>, <b>b.g</b> ok" in shown.html
     assert (shown.stdout, shown.stderr) == ("", "")
     assert run('score("lin_grad", "w.g")') == Output(plain="1.0")
     assert run('type(score("lin_grad", "w.g"))').plain == "float"

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from grader.course.course import load_course
+from grader.rendering.page import stylesheet
 from grader.rendering.picture_data import ExercisePictures as Seen
 from grader.rendering.picture_data import Grid, Picture
 from grader.rendering.render_html import COLOUR, ResultDisplay
@@ -46,7 +47,7 @@ class Shown(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.open.append(tag)
         self.tags.add(tag)
-        if tag in ("div", "summary") and "".join(self.texts).strip():
+        if tag in ("div", "p", "pre", "summary") and "".join(self.texts).strip():
             self.texts.append(" | ")
         assert {name for name, _ in attrs} <= {"style"}
 
@@ -115,7 +116,7 @@ def test_its_html_has_the_same_text_and_nests_further_hints_folded():
     ]
     html = report(MEAN)._repr_html_()
     assert html.index(">hint 2 of 3</summary>") < html.index(">hint 3 of 3</summary>")
-    assert html.endswith("</details></details></div></div></div>")
+    assert html.endswith("</details></details></div></article>")
     assert "<code>out.g</code>" in html
     assert "<details>" not in report(MEAN, hints=3)._repr_html_()
 
@@ -138,7 +139,7 @@ def test_a_learners_text_is_escaped():
     evil = "<script>alert(1)</script>`<b>`\x1b[31m&"
     found = report(AnswerResult("w.g", "failed", 0, 1, "error", evil, evil, (evil,)), printed=evil)
     html = found._repr_html_()
-    assert Shown(html).tags == {"div", "b", "code", "pre"}
+    assert Shown(html).tags == {"article", "header", "h3", "div", "span", "p", "b", "code", "pre"}
     assert "<script" not in html
     assert "\x1b" not in html + repr(found)
     assert "&lt;script&gt;alert(1)&lt;/script&gt;<code>&lt;b&gt;</code>" in html
@@ -167,6 +168,21 @@ def test_its_marks_are_seen_in_light_and_in_dark_notebooks(status: Status):
     mark = luminance(COLOUR[status])
     assert (luminance("#ffffff") + 0.05) / (mark + 0.05) >= 3
     assert (mark + 0.05) / (luminance("#1e1e1e") + 0.05) >= 3
+
+
+def test_a_page_has_the_colours_of_notebooks():
+    style = stylesheet()
+    for name, status in (("right", "passed"), ("failed", "failed"), ("todo", "todo"), ("error", "error")):
+        assert f"--{name}: {COLOUR[status]};" in style  # type: ignore[index]
+
+
+def test_notebooks_have_a_style_for_each_class_and_keep_those_of_a_cell():
+    grid = Grid("yours", ("n", "m"), np.array([[1.0, -2.0]]), "values", 2.0)
+    drawn = replace(report(PASSED, MEAN, TODO), shown=Seen("lin_grad", (Picture("w.g", "a square case", (grid,)),)))
+    assert "class=" not in drawn._repr_html_()
+    assert 'style="padding: 0.15em 0.4em; min-width: 4em' in drawn._repr_html_()
+    assert "; background: rgba(" in drawn._repr_html_()
+    assert 'class="result failed"' in drawn.html()
 
 
 def luminance(colour: str) -> float:

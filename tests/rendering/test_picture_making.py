@@ -276,6 +276,13 @@ def test_the_operation_that_the_diagnosis_names_is_marked(see: See, slip: str) -
     assert named == expected
 
 
+def test_a_value_without_a_gradient_is_drawn_too(see: See) -> None:
+    found = see("leaky_relu_grad", "def leaky_relu_grad(inp, out, slope):\n    inp.g = out.g\n")
+    assert found.graph is not None
+    nodes = found.graph.nodes
+    assert {operand for node in nodes.values() for operand in node.operands} <= set(nodes)
+
+
 def test_the_edge_to_the_operand_is_marked_too(see: See) -> None:
     graph = see("lin_grad", LIN.format("out.g @ w.reshape(w.t().shape)", *RIGHT_LIN[1:])).graph
     assert graph is not None

@@ -1,0 +1,52 @@
+"""Pages of HTML that are one file each: a single style sheet, no script, and nothing that is loaded."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from functools import cache
+from html import escape
+from pathlib import Path
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+@cache
+def stylesheet() -> str:
+    """Return the style sheet of all pages."""
+    return Path(__file__).with_name("page.css").read_text(encoding="utf-8")
+
+
+def page(title: str, main: Sequence[str], *, header: Sequence[str] = (), footer: Sequence[str] = (), kind: str) -> str:
+    """Return an HTML page, as ASCII, that runs no script and loads nothing.
+
+    Args:
+        title: plain text, which is the first heading too, unless `header` has another.
+        main: lines of HTML.
+        header: lines of HTML above them.
+        footer: lines of HTML below them.
+        kind: the class of the body in the style sheet, such as `narrow`.
+    """
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><meta name="referrer" content="no-referrer">'
+        f"<title>{escape(title)}</title><style>{stylesheet()}</style>"
+    )
+    parts = (("header", header or [f"<h1>{escape(title)}</h1>"]), ("main", main), ("footer", footer))
+    body = "\n".join("\n".join((f"<{tag}>", *lines, f"</{tag}>")) for tag, lines in parts if lines)
+    whole = f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body class="{kind}">{body}</body></html>\n'
+    return whole.encode("ascii", "xmlcharrefreplace").decode()
+
+
+def figure(svg: str, about: str) -> str:
+    """Return a drawing as a figure that scrolls sideways where it is wider than the page.
+
+    It stands in the page as an image of its own, so that neither its styles nor its ids meet those of another.
+
+    Args:
+        svg: the text of an SVG file.
+        about: a description for those who cannot see it.
+    """
+    data = base64.b64encode(svg[max(svg.find("<svg"), 0) :].encode()).decode()
+    image = f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(about)}">'
+    return f'<div class="figure" tabindex="0" role="group" aria-label="Figure">{image}</div>'

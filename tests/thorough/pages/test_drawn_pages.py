@@ -1,0 +1,248 @@
+"""Every kind of page as Chromium draws it, light and dark, narrow, wide and printed: axe-core finds nothing, no element
+is wider than the page, no text covers another, and none is cut.
+
+`HANDGRAD_PAGES=folder` keeps the pages there, to look at them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from helpers.class_results import CLASS, counted
+from helpers.corpus import IN_NO_ORDER, SUBMISSIONS, WRONG
+from helpers.courses import ROOT
+from helpers.trainings import NETWORK, trained
+
+from grader.classroom.report_files import PageSource
+from grader.classroom.report_files import html as report_html
+from grader.course.course import Course, CourseExercise, load_course
+from grader.explain.explain import explain
+from grader.export.feedback import feedback
+from grader.export.graded_work import ExportOptions
+from grader.judging.grading import Grader
+from grader.judging.judge import Judge
+from grader.learner.card import card_of, certificate_page
+from grader.learner.lesson import write_pages
+from grader.learner.progress import Progress
+from grader.learner.training_view import svg_of
+from grader.rendering.picture_data import ExercisePictures, no_pictures
+from grader.rendering.picture_html import forward_pass_html
+from grader.rendering.picture_making import RecordedMistakes, make_pictures
+from grader.rendering.render_html import ResultDisplay, check_page
+from grader.results.records import AnswerResult, ExerciseResult, StudentResults
+from grader.sandbox.worker import Worker
+
+CHROMIUM = shutil.which("chromium")
+if CHROMIUM is None:
+    pytest.skip("Debian's chromium is not installed: apt-get install chromium", allow_module_level=True)
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install .[browser]")
+axe = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed: pip install .[browser]")
+
+AXE = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+DRAWN = Path(__file__).with_name("drawn.js").read_text(encoding="utf-8")
+AXE_RUN = """async () => (await axe.run()).violations.flatMap(
+  v => v.nodes.map(n => `axe ${v.id}: ${n.target} ${n.html.slice(0, 120)}`))"""
+SEED = 7
+MISTAKES, TOGETHER = 100, 10
+LESSONS = sorted(path.parent.name for path in ROOT.glob("exercises/*/README.md"))
+KINDS = [
+    "report", "certificate", "explain", "notebook",
+    *(f"{kind}_{number}" for kind in ("check", "feedback") for number in range(MISTAKES // TOGETHER)),
+    *(f"lesson_{unit}" for unit in LESSONS),
+]  # fmt: skip
+OF_NOTEBOOKS = ("explain", "notebook")  # which print their cells themselves
+SCREENS = [(scheme, width) for scheme in ("light", "dark") for width in (360, 768, 1280)]
+PAPER = 718  # the width of A4 between Chromium's margins, in CSS pixels
+HEAVIEST = 400_000
+
+
+def drawn_mistakes() -> list[list[str]]:
+    """Return groups of mistakes of the corpus, each of different exercises."""
+    groups: list[list[str]] = [[] for _ in range(MISTAKES // TOGETHER)]
+    for name in (name for name in IN_NO_ORDER if name in WRONG and "timeout" not in str(WRONG[name].expected)):
+        exercise = SUBMISSIONS[name].exercise
+        free = (g for g in groups if len(g) < TOGETHER and exercise not in (SUBMISSIONS[other].exercise for other in g))
+        if (group := next(free, None)) is not None:
+            group.append(name)
+    assert [len(group) for group in groups] == [TOGETHER] * (MISTAKES // TOGETHER)
+    return groups
+
+
+def graded(
+    course: Course, names: Sequence[str], grader: Grader, worker: Worker
+) -> Iterator[tuple[CourseExercise, ExerciseResult, ExercisePictures]]:
+    """Grade mistakes of the corpus with their pictures."""
+    for name in names:
+        exercise = course.find(SUBMISSIONS[name].exercise)
+        judges: list[Judge] = []
+        result = grader.grade(exercise, SUBMISSIONS[name].source.encode(), worker, judges.append)
+        yield exercise, result, make_pictures(exercise, result, judges[-1]) if judges else no_pictures(result)
+
+
+def record_of(course: Course, results: Sequence[ExerciseResult]) -> StudentResults:
+    """Return the record of a student who has handed in these exercises of the course."""
+    handed = {result.id: result for result in results}
+    todo = {
+        exercise.id: ExerciseResult(
+            exercise.id, exercise.unit,
+            tuple(AnswerResult(a.name, "todo", 0, 1, "todo", "not begun") for a in exercise.declaration.answers),
+        )
+        for exercise in course.exercises
+    }  # fmt: skip
+    return StudentResults(
+        course.config.title,
+        "Ada Lovelace",
+        tuple(handed.get(name, result) for name, result in todo.items()),
+        SEED,
+        "box",
+    )
+
+
+def _wrapped(body: str) -> str:
+    """Return what a notebook displays within a page like the notebook's own: light, or dark where that is asked for."""
+    return f"""<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>A notebook</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 14px/1.5 system-ui, sans-serif; margin: 1rem; background: Canvas; color: CanvasText; }}
+</style></head><body><main><h1>A notebook</h1><h2>An exercise</h2>{body}</main></body></html>"""
+
+
+def _explanation() -> str:
+    inp, w = torch.randn(7, 4), torch.randn(4, 3)
+    wrong = explain(
+        lambda inp, w: (inp @ w).softmax(-1), {"inp": inp, "w": w},
+        backward=lambda out, out_g, inp, w: {"inp": out_g @ w.t(), "w": inp.t() @ out_g / 7},
+    )  # fmt: skip
+    return wrong._repr_html_()
+
+
+@pytest.fixture(scope="module")
+def pages(
+    tmp_path_factory: pytest.TempPathFactory, new_workspace_of_module: Course, grader: Grader, worker: Worker
+) -> Path:
+    """Return a folder with each kind of page as a file."""
+    folder = Path(os.environ.get("HANDGRAD_PAGES") or tmp_path_factory.mktemp("pages"))
+    folder.mkdir(parents=True, exist_ok=True)
+    course = load_course(ROOT)
+    made: dict[str, str] = {}
+    drawer = RecordedMistakes()
+
+    def picture(exercise: CourseExercise, result: ExerciseResult, seed: int) -> str:
+        graph = drawer.graph(exercise, result, seed)
+        return "" if graph is None else forward_pass_html(graph)
+
+    students = []
+    for number, names in enumerate(drawn_mistakes()):
+        found = list(graded(course, names, grader, worker))
+        exercises, results, albums = zip(*found, strict=True)
+        made[f"check_{number}"] = check_page(course, exercises, results, albums)
+        record = replace(record_of(course, results), student=f"Student {number}")
+        students.append(record)
+        made[f"feedback_{number}"] = feedback(course, record, ExportOptions(picture=picture))["feedback.html"].decode()
+        if number == 0:
+            shown = [ResultDisplay(e, r, shown=s)._repr_html_() for e, r, s in found]
+            made["notebook"] = _wrapped("".join(shown))
+    source = PageSource("grades", "report.csv", datetime(2026, 1, 31, 2, 14, tzinfo=UTC))
+    made["report"] = report_html(counted([*CLASS, *(students * 5)[:53]]), source)
+    made["explain"] = _wrapped(_explanation())
+    made["certificate"] = _certificate(new_workspace_of_module, worker)
+    for name, text in made.items():
+        (folder / f"{name}.html").write_text(text, encoding="utf-8")
+    for unit, path in write_pages(new_workspace_of_module).items():
+        shutil.copyfile(path, folder / f"lesson_{unit}.html")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def new_workspace_of_module(tmp_path_factory: pytest.TempPathFactory, template: Path) -> Course:
+    """Return a learner's folder for all tests of the module."""
+    return load_course(Path(shutil.copytree(template, tmp_path_factory.mktemp("learner") / "ws")))
+
+
+def _certificate(course: Course, worker: Worker) -> str:
+    """Return the certificate of somebody who has trained a network and has met mistakes."""
+    progress = Progress.load(course.root)
+    curve = svg_of(trained(course, NETWORK, worker))
+    for exercise, codes in (("lin_grad", ("mean-for-sum", "transposed", None)), ("relu_grad", ("missing-local",))):
+        found = course.find(exercise)
+        answers = [
+            AnswerResult(answer.name, "failed" if code else "passed", 0, 1, code)
+            for answer, code in zip(found.declaration.answers, codes, strict=False)
+        ]
+        progress.record(found, ExerciseResult(found.id, found.unit, tuple(answers)))
+    cards = [card_of(course, progress, unit.id) for unit in course.config.units]
+    return certificate_page(cards, {NETWORK: curve}, date(2026, 1, 31))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Return Debian's Chromium, started once."""
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def defects(browser: Any, pages: Path) -> Callable[..., list[str]]:
+    """Return a function that lists the defects of a kind of page: on a screen, or `printed`."""
+
+    def listed(kind: str, scheme: str = "light", width: int = PAPER, *, printed: bool = False) -> list[str]:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True, offline=True
+        )
+        page = context.new_page()
+        requests: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto((pages / f"{kind}.html").as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
+        if printed:
+            page.emulate_media(media="print")
+        found = page.evaluate(DRAWN, printed)
+        if not printed:
+            page.evaluate(AXE)
+            found += page.evaluate(AXE_RUN)
+        found += [f"request: {url[:80]}" for url in requests[1:] if not url.startswith("data:")]
+        context.close()
+        return found
+
+    return listed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_is_seen_whole_on_every_screen(defects: Callable[..., list[str]], kind: str) -> None:
+    found = {(scheme, width): defects(kind, scheme, width) for scheme, width in SCREENS}
+    assert not any(found.values()), _listed(found)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in OF_NOTEBOOKS])
+def test_a_page_loses_nothing_when_it_is_printed(defects: Callable[..., list[str]], kind: str) -> None:
+    found = {("print", PAPER): defects(kind, printed=True)}
+    assert not any(found.values()), _listed(found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_is_one_light_file_that_runs_nothing(pages: Path, kind: str) -> None:
+    text = (pages / f"{kind}.html").read_text(encoding="utf-8")
+    assert len(text.encode()) <= HEAVIEST
+    assert "<script" not in text
+    if kind not in OF_NOTEBOOKS:
+        assert "default-src 'none'" in text
+
+
+def _listed(found: dict[tuple[str, int], list[str]]) -> str:
+    """Return the defects on each screen as lines, the first ones of each kind in full."""
+    lines = []
+    for (scheme, width), defects in found.items():
+        for kind in dict.fromkeys(defect.split(":")[0] for defect in defects):
+            alike = [defect for defect in defects if defect.split(":")[0] == kind]
+            lines += [f"{scheme} {width}: {len(alike)} of {kind}", *(f"    {defect}" for defect in alike[:4])]
+    return "\n".join(lines)
