@@ -47,6 +47,8 @@ class _Page(HTMLParser):
         self.tags.append((tag, dict(attrs)))
 
     def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1][0] == "style":  # the style sheet is no text
+            return
         self.words.append(data)
 
     @property
