@@ -17,6 +17,7 @@ from grader.course.course import CourseExercise, load_course
 
 LESSONS = sorted((ROOT / "exercises").glob("*/README.md"))
 EXERCISES = [exercise for exercise in load_course(ROOT).exercises if not exercise.is_quiz]
+WIDEST_CODE = 76  # columns
 each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.parent.name)
 # What the course has another word for: numerator and denominator, upstream gradient, path and contribution.
 OTHER_WORDS = re.compile(
@@ -37,6 +38,12 @@ def test_a_lesson_ends_with_where_it_is_met_and_its_exercises(lesson: Path) -> N
     text = lesson.read_text("utf-8")
     assert re.findall(r"^## (.*)", text, re.MULTILINE)[-2:] == ["Where you meet this", "Exercises"]
     assert "```pycon" in text.partition("\n## Where you meet this\n")[2]
+
+
+@each_lesson
+def test_code_and_what_it_prints_fit_a_narrow_terminal_and_a_page(lesson: Path) -> None:
+    blocks = re.findall(r"^```\w*\n(.*?)^```", lesson.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert [line for block in blocks for line in block.splitlines() if len(line) > WIDEST_CODE] == []
 
 
 @each_lesson

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -141,6 +142,8 @@ def lesson(
         print_lines([((lessons.open_in_browser(course, unit_id), ""),)])
         return
     text, console = lessons.lesson_text(course, unit_id), terminal()
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a lesson has signs that not every encoding has
     if not sys.stdout.isatty():
         print(text, end="")
     elif is_plain() or os.name == "nt":

@@ -133,6 +133,8 @@ def _page(course: Course, unit: str) -> str:
         return figure(svg, unescape(match[2]))
 
     body = PICTURE.sub(drawn, body)
+    scrolls = '<div class="scroll" tabindex="0" role="group" aria-label="Table">'
+    body = body.replace("<table>", f"{scrolls}<table>").replace("</table>", "</table></div>")
     heads = {f"part-{number}": head for number, head in enumerate(HEADING.findall(body), 1)}
     names = iter(heads)
     body = HEADING.sub(lambda match: f'<h2 id="{next(names)}">{match[1]}</h2>', body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import re
 import sys
 from collections.abc import Callable
@@ -43,6 +44,15 @@ def read(course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 def test_without_a_unit_it_is_the_lesson_of_what_comes_next(read: Read, course: Course) -> None:
     assert read() == (course.root / "exercises/01_slopes/README.md").read_text()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_sign_that_cannot_be_written_is_replaced(read: Read, monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+    read("5")
+    sys.stdout.flush()
+    assert b"1/?(2" in written.getvalue()
 
 
 @pytest.mark.parametrize("name", ["4", "04", "04_linear", "lin_grad", "exercises/04_linear"])
