@@ -96,7 +96,7 @@ def vanishing() -> SvgDrawing:
         y = top + i * (CELL_HEIGHT + 6)
         picture.text(left - 12, y + 19, f"wh = {size:g}", "code small", "end")
         _heat(picture, left, y, [size ** (j + 1) for j in range(MOMENTS)], 2.0)
-    picture.text(left, 226, "the darker, the larger; from 2 on all have the same shade", "faint small", "start")
+    picture.text(left, 226, "the stronger the colour, the larger; all from 2 on look the same", "faint small", "start")
     return picture
 
 
