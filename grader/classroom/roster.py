@@ -277,19 +277,12 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
             former = matched.get(place)
             conflict = "; ".join([*([former.conflict] if former else []), _ambiguity(candidates, who)])
             matched[place] = Submission(student.key, (), student.names, conflict=conflict)
-    keys, unlisted = {student.key for student in roster.students}, list[Submission]()
-    for submission in unmatched:
-        key = submission.key
-        while key in keys:
-            key = f"{key} (not on the roster)"
-        keys.add(key)
-        unlisted.append(replace(submission, key=key))
     absent = [displayable_name(student.key) for place, student in enumerate(roster.students) if place not in matched]
     return replace(
         class_folder,
-        submissions=tuple(sorted([*matched.values(), *unlisted], key=lambda submission: submission.key)),
+        submissions=tuple(sorted([*matched.values(), *unmatched], key=lambda submission: submission.key)),
         absent=tuple(absent),
-        unlisted=tuple(submission.student for submission in unlisted),
+        unlisted=tuple(submission.student for submission in unmatched),
         remarks=(*class_folder.remarks, *roster.remarks),
     )
 
