@@ -247,7 +247,7 @@ LOSSES = [
 ]
 
 
-@pytest.mark.parametrize(("happen", "says"), LOSSES[2::3])
+@pytest.mark.parametrize(("happen", "says"), LOSSES[2:3])
 def test_a_submission_that_crashes_its_reader_costs_no_other(
     course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch, happen: Callable[[], None], says: str
 ) -> None:

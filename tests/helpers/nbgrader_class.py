@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import copy
 import io
 import json
@@ -10,6 +11,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
@@ -205,17 +207,25 @@ def cell(notebook: NotebookNode, name: str) -> NotebookNode:
 
 
 def released_folder(root: Path, config: str = "") -> Path:
-    """Make an nbgrader folder of the small course, and release its assignment.
+    """Make an nbgrader folder of the small course with its released assignment: a copy of one that is made once.
 
     Args:
         config: lines to add to the configuration.
     """
-    folder = root / "nb"
-    build_folder(small_course(root), folder)
-    with (folder / "nbgrader_config.py").open("a") as settings:
+    shutil.copytree(released_once(), root, dirs_exist_ok=True)
+    with (root / "nb" / "nbgrader_config.py").open("a") as settings:
         settings.write(config)
-    nbgrader("generate_assignment", UNIT, cwd=folder)
-    return folder
+    return root / "nb"
+
+
+@cache
+def released_once() -> Path:
+    """Make the small course and its nbgrader folder, and release the assignment there."""
+    root = Path(tempfile.mkdtemp(prefix="handgrad-released-"))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    build_folder(small_course(root), root / "nb")
+    nbgrader("generate_assignment", UNIT, cwd=root / "nb")
+    return root
 
 
 def copied(folder: Path, root: Path, *students: str) -> Path:

@@ -91,8 +91,8 @@ HOSTILE = {
 }
 
 
-ONE_OF_A_KIND = (
-    "reads address zero", "leaves by sys.exit", "recurses without end",
+ONE_OF_A_KIND = (  # of those that cost no worker, which takes seconds to start, its process
+    "leaves by sys.exit", "recurses without end",
     "starts a program", "opens a connection", "raises KeyboardInterrupt", "raises what cannot be shown",
     "writes garbage on stdout", "returns itself inside a list", "prints a gigabyte", "raises a class with a lying name",
     "expands to a million million",
