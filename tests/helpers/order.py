@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +13,7 @@ from typing import Any
 
 import pytest
 
+TESTS = Path(__file__).parents[1]
 ONE_CLASS = ("test_nbgrader_autograde.py", "test_nbgrader_forgery.py", "test_nbgrader_traps.py")
 """Files that share one class, `graded_class`, which takes long to grade."""
 OF_ONE_FILE = (
@@ -38,6 +42,20 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare `--part`."""
     parser.addoption("--part", metavar="K/N", help="the K-th of N parts of the tests, each about as long")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Import the tests from the last to the first in every second process of a parallel run of the whole suite.
+
+    Where nothing is compiled yet, as in a fresh clone, each of two processes compiles half, and not both everything.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    if worker[-1] in "13579" and [Path(argument).resolve() for argument in session.config.args] == [TESTS]:
+        for path in sorted(TESTS.glob("**/test_*.py"), reverse=True):
+            if path.relative_to(TESTS).parts[0] not in session.config.getini("norecursedirs"):
+                with contextlib.suppress(Exception, pytest.skip.Exception):  # it is reported when it is collected
+                    importlib.import_module(path.stem)
 
 
 def pytest_collection_finish() -> None:
