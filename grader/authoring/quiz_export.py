@@ -170,7 +170,13 @@ def _choices(question: Choice | Choices, texts: Mapping[str, str]) -> Iterator[I
 
 
 def _formulas(name: str, question: Expression, variant: int) -> Iterator[ItemAnswer]:
-    """Yield the right formula and the known wrong ones as choices, in the order of this variant."""
+    """Yield the right formula and each known wrong one as a choice, in an order that name and variant determine.
+
+    Args:
+        name: the question's name.
+        question: the question, which asks for a formula.
+        variant: the number of the variant.
+    """
     texts = {f"formula_{i}": text for i, text in enumerate((question.right, *question.wrong))}
     for id in shuffled(name, texts, variant):
         mistake = question.wrong.get(texts[id])
@@ -458,7 +464,12 @@ def _qti_test(unit: str, items: Iterable[Item]) -> ET.Element:
 
 
 def _qti_manifest(course: str, units: dict[str, list[Item]]) -> ET.Element:
-    """Return the manifest, which lists every file and which questions a test needs."""
+    """Return the XML of a QTI package's manifest: every file of it, and for each test the questions that it needs.
+
+    Args:
+        course: the name of the course, from which the identifier is made.
+        units: the questions of each unit's quiz, by the unit's id.
+    """
     root = _qti_root("manifest", PACKAGE, PACKAGE_SCHEMA, identifier=f"{course}_quizzes")
     metadata = _add(root, "metadata")
     _add(metadata, "schema", "QTIv2.1 Package")

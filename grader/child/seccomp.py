@@ -122,7 +122,7 @@ def _rule_instructions(rule: Filtered, number: int) -> list[tuple[int, int, int,
 
 
 class Filter:
-    """The filter as a program in memory, which a child can put in force after the fork.
+    """Hold the filter of a machine's system calls as a program in memory, which a child puts in force after the fork.
 
     Args:
         machine: one of `MACHINES`.

@@ -546,7 +546,12 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
 
 
 def _helpers(others: Sequence[File], notes: list[str]) -> dict[tuple[str, str], bytes]:
-    """Return the files that an exercise may import, by folder and name; note of all others that they were ignored."""
+    """Return the contents of the Python files that exercises may import, by folder (`"a/b"`) and name.
+
+    Args:
+        others: the files of a submission that belong to no exercise.
+        notes: the notes to the student; one is appended for each of the other files, and says why it was ignored.
+    """
     helpers, bytes_left = dict[tuple[str, str], bytes](), LARGEST_HELPERS
     for file in others:
         with path_added_to_errors(file):

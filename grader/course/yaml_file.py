@@ -149,7 +149,14 @@ def _no_value(node: Any) -> tuple[int, str]:
 
 
 def _children(node: Any) -> Iterator[tuple[str | int, tuple[Any, Any]]]:
-    """Yield key, and the nodes of key and value, for each entry of a map; index and twice the node, of a list."""
+    """Yield the entries of a YAML node: those of a map or a list; none of a text.
+
+    Args:
+        node: a node of `yaml.compose`.
+
+    Yields:
+        For an entry of a map its key, and the nodes of key and value; for one of a list its index, and its node twice.
+    """
     if isinstance(node, yaml.MappingNode):
         yield from ((key.value, (key, value)) for key, value in node.value)
     elif isinstance(node, yaml.SequenceNode):

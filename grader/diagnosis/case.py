@@ -223,7 +223,7 @@ def _follows(sample: ProgramSample, name: str, nearer: Iterable[str]) -> bool:
     """
 
     def given_as_upstream(other: str) -> EdgeVjp:
-        """Return a function of an edge that returns the learner's array for a target."""
+        """Return the rule by which the upstream gradient at the target `other` is the learner's array for it."""
         return lambda at: sample.given[other]
 
     program = sample.program

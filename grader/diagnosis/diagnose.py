@@ -301,7 +301,7 @@ def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], wro
         output = program.nodes[program.forward.outputs[0]].value
         g = np.random.default_rng(0).standard_normal(output.shape)
         given = {
-            name: _contracted(g, array, program.nodes[program.forward.targets[name]].value)
+            name: _contract(g, array, program.nodes[program.forward.targets[name]].value)
             for name, array in given.items()
         }
         return ProgramSample(trial, replace(program, upstreams=(g,)), given)
@@ -315,10 +315,10 @@ def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], wro
     return ProgramSample(trial, program, given)
 
 
-def _contracted(g: Array, jacobian: Array, target: Array) -> Array:
-    """Return the sum over the output's axes of g times a Jacobian: the gradient for the upstream gradient g.
+def _contract(g: Array, jacobian: Array, target: Array) -> Array:
+    """Return a gradient: the sum over the output's axes of the upstream gradient g times a Jacobian.
 
-    Return the Jacobian unchanged where its shape is wrong.
+    A Jacobian of another shape than `(*output, *target)` is returned unchanged.
 
     Args:
         g: the upstream gradient, shaped like the output.

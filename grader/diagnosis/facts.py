@@ -211,7 +211,7 @@ def right_in_some_trials(answer: Answer, samples: Samples) -> Mistake | None:
         answer: the answer.
         samples: the answer in each trial.
     """
-    right, wrong = _right_and_wrong_trials(_informative(samples))
+    right, wrong = _right_and_wrong_trials(_with_nonzero_answer(samples))
     if not right or not wrong or _may_be_right_by_luck(samples):
         return None
     kinds = [{trial.setting.kind for trial in trials} for trials in (right, wrong)]
@@ -246,8 +246,8 @@ def _may_be_right_by_luck(samples: Samples) -> bool:
     return bool((1 - differ / entries) ** in_right_trials > MOST_LUCK)
 
 
-def _informative(samples: Samples) -> Samples:
-    """Return the samples whose right array is not all zero; all samples if there are none.
+def _with_nonzero_answer(samples: Samples) -> Samples:
+    """Return the samples whose right array has a nonzero entry; all samples if there are none.
 
     In the others a wrong backward pass is often right, as it gives zeros, too.
     """
@@ -267,7 +267,7 @@ def wrong_for_function_part(samples: Samples) -> Mistake | None:
     The learner's function takes a function f; the answer is wrong wherever f uses `tanh`, say, and right wherever it
     does not. Return `None` where no operations are so.
     """
-    name, parts = operations_of_wrong_trials(*_right_and_wrong_trials(_informative(samples)))
+    name, parts = operations_of_wrong_trials(*_right_and_wrong_trials(_with_nonzero_answer(samples)))
     spelled = " or ".join(f"`{part}`" for part in parts)
     return make_fact("wrong-local", "wrong-with", name=name, parts=spelled) if parts else None
 
@@ -535,7 +535,7 @@ def unknown_mistake(samples: Samples) -> Mistake:
     _, array, right = next(sample for sample in samples if not sample.agrees)
     error = scaled_error(array, right)
     wrong = round(share_wrong(array, right) * array.size)
-    informative = _informative(samples)
+    informative = _with_nonzero_answer(samples)
     alone = {sample.agrees for sample in informative} == {True, False} and all(
         sample.agrees == (sample.trial.setting.kind == ONE_KIND) for sample in informative
     )

@@ -62,7 +62,11 @@ class Observation:
     given: Samples
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return by target the fact as a mistake; an empty mapping where it is not true."""
+        """Return the fact as the mistake in its answer: `{target: mistake}`; an empty mapping where it is not true.
+
+        Args:
+            case: not read: what was observed is in `self.given`.
+        """
         mistake = self.observe(self.answer, self.given)
         return {} if mistake is None else {self.name: mistake}
 

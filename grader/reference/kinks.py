@@ -286,7 +286,7 @@ def _allowed_in_trial(exercise: Exercise, answer: Answer, trial: Trial) -> Allow
     def sample(move: Move) -> np.ndarray | None:
         """Return torch's gradient with the input moved off its kinks; `None` if it cannot be computed or compared."""
         leaf = trial.inputs[answer.wrt]
-        inputs: Mapping[str, Any] = {**trial.inputs, answer.wrt: _moved(leaf, move.values)}
+        inputs: Mapping[str, Any] = {**trial.inputs, answer.wrt: _with_noise(leaf, move.values)}
         mode = _Moving(move.operations)
         try:
             with mode:
@@ -390,7 +390,7 @@ def _jointly_allowed(exercise: Exercise, answers: Sequence[Answer], trial: Trial
         whole = np.zeros(len(order)) if move.values is None else move.values((len(order),))[back]
         pieces = np.split(whole, np.cumsum(sizes)[:-1])
         moved = [
-            _moved(leaf, partial(np.reshape, piece)).detach().requires_grad_()
+            _with_noise(leaf, partial(np.reshape, piece)).detach().requires_grad_()
             for leaf, piece in zip(leaves, pieces, strict=True)
         ]
         try:
@@ -448,9 +448,9 @@ class _Moving(TorchFunctionMode):
                     args[0].add_(_noise(args[0], self.pattern))
             else:
                 pairs = zip(args, moving, strict=True)
-                args = tuple(_moved(value, self.pattern) if moves else value for value, moves in pairs)
+                args = tuple(_with_noise(value, self.pattern) if moves else value for value, moves in pairs)
                 kwargs = {
-                    key: _moved(value, self.pattern) if _depends(value) else value
+                    key: _with_noise(value, self.pattern) if _depends(value) else value
                     for key, value in (kwargs or {}).items()
                 }
         return func(*args, **(kwargs or {}))
@@ -461,8 +461,8 @@ def _depends(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.requires_grad
 
 
-def _moved(value: torch.Tensor, pattern: Pattern | None) -> torch.Tensor:
-    """Return a value plus its noise; the value itself where there is no pattern."""
+def _with_noise(value: torch.Tensor, pattern: Pattern | None) -> torch.Tensor:
+    """Return a tensor plus the noise of a pattern (`_noise`); the tensor itself without a pattern."""
     return value if pattern is None else value + _noise(value, pattern)
 
 

@@ -150,7 +150,7 @@ def layout(graph: Graph) -> Layout:
     across: dict[str, float] = {}
     for row in range(max(depth.values()) + 1):
         across |= _row(graph, users, depth, across, row)
-    return _positioned(across, depth, users)
+    return _layout_at(across, depth, users)
 
 
 def _lane_key(source: str, user: str, row: int) -> str:
@@ -201,7 +201,7 @@ def _spread(wished: Sequence[float], sizes: Sequence[float]) -> list[float]:
     return [x + shift for x in placed]
 
 
-def _positioned(across: Mapping[str, float], depth: Mapping[str, int], users: Mapping[str, Sequence[str]]) -> Layout:
+def _layout_at(across: Mapping[str, float], depth: Mapping[str, int], users: Mapping[str, Sequence[str]]) -> Layout:
     """Return the layout of a graph from the places of its nodes, moved so that the leftmost one begins at the margin.
 
     Args:

@@ -634,7 +634,7 @@ SCALING = ("mul", "div", "mean")  # by a number, or by a size: what a learner ma
 
 
 def scaling_edge(program: Program, place: Place) -> Place | None:
-    """Return the edge of a sum in the only node that reads it, if that multiplies, divides or averages it alone.
+    """Return the edge by which a sum is read, if it is read once: to be multiplied or divided by a number, or averaged.
 
     For `(a + b) / 2` and the edge of a in the sum: the edge of the sum in the quotient.
 
@@ -643,7 +643,7 @@ def scaling_edge(program: Program, place: Place) -> Place | None:
         place: an edge into the sum.
 
     Returns:
-        The edge; `None` where the reader of `place` is no sum, or is read in another way.
+        The edge; `None` where the reader of `place` is no sum or difference, or is read in another way.
     """
     node = program.reader(place)
     if node.name not in ("add", "sub") or len(node.operands) < 2 or len(program.forward.uses[node.id]) != 1:

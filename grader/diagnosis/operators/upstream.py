@@ -904,8 +904,11 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-def is_positive(program: Program, place: Place) -> bool:
-    """Return whether the value `place` is positive everywhere, no output, and has an operand that gets a gradient."""
+def may_have_function_behind(program: Program, place: Place) -> bool:
+    """Return whether a learner may differentiate a root or a logarithm of the value `place` that is not taken.
+
+    Its entries must be positive, it must depend on a target, and it must be no output.
+    """
     is_output = place[0] in program.forward.outputs  # that is `function-of-output`
     return not is_output and is_made_from_targets(program, place) and bool((program.nodes[place[0]].value > 0).all())
 
@@ -920,7 +923,7 @@ FUNCTIONS_BEHIND: Mapping[str, Callable[[Array], Array]] = {
     "function-added",
     code="wrong-local",
     rank=2.8,
-    at=values.where(is_positive),
+    at=values.where(may_have_function_behind),
     choices=lambda program, place: FUNCTIONS_BEHIND,
     message="the gradient of {value} is that of its {choice}, but no {choice} is taken",
 )
