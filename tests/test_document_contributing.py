@@ -231,6 +231,18 @@ def test_the_example_of_a_sampler_can_be_drawn(name: str, example: str) -> None:
         assert isinstance(made, Marker)
 
 
+def test_the_samplers_with_exact_entries_are_those_of_the_table() -> None:
+    """Those that are made of another sampler have its values; an author's own has what its example says."""
+    rows = CONTRIBUTING.table("sampled by")
+    listed = {name for row in rows for name in re.findall(r"`(\w+)`", row[0])}
+    examples = {row[0].strip("`"): code(row[2]) for row in CONTRIBUTING.table("sampler")}
+    made = {name: eval(text, dict(PUBLIC)) for name, text in examples.items() if not re.search(r"\((\d, )?[a-z]", text)}
+    having = {name for name, sampler in made.items() if isinstance(sampler, Sampler) and sampler.exact}
+    assert {"weights", "mask"} <= set(made)
+    assert having | {"Sampler"} == listed
+    assert eval(code(rows[-1][1]).removeprefix("exact="))[0] == (-1.0, 0.0, 1.0)
+
+
 @pytest.mark.parametrize("axes", [code(row[0]).strip('"') for row in CONTRIBUTING.table("axes")])
 def test_axes_in_the_table_can_be_drawn(axes: str) -> None:
     _draw(PUBLIC["normal"](axes))
@@ -322,7 +334,11 @@ def test_the_example_of_a_misconception_is_one_of_an_exercise() -> None:
 
 
 @pytest.mark.slow
-def test_the_commands_of_an_author_do_what_the_page_says(tmp_path: Path, typed: Typed) -> None:
+@pytest.mark.usefixtures("warm_pool")
+def test_the_commands_of_an_author_do_what_the_page_says(
+    tmp_path: Path, worker: Worker, grader: Grader, typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    KeptWorker(worker).serve(grader, monkeypatch)
     folder = tmp_path
     for line, code, file in AUTHOR_RUNS["CONTRIBUTING.md"]:
         done = typed(*line.replace("UNIT", UNIT).split(), cwd=folder)
