@@ -275,7 +275,7 @@ class ClassReport:
     @cached_property
     def bins(self) -> tuple[int, ...]:
         """Return how many students have each tenth of the points; full marks are in the last."""
-        reached = Counter(self._bin(line) for line in self.scored)
+        reached = Counter(self.bin_of(line) for line in self.scored)
         return tuple(reached[i] for i in range(BINS))
 
     @property
@@ -305,7 +305,7 @@ class ClassReport:
         lines = [line for line in self.students if line.failing and not line.again]
         return tuple(sorted(lines, key=lambda line: (-line.exercises.wrong, line.score, line.name)))
 
-    def _bin(self, line: StudentLine) -> int:
+    def bin_of(self, line: StudentLine) -> int:
         """Return the index of the bar of the histogram, from 0 to `BINS` - 1, that a student's score belongs to."""
         share = line.score / self.max_score if self.max_score else 0.0
         return min(max(int(share * BINS + 1e-9), 0), BINS - 1)

@@ -183,7 +183,7 @@ def columns(report: ClassReport) -> Iterator[Column]:
     """Yield the columns of the chart of scores; students who have not begun are a part of the first one."""
     scale = CHART_HEIGHT / max(*report.bins, 1)
     for i, count in enumerate(report.bins):
-        blank = sum(not line.why_no_score for line in report.not_begun) if i == 0 else 0
+        blank = sum(report.bin_of(line) == 0 for line in report.not_begun if not line.why_no_score) if i == 0 else 0
         yield Column(100 * i // BINS, count, blank, round(count * scale, 1), round(blank * scale, 1))
 
 

@@ -22,7 +22,7 @@ from helpers.class_results import (
 from grader.classroom.class_report import Counts, Tally
 from grader.classroom.report_files import PageLimits, PageSource, columns, html, percent, segments
 from grader.results.codes import MEANINGS
-from grader.results.records import ExerciseResult
+from grader.results.records import Adjustment, ExerciseResult
 
 MADE = PageSource("grades", "report.csv", datetime(2025, 3, 2, 2, 14, tzinfo=UTC))
 ALLOWED = set(
@@ -139,6 +139,14 @@ def test_those_who_have_not_begun_are_a_part_of_the_first_column() -> None:
     assert (first.begins, first.count, first.blank) == (0, 1, 1)
     assert 0 < first.blank_height == first.height
     assert [column.count for column in others] == [0, 0, 0, 2, 0, 1, 0, 1, 1]
+
+
+def test_who_has_not_begun_and_was_given_points_is_not_a_part_of_the_first_column() -> None:
+    given = replace(CLASS[2], student="ill", adjustments=(Adjustment("", 2.0, "was ill"),))
+    first, *_ = columns(counted([CLASS[2], given]))
+    assert (first.count, first.blank) == (1, 1)
+    first, *others = columns(counted([given]))
+    assert (first.count, first.blank, others[3].count) == (0, 0, 1)
 
 
 def test_the_same_class_gives_the_same_page() -> None:
