@@ -14,6 +14,7 @@ from grader.errors import InfrastructureError, NoGradedRuns, UsageError, file_er
 from grader.files import write_atomically
 from grader.judging.grading_pool import Graded, GradingPool, Read, ReadingPool
 from grader.results.records import ExerciseResult, StudentResults, dumps
+from grader.safe_text import one_line
 from grader.sandbox.isolation import Isolation
 
 from .class_folder import ClassFolder, find_student, find_submissions
@@ -171,11 +172,17 @@ def _select_students(class_folder: ClassFolder, students: frozenset[str]) -> tup
         students: the names, keys or other names of those to grade; everybody if empty.
 
     Raises:
-        UsageError: nobody has one of these names, or several have.
+        UsageError: nobody has one of these names, or several have, or the student handed in nothing.
     """
     submissions = list(class_folder.submissions)
     if not students:
         return submissions, []
+    if absent := next((name for name in class_folder.absent if name in students), ""):
+        raise UsageError(
+            one_line(
+                f"{absent} handed in nothing: the same command without --student writes the record, with any points."
+            )
+        )
     keys = {find_student(submissions, name).key for name in students}
     chosen = [submission for submission in submissions if submission.key in keys]
     return chosen, [submission for submission in submissions if submission.key not in keys]

@@ -254,6 +254,12 @@ def test_records_of_another_version_are_regraded_whole_and_mixed_with_nothing(gr
 OLD = "handgrad/result@1"
 
 
+def test_a_student_alone_who_handed_in_nothing_is_named_as_that(graded, tmp_path) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT})
+    with pytest.raises(UsageError, match="fay handed in nothing: the same command without --student writes the record"):
+        graded(absent=("fay",), students="fay")
+
+
 def test_a_student_alone_changes_no_other_record_or_line(graded, tmp_path) -> None:
     put(tmp_path / "in", {"ada/lin_grad.py": MEAN, "ben/lin_grad.py": MEAN, "dan/report.pdf": ""})
     graded(absent=("fay",))
