@@ -308,7 +308,7 @@ def _try_zip(autograder: Path, submission: Path, out: Path | None, isolation: Is
             with zipfile.ZipFile(autograder) as archive:
                 archive.extractall(source)
         except (OSError, zipfile.BadZipFile) as error:
-            says = f"{autograder} is no autograder: make one with: handgrad gradescope {autograder}"
+            says = f"{autograder} is no autograder: make one with: handgrad gradescope my-course.zip"
             raise UsageError(says) from error
         options = ["--try", str(submission.resolve())]
         options += ["--out", str(out.resolve())] if out is not None else []

@@ -426,6 +426,7 @@ def _records(results: Path | None, gradebook: str | None) -> tuple[list[StudentR
     Raises:
         UsageError: there is no record, or not exactly one source is named.
     """
+    from grader.classroom.class_file import assignment_of
     from grader.classroom.student_results import UnreadableResult, read_folder, read_record
     from grader.results.records import StudentResults
 
@@ -436,7 +437,8 @@ def _records(results: Path | None, gradebook: str | None) -> tuple[list[StudentR
         entries = list(opened)
     else:
         source = str(results)
-        entries = [read_record(results)] if results.is_file() else list(read_folder(results))
+        is_folder = results.is_dir() or (not results.exists() and assignment_of(results))
+        entries = list(read_folder(results)) if is_folder else [read_record(results)]
     unread = [f"not exported: {entry.name}: {entry.why}." for entry in entries if isinstance(entry, UnreadableResult)]
     records = [entry for entry in entries if isinstance(entry, StudentResults)]
     if not records:
