@@ -273,9 +273,9 @@ def _anywhere(text: str) -> list[str]:
 
 
 @pytest.fixture
-def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
+def course(tmp_path: Path, new_workspace: Callable[..., Course]) -> Course:
     """A learner's folder in which one answer of `lin_grad` is wrong."""
-    made = new_workspace(tmp_path / "my-course")
+    made = new_workspace(tmp_path / "my-course", before="08_shapes")
     (made.root / LIN).write_text(WRONG, encoding="utf-8")
     return made
 

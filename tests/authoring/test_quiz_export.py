@@ -207,7 +207,7 @@ def test_the_structural_check_finds_what_is_wrong(broken: str, says: str) -> Non
 
 
 @pytest.fixture
-def author(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Path:
+def author(tmp_path: Path, new_workspace: Callable[..., Course]) -> Path:
     """A course folder with solutions of its own."""
     root = new_workspace(tmp_path / "ws").root
     shutil.copytree(ROOT / "solutions", root / "solutions", ignore=shutil.ignore_patterns("__pycache__"))
@@ -241,6 +241,6 @@ def test_an_export_that_cannot_be_is_one_sentence(author: Path, typed: Run, argu
     assert says in one_sentence(typed("quiz", *arguments, cwd=author), 2)
 
 
-def test_a_learner_exports_nothing(tmp_path: Path, new_workspace: Callable[[Path], Course], typed: Run) -> None:
+def test_a_learner_exports_nothing(tmp_path: Path, new_workspace: Callable[..., Course], typed: Run) -> None:
     root = new_workspace(tmp_path / "ws").root
     assert "has no solutions/" in one_sentence(typed("quiz", "--export", "quiz.xml", cwd=root), 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -50,15 +51,24 @@ def exercises(course: Course) -> list[CourseExercise]:
 
 
 @pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a learner's new folder, made once."""
-    return workspace.init(tmp_path_factory.mktemp("template") / "ws").root
+def template(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return a function that returns a learner's new folder, made once; of the units before one if its id is given."""
+
+    @functools.cache
+    def made(unit: str) -> Path:
+        course = workspace.init(tmp_path_factory.mktemp("template") / "ws")
+        return with_units_before(course, unit).root if unit else course.root
+
+    return made
 
 
 @pytest.fixture
-def new_workspace(template: Path) -> Callable[[Path], Course]:
-    """Return a function that makes a learner's folder at a path, as `handgrad init` does, and returns its course."""
-    return lambda folder: load_course(Path(shutil.copytree(template, folder)))
+def new_workspace(template: Callable[[str], Path]) -> Callable[..., Course]:
+    """Return a function that makes a learner's folder at a path, as `handgrad init` does, and returns its course.
+
+    Most tests need a few units only, and copying all takes long: `new_workspace(folder, before="05_activations")`.
+    """
+    return lambda folder, before="": load_course(Path(shutil.copytree(template(before), folder)))
 
 
 def solution(course: Course, exercise_id: str) -> bytes:

@@ -32,8 +32,8 @@ DAY = date(2026, 1, 31)
 
 
 @pytest.fixture
-def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
-    return new_workspace(tmp_path / "ws")
+def course(tmp_path: Path, new_workspace: Callable[..., Course]) -> Course:
+    return new_workspace(tmp_path / "ws", before="08_shapes")
 
 
 def _verdict(exercise: CourseExercise, **codes: str) -> ExerciseResult:

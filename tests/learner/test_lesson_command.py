@@ -21,7 +21,7 @@ Read = Callable[..., str]
 
 
 @pytest.fixture
-def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
+def course(tmp_path: Path, new_workspace: Callable[..., Course]) -> Course:
     return new_workspace(tmp_path / "ws")
 
 

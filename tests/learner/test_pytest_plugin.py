@@ -15,7 +15,6 @@ from xml.etree import ElementTree
 
 import pytest
 from golden import assert_golden
-from helpers.courses import with_units_before
 from helpers.measurements import SOURCES
 from test_session import RIGHT, KeptWorker
 
@@ -50,11 +49,9 @@ def kept(worker: Worker, grader: Grader, monkeypatch: pytest.MonkeyPatch) -> Kep
 
 
 @pytest.fixture
-def course(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, new_workspace: Callable[[Path], Course]
-) -> Course:
+def course(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, new_workspace: Callable[..., Course]) -> Course:
     """A learner's workspace of the first six units, and the folder we stand in."""
-    course = with_units_before(new_workspace(pytester.path / "ws"), "07_network")
+    course = new_workspace(pytester.path / "ws", before="07_network")
     monkeypatch.chdir(course.root)
     return course
 

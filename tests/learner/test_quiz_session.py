@@ -30,9 +30,9 @@ Take = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
+def course(tmp_path: Path, new_workspace: Callable[..., Course]) -> Course:
     """A workspace whose first quiz is variant 0."""
-    course = new_workspace(tmp_path / "ws")
+    course = new_workspace(tmp_path / "ws", before="05_activations")
     workspace.reset(course.find(ID), 0)
     return course
 

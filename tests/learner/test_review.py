@@ -26,7 +26,7 @@ Go = Callable[..., tuple[int, str]]
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
     shutil.copy(ROOT / "course.yaml", tmp_path)
-    shutil.copytree(ROOT / "exercises", tmp_path / "exercises")
+    shutil.copytree(ROOT / "exercises", tmp_path / "exercises", ignore=shutil.ignore_patterns("*.md", "*.svg"))
     return load_course(tmp_path)
 
 

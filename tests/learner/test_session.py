@@ -68,8 +68,8 @@ def kept(worker: Worker) -> KeptWorker:
 
 
 @pytest.fixture
-def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
-    return new_workspace(tmp_path / "ws")
+def course(tmp_path: Path, new_workspace: Callable[..., Course]) -> Course:
+    return new_workspace(tmp_path / "ws", before="06_losses")
 
 
 def test_opening_a_sitting_starts_no_worker_and_imports_no_torch(course: Course) -> None:

@@ -29,7 +29,7 @@ from grader.sandbox.worker import Reply, Worker
 
 
 @pytest.fixture
-def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
+def course(tmp_path: Path, new_workspace: Callable[..., Course]) -> Course:
     return new_workspace(tmp_path / "ws")
 
 

@@ -87,9 +87,9 @@ class Terminal:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Path:
+def folder(tmp_path: Path, new_workspace: Callable[..., Course]) -> Path:
     """A learner's new folder."""
-    return new_workspace(tmp_path / "course").root
+    return new_workspace(tmp_path / "course", before="08_shapes").root
 
 
 @pytest.fixture

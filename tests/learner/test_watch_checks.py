@@ -73,8 +73,8 @@ class Sitting:
 
 
 @pytest.fixture
-def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
-    return new_workspace(tmp_path / "ws")
+def course(tmp_path: Path, new_workspace: Callable[..., Course]) -> Course:
+    return new_workspace(tmp_path / "ws", before="05_activations")
 
 
 @pytest.fixture

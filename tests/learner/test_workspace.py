@@ -21,19 +21,24 @@ from grader.quiz.answer_sheet import variant_of
 
 
 @pytest.fixture
-def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
+def course(tmp_path: Path, new_workspace: Callable[..., Course]) -> Course:
+    return new_workspace(tmp_path / "ws", before="07_network")
+
+
+@pytest.fixture
+def whole(tmp_path: Path, new_workspace: Callable[..., Course]) -> Course:
     return new_workspace(tmp_path / "ws")
 
 
-def test_a_new_workspace_holds_every_stub_and_lesson_and_no_solution(course: Course) -> None:
-    files = {str(path.relative_to(course.root)) for path in course.root.rglob("*") if path.is_file()}
-    lessons = {f"exercises/{unit.id}/README.md" for unit in course.config.units}
+def test_a_new_workspace_holds_every_stub_and_lesson_and_no_solution(whole: Course) -> None:
+    files = {str(path.relative_to(whole.root)) for path in whole.root.rglob("*") if path.is_file()}
+    lessons = {f"exercises/{unit.id}/README.md" for unit in whole.config.units}
     source = bundled_folder()
     pictures = {path.relative_to(source).as_posix() for path in source.glob("exercises/*/*.svg")}
-    stubs = {exercise.file for exercise in course.exercises}
+    stubs = {exercise.file for exercise in whole.exercises}
     assert files == {"course.yaml", *workspace.FILES, *lessons, *pictures, *stubs}
     assert pictures
-    assert not any("BEGIN SOLUTION" in (course.root / stub).read_text() for stub in stubs)
+    assert not any("BEGIN SOLUTION" in (whole.root / stub).read_text() for stub in stubs)
 
 
 def test_editors_containers_and_uv_find_what_they_need(course: Course) -> None:
@@ -49,19 +54,19 @@ def test_editors_containers_and_uv_find_what_they_need(course: Course) -> None:
     assert project["tool"]["pytest"]["ini_options"]["testpaths"] == ["exercises"]
 
 
-def test_a_new_workspace_is_the_bundled_course(course: Course) -> None:
+def test_a_new_workspace_is_the_bundled_course(whole: Course) -> None:
     source = load_course(bundled_folder())
-    assert course.config == source.config
-    assert course.solutions == source.solutions
+    assert whole.config == source.config
+    assert whole.solutions == source.solutions
     for exercise in source.exercises:
-        text = (course.root / exercise.file).read_text()
-        assert text == build.stub(exercise, variant_of(course.root / exercise.file))
+        text = (whole.root / exercise.file).read_text()
+        assert text == build.stub(exercise, variant_of(whole.root / exercise.file))
         assert exercise.is_quiz == ("variant: " in text)
 
 
-def test_every_workspace_has_variants_of_its_own(course: Course, tmp_path: Path) -> None:
+def test_every_workspace_has_variants_of_its_own(whole: Course, tmp_path: Path) -> None:
     other = workspace.init(tmp_path / "other")
-    first, second = ([variant_of(e.path) for e in one.exercises if e.is_quiz] for one in (course, other))
+    first, second = ([variant_of(e.path) for e in one.exercises if e.is_quiz] for one in (whole, other))
     assert first != second
     assert all(0 < variant <= workspace.VARIANTS for variant in (*first, *second))
 

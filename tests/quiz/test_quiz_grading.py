@@ -188,9 +188,9 @@ def test_an_answer_that_cannot_be_judged_is_that_answers_alone(judge: Judge, mon
 
 
 def test_a_learner_is_asked_the_question_that_their_variant_has(
-    tmp_path: Path, new_workspace: Callable[[Path], Course]
+    tmp_path: Path, new_workspace: Callable[..., Course]
 ) -> None:
-    mine = new_workspace(tmp_path / "ws")
+    mine = new_workspace(tmp_path / "ws", before="02_chain_rule")
     exercise = mine.find(f"quiz_{UNIT}")
     answer = next(answer for answer in exercise.declaration.answers if answer.name == "how_far")
     exercise.path.write_text("variant: 0\n")
@@ -201,9 +201,9 @@ def test_a_learner_is_asked_the_question_that_their_variant_has(
 
 
 def test_checking_a_quiz_imports_no_torch_and_starts_no_worker(
-    tmp_path: Path, new_workspace: Callable[[Path], Course]
+    tmp_path: Path, new_workspace: Callable[..., Course]
 ) -> None:
-    new_workspace(tmp_path / "ws")
+    new_workspace(tmp_path / "ws", before="02_chain_rule")
     script = (
         "import sys, subprocess\n"
         "def forbidden(*a, **k): raise SystemExit('a process was started')\n"
@@ -220,8 +220,8 @@ def test_checking_a_quiz_imports_no_torch_and_starts_no_worker(
     assert "12 todo" in done.stdout, done.stderr
 
 
-def test_a_folder_or_a_missing_sheet_is_said_to_be_one(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> None:
-    mine = new_workspace(tmp_path / "ws")
+def test_a_folder_or_a_missing_sheet_is_said_to_be_one(tmp_path: Path, new_workspace: Callable[..., Course]) -> None:
+    mine = new_workspace(tmp_path / "ws", before="02_chain_rule")
     exercise = mine.find(f"quiz_{UNIT}")
     exercise.path.unlink()
     with Session(mine) as session:

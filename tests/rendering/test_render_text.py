@@ -39,8 +39,8 @@ def course() -> Course:
 
 
 @pytest.fixture
-def new_course(new_workspace: Callable[[Path], Course], tmp_path: Path) -> Course:
-    return new_workspace(tmp_path / "ws")
+def new_course(new_workspace: Callable[..., Course], tmp_path: Path) -> Course:
+    return new_workspace(tmp_path / "ws", before="07_network")
 
 
 def answer(name: str, code: str | None = None, message: str = "", evidence: str = "") -> AnswerResult:

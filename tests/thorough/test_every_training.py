@@ -14,7 +14,7 @@ from grader.sandbox.worker import Worker
 
 @pytest.mark.parametrize("unit", WRONG)
 def test_the_goal_is_reached_with_the_gradients_of_the_solutions(
-    unit: str, tmp_path: Path, new_workspace: Callable[[Path], Course], worker: Worker
+    unit: str, tmp_path: Path, new_workspace: Callable[..., Course], worker: Worker
 ) -> None:
     found = trained(new_workspace(tmp_path / "ws"), unit, worker)
     assert (found.why, found.first_difference, found.is_goal_reached) == ("", None, True)
@@ -23,7 +23,7 @@ def test_the_goal_is_reached_with_the_gradients_of_the_solutions(
 
 @pytest.mark.parametrize(("unit", "wrong"), [(unit, wrong) for unit in WRONG for wrong in WRONG[unit]])
 def test_the_goal_is_not_reached_with_a_wrong_gradient(
-    unit: str, wrong: tuple[str, str, str], tmp_path: Path, new_workspace: Callable[[Path], Course], worker: Worker
+    unit: str, wrong: tuple[str, str, str], tmp_path: Path, new_workspace: Callable[..., Course], worker: Worker
 ) -> None:
     found = trained(new_workspace(tmp_path / "ws"), unit, worker, wrong)
     assert not found.is_goal_reached

@@ -149,7 +149,7 @@ def write(folder: Path, source: str = RIGHT["a name"]) -> Path:
 
 
 def test_a_check_reads_them_and_a_watch_sees_them_change(
-    new_workspace: Callable[[Path], Course], tmp_path: Path, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    new_workspace: Callable[..., Course], tmp_path: Path, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     course = new_workspace(tmp_path / "ws")
     exercise = course.find("lin_grad")

@@ -16,9 +16,7 @@ pytest_plugins = ["pytester"]
 
 
 @pytest.fixture
-def course(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, new_workspace: Callable[[Path], Course]
-) -> Course:
+def course(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, new_workspace: Callable[..., Course]) -> Course:
     """A learner's workspace with all of its units, and the folder we stand in."""
     course = new_workspace(pytester.path / "ws")
     monkeypatch.chdir(course.root)

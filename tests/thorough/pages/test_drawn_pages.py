@@ -162,9 +162,9 @@ def pages(
 
 
 @pytest.fixture(scope="module")
-def new_workspace_of_module(tmp_path_factory: pytest.TempPathFactory, template: Path) -> Course:
+def new_workspace_of_module(tmp_path_factory: pytest.TempPathFactory, template: Callable[[str], Path]) -> Course:
     """Return a learner's folder for all tests of the module."""
-    return load_course(Path(shutil.copytree(template, tmp_path_factory.mktemp("learner") / "ws")))
+    return load_course(Path(shutil.copytree(template(""), tmp_path_factory.mktemp("learner") / "ws")))
 
 
 def _certificate(course: Course, worker: Worker) -> str:
