@@ -51,8 +51,9 @@ def check(exercise_id: str, hints: int = 1) -> None:
 
     from grader.rendering.render_html import ResultDisplay
 
-    exercise, result, seen = kernel_session().check_with_pictures(exercise_id, _cells(shell))
-    display(ResultDisplay(exercise, result, hints, seen))  # type: ignore[no-untyped-call]
+    cells = _cells(shell)
+    exercise, result, seen = kernel_session().check_with_pictures(exercise_id, cells)
+    display(ResultDisplay(exercise, result, hints, seen, code=cells))  # type: ignore[no-untyped-call]
 
 
 def score(exercise_id: str, answer: str) -> float:

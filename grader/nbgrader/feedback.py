@@ -51,7 +51,9 @@ def write_outputs(exercise: CourseExercise, result: ExerciseResult, cells: Mappi
             cell.outputs = [points_output(answer.score / answer.max_score, cell)]
     report_cell = cells.get(check_id(exercise.id), cells.get(solution_id(exercise.id)))
     if report_cell is not None:
-        report = ResultDisplay(exercise, replace(result, printed=""))
+        solution = cells.get(solution_id(exercise.id))
+        code = () if solution is None else (solution.source,)
+        report = ResultDisplay(exercise, replace(result, printed=""), code=code)
         shown = {"text/plain": repr(report), "text/html": report._repr_html_()}
         report_cell.outputs = [from_dict({"output_type": "display_data", "data": shown, "metadata": {}})]  # type: ignore[no-untyped-call]
 

@@ -12,6 +12,7 @@ from grader.results.records import AnswerResult, ExerciseResult, Status
 from grader.safe_text import plain
 
 from .exercise_summary import formula_or_words
+from .own_statements import statements_of
 from .page import page
 from .picture_data import ExercisePictures
 from .picture_html import pictures_html
@@ -41,6 +42,7 @@ NOTEBOOK: dict[str, str] = {
     "help": "margin: 0",
     "next": "margin: 0.5em 0 0; opacity: 0.8",
     "printed": "margin-top: 0.5em; white-space: pre-wrap",
+    "source": "margin: 0.2em 0; padding: 0.2em 0.6em; border-left: 2px solid; white-space: pre-wrap",
     "folded": "margin-top: 0.5em",
     "summary": "display: list-item",
     "picture": "margin: 0.6em 0",
@@ -69,6 +71,7 @@ class ResultDisplay:
         shown: pictures of wrong answers, for HTML only; `None` to show none.
         of_notebook: whether it stands in a notebook whose cells were checked, and names the next step there.
         aside: a text behind the exercise's name, such as its points.
+        code: the learner's file, or the cells in the order in which they ran; its statements stand beside the findings.
     """
 
     exercise: CourseExercise
@@ -77,6 +80,7 @@ class ResultDisplay:
     shown: ExercisePictures | None = None
     of_notebook: bool = True
     aside: str = ""
+    code: Sequence[str] = ()
 
     def __repr__(self) -> str:
         seen = {answer.name: self.hints for answer in self.result.answers}
@@ -104,13 +108,26 @@ class ResultDisplay:
         step = next_step(self.result) if self.of_notebook else ""
         parts = [
             f"<header>{heading}{aside} {task}</header>",
-            *(answers_html(group, self.hints) for group in group_alike(self.result)),
+            *(answers_html(group, self.hints, self._statements(group)) for group in group_alike(self.result)),
             self._pictures(),
             drawing,
             f'<pre class="printed">{escape(text)}</pre>' if text else "",
             f'<p class="next">{_text(step)}</p>' if step else "",
         ]
         return f'<article class="result {self.result.status}">{"".join(parts)}</article>'
+
+    def _statements(self, answers: Sequence[AnswerResult]) -> str:
+        """Return the HTML of the learner's statements that give wrong answers; empty where none is seen."""
+        if answers[0].status != "failed" or not self.code:
+            return ""
+        found = [
+            statement for answer in answers for statement in statements_of(self.code, self.exercise.id, answer.name)
+        ]
+        lines = [f"line {statement.line}" for statement in dict.fromkeys(found)]
+        return "".join(
+            f'<pre class="source"><span class="dim">{line}</span>\n{escape(plain(statement.text))}</pre>'
+            for line, statement in zip(lines, dict.fromkeys(found), strict=True)
+        )
 
     def _pictures(self) -> str:
         """Return the HTML of the pictures, in a notebook folded away; empty if there is nothing to draw."""
@@ -149,12 +166,13 @@ def next_step(result: ExerciseResult) -> str:
     return SAYS_TODO if {answer.status for answer in result.answers} <= {"todo", "passed"} else ""
 
 
-def answers_html(answers: Sequence[AnswerResult], shown: int) -> str:
+def answers_html(answers: Sequence[AnswerResult], shown: int, statements: str = "") -> str:
     """Return the HTML of answers with the same verdict: a line with their names, and the evidence and hints below it.
 
     Args:
         answers: at least one; the message, evidence and hints are those of the first.
         shown: the number of hints that are not folded away.
+        statements: the HTML of the learner's statements that give them.
     """
     first = answers[0]
     names = ", ".join(f"<b>{_text(answer.name)}</b>" for answer in answers)
@@ -162,7 +180,7 @@ def answers_html(answers: Sequence[AnswerResult], shown: int) -> str:
     message = "ok" if first.status == "passed" else _text(message_with_code(first))
     evidence = f'<p class="help">{_text(first.evidence)}</p>' if first.evidence else ""
     hints = _hints(first.hints, shown) if first.status == "failed" else ""
-    helps = f'<div class="helps">{evidence}{hints}</div>' if evidence or hints else ""
+    helps = f'<div class="helps">{statements}{evidence}{hints}</div>' if statements or evidence or hints else ""
     return f'<div class="finding">{mark} <span>{names} {message}</span></div>{helps}'
 
 
@@ -195,6 +213,16 @@ def _text(text: str) -> str:
     return CODE.sub(r"<code>\1</code>", escape(plain(text)))
 
 
+def _checked_code(exercise: CourseExercise, result: ExerciseResult) -> tuple[str, ...]:
+    """Return the text of the file that was checked; empty if it is another one by now, or is no UTF-8."""
+    try:
+        content = exercise.path.read_bytes()
+        is_checked = result.with_hash_of(content).made_from == result.made_from
+        return (content.decode("utf-8"),) if is_checked and not exercise.is_quiz else ()
+    except (OSError, UnicodeDecodeError):
+        return ()
+
+
 def check_page(
     course: Course,
     chosen: Sequence[CourseExercise],
@@ -211,7 +239,9 @@ def check_page(
     """
     pictures = {seen.exercise: seen for seen in album}
     reports = [
-        ResultDisplay(exercise, result, shown=pictures.get(exercise.id), of_notebook=False).html(2)
+        ResultDisplay(
+            exercise, result, shown=pictures.get(exercise.id), of_notebook=False, code=_checked_code(exercise, result)
+        ).html(2)
         for exercise, result in zip(chosen, results, strict=True)
     ]
     return page(f"{course.config.title}: check", reports, kind="wide")

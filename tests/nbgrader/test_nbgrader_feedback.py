@@ -52,14 +52,14 @@ def test_the_points_of_an_exercise_are_those_of_its_answers() -> None:
 def test_the_summary_comes_first_with_links_to_the_comments() -> None:
     first, *_ = summarised()
     assert "<b>4.5</b> of 8 points" in first.source
-    assert '<th><a href="#comment-lin_grad">lin_grad</a></th><td>1.5 of 3</td>' in first.source
+    assert '<th scope="row"><a href="#comment-lin_grad">lin_grad</a></th><td>1.5 of 3</td>' in first.source
     assert '<a href="#&lt;b&gt;mine&lt;/b&gt;">&lt;b&gt;mine&lt;/b&gt;</a>' in first.source
     assert "\n" not in first.source
     assert "late" not in first.source
 
 
 def test_the_late_penalty_is_a_line_of_the_summary() -> None:
-    assert "<th>late</th><td>\N{MINUS SIGN}1.25</td>" in summarised(1.25)[0].source
+    assert '<th scope="row">late</th><td>\N{MINUS SIGN}1.25</td>' in summarised(1.25)[0].source
 
 
 def test_the_lesson_is_folded_and_still_a_lesson() -> None:

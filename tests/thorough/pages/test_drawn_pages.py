@@ -148,7 +148,9 @@ def pages(
         students.append(record)
         made[f"feedback_{number}"] = feedback(course, record, ExportOptions(picture=picture))["feedback.html"].decode()
         if number == 0:
-            shown = [ResultDisplay(e, r, shown=s)._repr_html_() for e, r, s in found]
+            code = [(SUBMISSIONS[name].source,) for name in names]
+            cells = [ResultDisplay(e, r, shown=s, code=c) for (e, r, s), c in zip(found, code, strict=True)]
+            shown = [cell._repr_html_() for cell in cells]
             made["notebook"] = _wrapped("".join(shown))
     source = PageSource("grades", "report.csv", datetime(2026, 1, 31, 2, 14, tzinfo=UTC))
     made["report"] = report_html(counted([*CLASS, *(students * 5)[:53]]), source)
