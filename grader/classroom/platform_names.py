@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -112,14 +112,17 @@ class Submission:
         )
 
 
-def is_of_several(paths: Iterable[tuple[str, ...]]) -> bool:
-    """Return whether files are of more than one student, by the names that Moodle gives to folders and files.
+def platform_of_several(paths: Sequence[tuple[str, ...]]) -> str:
+    """Return the platform by whose names files are of more than one student, Moodle or Canvas; empty if by none.
 
     Args:
         paths: the names of the folders and of the file, for each file.
     """
-    matches = (MOODLE.fullmatch(name) for path in paths for name in path)
-    return len({match["who"] for match in matches if match is not None}) > 1
+    for platform, pattern, share in (("Moodle", MOODLE, 0.0), ("Canvas", CANVAS, 0.5)):  # lab_1_2_a.py may be one's own
+        named = [match for path in paths for match in list(filter(None, map(pattern.fullmatch, path)))[:1]]
+        if len({match["who"] for match in named}) > 1 and len(named) > share * len(paths):
+            return platform
+    return ""
 
 
 def composed_name(name: str) -> str:

@@ -32,7 +32,7 @@ from .exercise_names import ExerciseNames
 from .file_tree import File, UnreadableArchiveError, displayable_name, name_bytes
 from .notebook_code import BROKEN, UnreadableNotebook, code_cells, exercises_defined
 from .notebook_code import LARGEST as LARGEST_NOTEBOOK
-from .platform_names import Submission, canvas_submission, is_of_several
+from .platform_names import Submission, canvas_submission, platform_of_several
 
 SIZE_LIMIT = 1 << 20  # bytes of one file
 MOST_COMPARED, MOST_NOTEBOOKS, MOST_EXPORTED = 8, 12, 50  # files for one exercise, and those that are parsed
@@ -529,10 +529,9 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
     """
     walk, notes = SubmissionWalk(), list[str](submission.notes)
     files = list(walk.files(submission.folders))
-    if is_of_several((*file.folders, file.name) for file in files):
-        return SubmissionContent(
-            {}, tuple(notes), nothing=f"it holds the work of several students, as Moodle {SECTION}"
-        )
+    if platform := platform_of_several([(*file.folders, file.name) for file in files]):
+        nothing = f"it holds the work of several students, as {platform} {SECTION}"
+        return SubmissionContent({}, tuple(notes), nothing=nothing)
     answers, others = find_answers(names, files, notes)
     chosen = choose_files([answer for answer in answers if answer.exercise.id in names.wanted_ids], notes)
     notes += walk.notes

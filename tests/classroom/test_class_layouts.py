@@ -295,6 +295,17 @@ def test_a_download_of_several_students_is_never_graded_as_one(course, tmp_path)
     found = found_in(course, put(tmp_path / "in", {"secA.zip": zipped(files), "secB.zip": zipped(files)}))
     read = content(course, by_key(found)["secA"])
     assert (read.files, read.nothing[:39]) == ({}, "it holds the work of several students, ")
+    files = {
+        "ada_10_90_hw.zip": zipped({"lin_grad.py": RIGHT}),
+        "bob_11_91_lin_grad.py": MEAN,
+    }
+    found = found_in(course, put(tmp_path / "canvas", {"secA.zip": zipped(files), "secB.zip": zipped(files)}))
+    assert content(course, by_key(found)["secA"]).nothing == (
+        "it holds the work of several students, as Canvas names files: if it is a section, name --layout sections"
+    )
+    own = {"lab_1_2_a.py": "", "exp_1_2_b.py": "", "lin_grad.py": RIGHT, "own.py": ""}
+    found = found_in(course, put(tmp_path / "own", {f"ada/{name}": text for name, text in own.items()}), "plain")
+    assert content(course, by_key(found)["ada"]).files == {"lin_grad": RIGHT.encode()}
 
 
 @pytest.mark.parametrize("out", ["in/bob", "in/dan", "in/bob/deeper/grades"])
