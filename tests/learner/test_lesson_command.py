@@ -21,8 +21,9 @@ Read = Callable[..., str]
 
 
 @pytest.fixture
-def course(tmp_path: Path, new_workspace: Callable[..., Course]) -> Course:
-    return new_workspace(tmp_path / "ws")
+def course(request: pytest.FixtureRequest, tmp_path: Path, new_workspace: Callable[..., Course]) -> Course:
+    """Return a learner's folder of the first units, or of those before the test's parameter."""
+    return new_workspace(tmp_path / "ws", before=getattr(request, "param", "07_network"))
 
 
 @pytest.fixture
@@ -66,6 +67,7 @@ def test_a_name_that_is_none_is_told_the_nearest(course: Course) -> None:
         lesson.unit_named(course, "losse")
 
 
+@pytest.mark.parametrize("course", [""], ids=["all units"], indirect=True)
 def test_every_lesson_is_a_page_whose_pictures_and_neighbours_are_there(read: Read, course: Course) -> None:
     said = read("5", "--browser")
     assert said.startswith("There is no browser to open here.")
