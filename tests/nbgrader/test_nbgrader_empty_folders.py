@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -34,10 +35,10 @@ EMPTY = {
 }
 
 
-@pytest.fixture
-def graded(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def graded_once(tmp_path_factory: pytest.TempPathFactory, warm_pool: None) -> Path:
     """The nbgrader folder of a class that was graded: a right notebook, and three students without any."""
-    folder = released_folder(tmp_path)
+    folder = released_folder(tmp_path_factory.mktemp("graded"))
     hand_in(folder, "ann", answered(released(folder), lin_grad=RIGHT, bmm_grad=BMM))
     for place in (f"bob/{UNIT}", f"cem/{UNIT}", "dan"):
         (folder / "submitted" / place).mkdir(parents=True)
@@ -45,6 +46,12 @@ def graded(tmp_path: Path) -> Path:
     said = nbgrader("autograde", UNIT, cwd=folder)
     assert said.count(" holds no notebook: to be graded by hand") == 3
     return folder
+
+
+@pytest.fixture
+def graded(tmp_path: Path, graded_once: Path) -> Path:
+    """A copy of that folder with its course, for a test to change."""
+    return shutil.copytree(graded_once.parent, tmp_path / "copy") / graded_once.name
 
 
 def results(folder: Path) -> dict[str, StudentResults]:
