@@ -6,9 +6,8 @@
 def smooth_cross_entropy_grad(inp, targ, eps):
     """Store the gradient of the loss in `inp.g`.
 
-    Forward: `loss = -(truth * inp.log_softmax(-1)).sum(-1).mean()`. In each row, `truth` is `eps / c` at every
-    class, and
-    `1 - eps` more at the right one.
+    Forward: `loss = -(truth * inp.log_softmax(-1)).sum(-1).mean()` with `truth = (1 - eps) * right + eps / c`, where
+    `right` is 1 at the right class of each row and 0 at the others.
 
     inp: (bs, c), logits; inp.g has the same shape
     targ: (bs,), whole numbers: the right class of each row

@@ -8,10 +8,12 @@ fills, and a read of exactly that region gets the value that was written. Only a
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import dis
 import linecache
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +35,8 @@ from .rearrangement import Slot
 
 HERE, TORCH = os.path.dirname(__file__) + os.sep, os.path.dirname(torch.__file__) + os.sep
 EXPLAIN = os.path.join(os.path.dirname(os.path.dirname(__file__)), "explain") + os.sep  # runs what it explains
-LONGEST_TEXT = 80
+LONGEST_TEXT = 40  # of an expression in a message
+MODULES = re.compile(r"\btorch\.(?:nn\.functional|linalg|special)\.")
 
 # What gives the same value again, perhaps in another dtype; what takes of a value its shape and dtype alone; and so on.
 SAME_VALUE = {"clone", "contiguous", "positive", "__pos__", "cpu", "double", "float", "to", "type", "type_as", "half",
@@ -193,8 +196,35 @@ def expression_at(code: CodeType, instruction: int) -> SourceExpression:
     lines[-1] = lines[-1][:last]  # the columns are those of the encoded line
     lines[0] = lines[0][first:]
     text = " ".join(b" ".join(lines).decode(errors="replace").split())
-    shown = text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
-    return SourceExpression(shown, line, variables, is_returned)
+    return SourceExpression(shortened(text), line, variables, is_returned)
+
+
+def shortened(text: str) -> str:
+    """Return an expression with at most `LONGEST_TEXT` characters: its parts are replaced by `...` where it is longer.
+
+    `(inp - inp.mean(-1, keepdim=True)) / (var + 1e-5).sqrt()` becomes `(inp - ...) / (var + 1e-5).sqrt()`. The part
+    that is left out is the smallest that is large enough, else the largest, and then another one. What is no expression
+    is cut off at its end.
+
+    Args:
+        text: source code on one line.
+    """
+    short = text if len(text) <= LONGEST_TEXT else MODULES.sub("", text)
+    while len(short) > LONGEST_TEXT:
+        try:
+            tree = ast.parse(short, mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return short[: LONGEST_TEXT - 1] + "…"
+        source = short.encode()  # the columns are those of the encoded line
+        kept = (ast.Name, ast.Constant, ast.Attribute)  # names of methods among them
+        parts = (node for node in ast.walk(tree) if isinstance(node, ast.expr) and node is not tree)
+        places = [(part.col_offset, part.end_col_offset or 0) for part in parts if not isinstance(part, kept)]
+        shorter = [source[:begin] + b"..." + source[end:] for begin, end in places if end - begin > len("...")]
+        if not shorter:
+            return short
+        fitting = [each.decode() for each in shorter if len(each.decode()) <= LONGEST_TEXT]
+        short = max(fitting, key=len) if fitting else min(shorter, key=len).decode()
+    return short
 
 
 def _following_instructions(code: CodeType, instruction: int) -> list[tuple[str, object]]:

@@ -51,14 +51,16 @@ def _binary_cross_entropy(inp, targ):
 
 def _smooth_cross_entropy(inp, targ, eps):
     """loss = -(truth * inp.log_softmax(-1)).sum(-1).mean(), truth = (1 - eps) * one_hot(targ) + eps / c"""
-    truth = (1 - eps) * _truth(inp, targ) + eps / inp.shape[-1]
+    right = _truth(inp, targ)
+    truth = (1 - eps) * right + eps / inp.shape[-1]
     return -(truth * inp.log_softmax(-1)).sum(-1).mean()
 
 
 def _svm(inp, targ):
     """loss = the sum over the wrong classes of (inp - inp of the right class + 1).clamp_min(0), mean over the batch"""
     margins = inp - inp.gather(1, targ.unsqueeze(-1)) + 1
-    return ((1 - _truth(inp, targ)) * margins.clamp_min(0)).sum(-1).mean()
+    wrong = 1 - _truth(inp, targ)
+    return (wrong * margins.clamp_min(0)).sum(-1).mean()
 
 
 mse_grad = Exercise(

@@ -4,8 +4,8 @@
 def unbroadcast(g, shape):
     """Return the gradient of a tensor of this shape that was broadcast.
 
-    Forward: a tensor x of shape `shape` was broadcast to the shape of `g`, which is the upstream gradient. Add up what
-    belongs to each entry of x.
+    Forward: `x.expand(wide)`: a tensor x of shape `shape` was broadcast to `wide`, the shape of `g`, which is the
+    upstream gradient. Add up what belongs to each entry of x.
 
     g: any shape that `shape` broadcasts to, such as (bs, n, m)
     shape: a tuple of sizes, such as (n, 1)

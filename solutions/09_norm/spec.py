@@ -18,27 +18,26 @@ from handgrad import (
     uniform,
 )
 
-_EPS = 1e-5
 _SEVERAL = (4, 5, 6, 7)  # with two or three entries a variance is mostly an accident
 
 
 def _standardized(inp):
     """out = (inp - mean) / (var + 1e-5).sqrt(), mean and biased var over the last axis"""
     centred = inp - inp.mean(-1, keepdim=True)
-    return centred / ((centred**2).mean(-1, keepdim=True) + _EPS).sqrt()
+    return centred / ((centred**2).mean(-1, keepdim=True) + 1e-5).sqrt()
 
 
 def _batchnorm(inp, gamma, beta):
     """out = gamma * (inp - mean) / (var + 1e-5).sqrt() + beta, mean and biased var over the batch"""
     centred = inp - inp.mean(0)
-    inv = ((centred**2).mean(0) + _EPS) ** -0.5
+    inv = ((centred**2).mean(0) + 1e-5) ** -0.5
     return gamma * (centred * inv) + beta
 
 
 def _layernorm(inp, gamma, beta):
     """out = gamma * (inp - mean) / (var + 1e-5).sqrt() + beta, mean and biased var over the last axis"""
     centred = inp - inp.mean(-1, keepdim=True)
-    inv = ((centred**2).mean(-1, keepdim=True) + _EPS) ** -0.5
+    inv = ((centred**2).mean(-1, keepdim=True) + 1e-5) ** -0.5
     return gamma * (centred * inv) + beta
 
 
@@ -46,8 +45,8 @@ def _groupnorm(inp, gamma, beta, groups):
     """out = gamma[:, None] * hat + beta[:, None], hat being inp standardized in each group of channels"""
     grouped = inp.reshape(len(inp), groups, -1)
     centred = grouped - grouped.mean(-1, keepdim=True)
-    inv = ((centred**2).mean(-1, keepdim=True) + _EPS) ** -0.5
-    return gamma.unsqueeze(-1) * (centred * inv).reshape(inp.shape) + beta.unsqueeze(-1)
+    inv = ((centred**2).mean(-1, keepdim=True) + 1e-5) ** -0.5
+    return gamma[:, None] * (centred * inv).reshape(inp.shape) + beta[:, None]
 
 
 def _number_of_groups(_rng, setting, _shape):
@@ -69,7 +68,7 @@ def _part(rule, place):
 
 def _by_root_of_std(inp, gamma, out_g):
     """Return `inp.g` and `gamma.g` of layer norm with std in place of var in (var + 1e-5) ** -0.5."""
-    inv = (inp.std(-1, unbiased=False, keepdim=True) + _EPS) ** -0.5
+    inv = (inp.std(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
     hat = (inp - inp.mean(-1, keepdim=True)) * inv
     return _through_hat(inv, hat, out_g * gamma), (out_g * hat).sum((0, 1))
 
@@ -79,7 +78,7 @@ def _in_other_groups(count):
 
     def rule(inp, gamma, out_g, groups):
         x = inp.reshape(len(inp), count(inp.shape[1], groups), -1)
-        inv = (x.var(-1, unbiased=False, keepdim=True) + _EPS) ** -0.5
+        inv = (x.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
         hat = (x - x.mean(-1, keepdim=True)) * inv
         inp_g = _through_hat(inv, hat, (out_g * gamma.unsqueeze(-1)).reshape(x.shape))
         return inp_g.reshape(inp.shape), (out_g * hat.reshape(inp.shape)).sum((0, 2))
@@ -132,7 +131,7 @@ batchnorm_steps_grad = Exercise(
         mean=lambda inp: inp.mean(0),
         centred=lambda inp, mean: inp - mean,
         var=lambda centred: (centred**2).mean(0),
-        inv=lambda var: (var + _EPS) ** -0.5,
+        inv=lambda var: (var + 1e-5) ** -0.5,
         hat=lambda centred, inv: centred * inv,
         out=lambda gamma, hat, beta: gamma * hat + beta,
     ),
@@ -229,7 +228,7 @@ _OF_BATCH = "mean and variance are those of the batch; the running statistics, m
 _WHOSE_STATISTICS = ("Two of the arguments are statistics collected during training. Where do you use them?",)
 batchnorm_eval_grad = Exercise(
     title="Batch norm with running statistics, backwards",
-    forward=lambda inp, gamma, beta, mean, var: gamma * (inp - mean) / (var + _EPS).sqrt() + beta,
+    forward=lambda inp, gamma, beta, mean, var: gamma * (inp - mean) / (var + 1e-5).sqrt() + beta,
     inputs={
         "inp": normal("bs n"),
         "gamma": normal("n"),
@@ -259,11 +258,11 @@ batchnorm_eval_grad = Exercise(
     },
     misconceptions=(
         Misconception("wrong-point", "inp.g",
-                      lambda inp, gamma, out_g: out_g * gamma * (inp.var(0, unbiased=False) + _EPS) ** -0.5,
+                      lambda inp, gamma, out_g: out_g * gamma * (inp.var(0, unbiased=False) + 1e-5) ** -0.5,
                       _OF_BATCH, _WHOSE_STATISTICS),
         Misconception("wrong-point", "gamma.g",
                       lambda inp, out_g: (
-                          out_g * (inp - inp.mean(0)) * (inp.var(0, unbiased=False) + _EPS) ** -0.5
+                          out_g * (inp - inp.mean(0)) * (inp.var(0, unbiased=False) + 1e-5) ** -0.5
                       ).sum(0),
                       _OF_BATCH, _WHOSE_STATISTICS),
     ),
@@ -310,7 +309,7 @@ layernorm_grad = Exercise(
 
 rmsnorm_grad = Exercise(
     title="RMS norm, backwards",
-    forward=lambda inp, gamma: gamma * inp / ((inp**2).mean(-1, keepdim=True) + _EPS).sqrt(),
+    forward=lambda inp, gamma: gamma * inp / ((inp**2).mean(-1, keepdim=True) + 1e-5).sqrt(),
     inputs={"inp": sized(normal("bs n"), n=_SEVERAL), "gamma": normal("n"), "out": output()},
     answers=stored("inp.g", "gamma.g"),
     hints={

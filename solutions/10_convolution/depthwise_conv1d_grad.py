@@ -6,8 +6,9 @@ import torch
 def depthwise_conv1d_grad(inp, w, out):
     """Store the gradient of the loss in `inp.g` and `w.g`.
 
-    Forward: each channel has its own kernel: `out[c, i]` is the sum of `inp[c, i + k] * w[c, k]` over the taps k, in
-    every example. The gradient of the loss with respect to `out` is already in `out.g`.
+    Forward: `out = torch.nn.functional.conv1d(inp, w.unsqueeze(1), groups=len(w))`: each channel has its own kernel, so
+    that in every example `out[c, i]` is the sum of `inp[c, i + k] * w[c, k]` over the taps k. The gradient of the loss
+    with respect to `out` is already in `out.g`.
 
     inp: (bs, c, l)
     w: (c, k)

@@ -6,9 +6,9 @@ import torch
 def rnn_states_grad(x, h0, wx, wh, b, out):
     """Store the gradient of the loss in `x.g`, `h0.g`, `wx.g`, `wh.g` and `b.g`.
 
-    Forward: `out[:, i] = (x[:, i] @ wx + before @ wh + b).tanh()` for each time step i; `before` is `out[:, i-1]`, or
-    `h0` in the first step. The gradient of the loss with respect to `out` is already in `out.g`: one for the state of
-    every time step.
+    Forward: `h = (x[:, i] @ wx + h @ wh + b).tanh()` for each time step i, beginning with `h = h0`; `out[:, i]` is this
+    state: `out = torch.stack(states, 1)`. The gradient of the loss with respect to `out` is already in `out.g`: one for
+    the state of every time step.
 
     x: (bs, t, n)
     h0: (bs, m)

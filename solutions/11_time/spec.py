@@ -16,7 +16,8 @@ def _all_states(x, h0, wx, wh, b):
     """out[:, i] = (x[:, i] @ wx + out[:, i-1] @ wh + b).tanh(), where out[:, -1] is h0"""
     import torch
 
-    return torch.stack(_states(x, h0, wx, wh, b), 1)
+    states = _states(x, h0, wx, wh, b)
+    return torch.stack(states, 1)
 
 
 def _last_state_truncated(x, h0, wx, wh, b, k):

@@ -15,7 +15,7 @@ def _attention(q, k, v):
     return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
 
 
-def _causal(q, k, v):
+def causal(q, k, v):
     """out = (q @ k.mT / sqrt(d)).masked_fill(later, -inf).softmax(-1) @ v, later = torch.ones(t, t).triu(1).bool()"""
     import torch
 
@@ -35,8 +35,8 @@ def _rope(inp):
     import torch
 
     c = inp.shape[-1] // 2
-    place = torch.arange(inp.shape[-2], dtype=inp.dtype)
-    angle = place[:, None] / 10000 ** (torch.arange(c, dtype=inp.dtype) / c)
+    p, i = torch.arange(inp.shape[-2]).to(inp), torch.arange(c).to(inp)
+    angle = p[:, None] / 10000 ** (i / c)
     first, second = inp[..., :c], inp[..., c:]
     return torch.cat((first * angle.cos() - second * angle.sin(), first * angle.sin() + second * angle.cos()), -1)
 
@@ -54,17 +54,17 @@ def _info_nce(a, b, temperature):
     return (scores.logsumexp(-1) - scores.diagonal()).mean()
 
 
-def _norm(x):
+def norm(x):
     """Return each row minus its mean, divided by its standard deviation"""
     centred = x - x.mean(-1, keepdim=True)
     return centred / ((centred**2).mean(-1, keepdim=True) + 1e-5).sqrt()
 
 
 def _block(x, wq, wk, wv, wo, w1, w2):
-    """h = x + causal(n @ wq, n @ wk, n @ wv) @ wo, n = norm(x); out = h + relu(norm(h) @ w1) @ w2"""
-    n = _norm(x)
-    h = x + _causal(n @ wq, n @ wk, n @ wv) @ wo
-    return h + (_norm(h) @ w1).clamp_min(0) @ w2
+    """h = x + causal(n @ wq, n @ wk, n @ wv) @ wo, n = norm(x); out = h + (norm(h) @ w1).clamp_min(0) @ w2"""
+    n = norm(x)
+    h = x + causal(n @ wq, n @ wk, n @ wv) @ wo
+    return h + (norm(h) @ w1).clamp_min(0) @ w2
 
 
 def _heads(_rng, setting, _shape):
@@ -111,7 +111,7 @@ attention_grad = Exercise(
 
 causal_attention_grad = Exercise(
     title="Backward pass of causal attention",
-    forward=_causal,
+    forward=causal,
     inputs={"q": normal("bs t d"), "k": normal("bs t d"), "v": normal("bs t e"), "out": output("bs t e")},
     answers=stored("q.g", "k.g", "v.g"),
     hints={

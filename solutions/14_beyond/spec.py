@@ -936,10 +936,10 @@ def _fixed_point(x, w):
     import torch
 
     # One step of Newton's from the fixed point: it leads nowhere, and has the gradient of the point it is taken from.
-    z = torch.from_numpy(_settled(x.detach().double().numpy(), w.detach().double().numpy())).to(x.dtype)
-    jacobian = w.detach() * (1 - z**2)[:, None]
+    out = torch.from_numpy(_settled(x.detach().double().numpy(), w.detach().double().numpy())).to(x.dtype)
+    jacobian = w.detach() * (1 - out**2)[:, None]
     inverse = (torch.eye(len(w), dtype=w.dtype) - jacobian).inverse()
-    return z + (((x + z @ w).tanh() - z)[:, None] @ inverse)[:, 0]
+    return out + (((x + out @ w).tanh() - out)[:, None] @ inverse)[:, 0]
 
 
 def _slope(out):

@@ -55,7 +55,7 @@ def curve(v: dict[str, Any]) -> torch.Tensor:
          "wrong-local: a squared error of `sigmoid(x)`"),
         (MANY, lambda v: share(v) * (share(v) - marks(v)), "extra-factor: multiplied by `softmax(x)` as well"),
         (MANY, lambda v: share(v) - v["t"].unsqueeze(1), "wrong-operand: the class indices themselves"),
-        (MANY, lambda v: marks(v) * (share(v) - 1), "diagonal-only: marked by `one_hot(t)`"),
+        (MANY, lambda v: marks(v) * (share(v) - 1), "diagonal-only: marked by the one-hot matrix of t"),
         (MANY, lambda v: -marks(v) / share(v), "missing-local: with respect to `softmax(x)`"),
         (MANY, lambda v: v["x"].tanh() - marks(v), "wrong-local: its tanh is used"),
         (PICKED, lambda v: (share(v) - marks(v)) * len(v["x"]), "wrong-local: its softmax over the last axis"),

@@ -20,7 +20,7 @@ from helpers.forwards import (
 from test_operations import prove
 
 from grader.program.operation import NoCandidate
-from grader.program.recording import Unrecordable, record
+from grader.program.recording import Unrecordable, record, shortened
 
 
 def test_a_node_has_its_expression_line_and_variable() -> None:
@@ -248,3 +248,18 @@ def test_what_the_forward_pass_raises_is_raised() -> None:
         record(lambda x: x * (1 / 0), {"x": np.ones(3)})
     with pytest.raises(ValueError, match="upstream gradient has the shape"):
         record(lambda x: x * 2, {"x": np.ones(3)}, np.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("x @ wx + h @ wh + b", "x @ wx + h @ wh + b"),
+        ("centred / ((centred**2).mean(-1, keepdim=True) + 1e-5).sqrt()", "centred / (... + 1e-5).sqrt()"),
+        ("torch.nn.functional.conv2d(inp, w, b, stride, padding)", "conv2d(inp, w, b, stride, padding)"),
+        ("torch.cat((first * cos - second * sin, first * sin + second * cos), -1)", "torch.cat(..., -1)"),
+        ("for row in a_function_with_a_long_name(of_several, arguments)", "for row in a_function_with_a_long_name(…"),
+        ("a_name_that_is_longer_than_a_line_of_a_message", "a_name_that_is_longer_than_a_line_of_a_message"),
+    ],
+)
+def test_a_long_expression_is_shortened_in_its_parts(text: str, short: str) -> None:
+    assert shortened(text) == short

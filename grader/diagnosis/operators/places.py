@@ -277,7 +277,10 @@ def expression_of(program: Program, node: Node) -> str:
     others = [other for other in program.nodes if other.text == node.text and other.key != node.key]
     if any(other.line != node.line for other in others):
         return f"`{node.text}` in line {node.line}"
-    if node.call and any(other.call != node.call for other in others):
+    calls = list(dict.fromkeys(each.call for each in program.nodes if each.text == node.text))
+    if node.call and len(calls) > 1:
+        if len(calls) == 2 and node.call.startswith("_"):  # a spec's own function, which no learner has seen
+            return f"the {'earlier' if node.call == calls[0] else 'later'} `{node.text}`"
         return f"`{node.text}` of `{node.call}`"
     readers = [program.nodes[reader].text for reader, _ in program.forward.uses[node.id] if reader != SINK]
     if others and len(readers) == 1 and readers[0] not in ("", node.text):
