@@ -19,6 +19,7 @@ from grader.reference.references import loss_of
 from grader.reference.trial import Sample, Trial
 
 from .mistake import Mistake
+from .words import answer_in_words
 
 NUDGE = 1e-4
 MOST_SHOWN = 6  # entries of an array that is written out
@@ -126,11 +127,11 @@ def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[S
     call, sample = min(small, key=lambda call_and_sample: len(call_and_sample[0]))
     if sample.given.size > MOST_SHOWN:
         return ""
-    given, must = f"returns {shown(sample.given)}", "return"
+    given = f"returns {shown(sample.given)}"
     if answer.place is not None:
-        given, must = f"has {shown(sample.given)} as its {answer.name}", "have"
+        given = f"returns {shown(sample.given)} as {answer_in_words(answer.name)}"
     is_asked = sample.trial.expected[answer.name] is not None
-    right = f", and must {must} {shown(sample.expected)}" if reveal and routine.accepts is None and is_asked else ""
+    right = f", and must return {shown(sample.expected)}" if reveal and routine.accepts is None and is_asked else ""
     return f"{call} {given}{right}"
 
 

@@ -12,11 +12,14 @@ from typing import Any
 
 import yaml
 
+from grader.course.exercise import RETURN
+
 from .mistake import Fact, Mistake
 
 FILE = Path(__file__).with_name("words.yaml")
 STEPS = 3
 BESIDES = "besides, "
+ITEMS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 OF_ANY_FUNCTION = frozenset(
     {
@@ -38,7 +41,9 @@ def words() -> Mapping[str, Any]:
 def with_words(mistake: Mistake) -> Mistake:
     """Return a mistake with its facts in words: with a clause about the answer, and hints that fit it."""
     of = words()["hints_of"]
-    hints = mistake.hints or tuple(of["follows"] if mistake.cause else of.get(mistake.facts[0].operator, ()))
+    operator = mistake.facts[0].operator
+    own = of.get(f"{operator} {mistake.code}", of.get(operator, ()))
+    hints = mistake.hints or tuple(of["follows"] if mistake.cause else own)
     return replace(mistake, says=message_of(mistake), hints=hints)
 
 
@@ -48,12 +53,20 @@ def message_of(mistake: Mistake) -> str:
     An answer whose mistake another one tells refers to that one: "as for x.g".
     """
     if mistake.cause:
-        return f"as for {mistake.cause}"
+        return f"as for {answer_in_words(mistake.cause)}"
     clauses = [clause(fact) for fact in mistake.facts]
     return "; ".join(
         f"{BESIDES if fact.parameters.get('besides') else ''}{text}"
         for fact, text in zip(mistake.facts, clauses, strict=True)
     )
+
+
+def answer_in_words(name: str) -> str:
+    """Return the name of an answer in a sentence: `x.g`; for `return.0` "the first of the returned values"."""
+    kind, _, place = name.partition(".")
+    if kind != RETURN or not place.isdigit():
+        return name
+    return f"the {ITEMS[int(place)]} of the returned values" if int(place) < len(ITEMS) else f"returned value {place}"
 
 
 def clause(fact: Fact) -> str:

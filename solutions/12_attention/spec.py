@@ -35,7 +35,7 @@ def _rope(inp):
     import torch
 
     c = inp.shape[-1] // 2
-    p, i = torch.arange(inp.shape[-2]).to(inp), torch.arange(c).to(inp)
+    p, i = (torch.arange(size, dtype=inp.dtype) for size in (inp.shape[-2], c))
     angle = p[:, None] / 10000 ** (i / c)
     first, second = inp[..., :c], inp[..., c:]
     return torch.cat((first * angle.cos() - second * angle.sin(), first * angle.sin() + second * angle.cos()), -1)

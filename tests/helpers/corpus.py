@@ -14,6 +14,7 @@ from grader.course.course import Course
 from grader.course.exercise import Declaration
 from grader.judging.grading import Grader
 from grader.results.codes import VALUE_CODES
+from grader.results.records import ExerciseResult
 from grader.sandbox.worker import Worker
 from helpers.courses import HANGING, with_policy
 from helpers.grading import codes
@@ -26,9 +27,14 @@ def graded_codes(submission: PageSubmission, course: Course, grader: Grader, wor
 
     A submission that may get `timeout` has a shorter time limit.
     """
+    return codes(graded_result(submission, course, grader, worker))
+
+
+def graded_result(submission: PageSubmission, course: Course, grader: Grader, worker: Worker) -> ExerciseResult:
+    """Grade a submission as `graded_codes` does, and return its result."""
     if any("timeout" in allowed for allowed in submission.expected.values()):
         course = with_policy(course, time_limit=HANGING)
-    return codes(grader.grade(course.find(submission.exercise), submission.source.encode(), worker))
+    return grader.grade(course.find(submission.exercise), submission.source.encode(), worker)
 
 
 def written_blind() -> list[PageSubmission]:

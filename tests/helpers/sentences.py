@@ -16,7 +16,7 @@ from grader.results.records import ExerciseResult
 
 NAME = re.compile(r"[A-Za-z_]\w*")
 CODE = re.compile(r"`([^`]*)`")
-OF_PYTHON = frozenset((*keyword.kwlist, *dir(builtins), *dir(str), "torch", "inf", "nan"))
+OF_PYTHON = frozenset((*keyword.kwlist, *dir(builtins), "torch", "dtype", "inf", "nan"))
 ORDINAL = re.compile(
     r"\b(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|\d+(?:st|nd|rd|th))"
     r" (?:`|of several|operation|node|(?:sum|mean|product|division|addition|subtraction|quotient)\b)"

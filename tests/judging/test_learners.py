@@ -6,7 +6,9 @@ One in ninety-six of them; `thorough/test_every_check_and_grade.py` has all.
 from __future__ import annotations
 
 import pytest
-from helpers.corpus import FEW, PAGES, RIGHT, SUBMISSIONS, WRONG, graded_codes
+from helpers.corpus import FEW, PAGES, RIGHT, SUBMISSIONS, WRONG, graded_result
+from helpers.grading import codes
+from helpers.sentences import faults_of_sentences
 
 from grader.course.course import Course
 from grader.course.questions import NOT_READ, codes_of
@@ -18,7 +20,9 @@ from grader.sandbox.worker import Worker
 @pytest.mark.parametrize("name", FEW)
 def test_every_answer_gets_its_expected_code(name: str, course: Course, grader: Grader, worker: Worker) -> None:
     submission = SUBMISSIONS[name]
-    assert submission.mismatches(graded_codes(submission, course, grader, worker)) == {}
+    result = graded_result(submission, course, grader, worker)
+    assert submission.mismatches(codes(result)) == {}
+    assert faults_of_sentences(submission, course.find(submission.exercise), result) == []
 
 
 @pytest.mark.parametrize("name", PAGES)

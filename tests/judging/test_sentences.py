@@ -10,8 +10,28 @@ import re
 import pytest
 from helpers.grading import Grade
 
+from grader.diagnosis.words import words
+
 SEEDS = (1, 2, 3)
 NUMBER = re.compile(r"\b\d+(\.\d+)?\b")
+RNN_STATES = """
+def rnn_states_grad(x, h0, wx, wh, b, out):
+    x.g, wx.g, wh.g, b.g = (torch.zeros_like(each) for each in (x, wx, wh, b))
+    h_g = torch.zeros_like(h0)
+    for i in reversed(range(x.shape[1])):
+        sums_g = (1 - out[:, i] ** 2) * (out.g[:, i] + h_g)
+        x.g[:, i] = sums_g @ wx.t()
+        wx.g += x[:, i].t() @ sums_g
+        wh.g += out[:, i - 1].t() @ sums_g
+        b.g += sums_g.sum(0)
+        h_g = sums_g @ wh.t()
+    h0.g = h_g
+"""
+SOLVE = """
+def solve_grad(a, b, out):
+    b.g = torch.linalg.solve(a.t(), out.g)
+    a.g = out @ b.g.t()
+"""
 SENTENCES = {  # (exercise, source, answer): the sentence, with # for every number
     "an axis is named only where its size is that of the axis in all trials": (
         "conv1d_grad",
@@ -32,6 +52,30 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "inp.g",
         "# of # entries are inf or nan",
     ),
+    "the state before the first step is the last one": (
+        "rnn_states_grad",
+        RNN_STATES,
+        "wh.g",
+        "in the gradient of wh through `h @ wh`, h of the last iteration is used in place of h0 in the first iteration",
+    ),
+    "a transpose with the wrong sign is not read back": (
+        "solve_grad",
+        SOLVE,
+        "a.g",
+        "this is the transpose of the right answer, with the wrong sign",
+    ),
+    "a product that lacks a factor": (
+        "inverse_grad",
+        "def inverse_grad(a, out):\n    a.g = out.t() @ out.g\n",
+        "a.g",
+        "this is `out.t() @ out.g`: the factor out and a minus sign are missing",
+    ),
+    "the second of the returned values has the cause of the first": (
+        "clip_grad_norm",
+        "def clip_grad_norm(grads, limit):\n    return [g * min(1.0, limit / float(g.norm())) for g in grads]\n",
+        "return.1",
+        "as for the first of the returned values",
+    ),
     "a count of all is a count": (
         "shifted_relu_grad",
         "def shifted_relu_grad(inp, out):\n"
@@ -46,6 +90,38 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
 def test_a_sentence_is_the_same_but_for_numbers(case: str, grade: Grade) -> None:
     exercise, source, name, sentence = SENTENCES[case]
     for seed in SEEDS:
-        result = grade(exercise, source, seed=seed)
+        result = grade(exercise, f"import torch\n{source}", seed=seed)
         (message,) = (answer.message for answer in result.answers if answer.name == name)
         assert NUMBER.sub("#", message) == sentence, f"seed {seed}"
+
+
+HINTS = {  # (exercise, source, answer): the hints that the code has for other mistakes, and that do not fit
+    "the mean of a row": (
+        "softmax_grad",
+        "def softmax_grad(inp, out):\n    inp.g = out * (out.g - (out.g * out).mean(-1, keepdim=True))\n",
+        "inp.g",
+        "mean-for-sum",
+    ),
+    "the mean of the windows": (
+        "conv1d_grad",
+        "def conv1d_grad(inp, w, b, out):\n    inp.g = w.g = None\n    b.g = out.g.mean(2).sum(0)\n",
+        "b.g",
+        "mean-for-sum",
+    ),
+    "no mask": (
+        "causal_attention_grad",
+        "def causal_attention_grad(q, k, v, out):\n"
+        "    q.g = k.g = None\n"
+        "    v.g = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1).mT @ out.g\n",
+        "v.g",
+        "wrong-point",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HINTS)
+def test_hints_follow_the_finding_and_not_its_code(case: str, grade: Grade) -> None:
+    exercise, source, name, code = HINTS[case]
+    (answer,) = (answer for answer in grade(exercise, source, seed=1).answers if answer.name == name)
+    assert answer.code == code
+    assert not set(answer.hints) & set(words()["hints"][code][:1] + words()["hints"][code][2:])

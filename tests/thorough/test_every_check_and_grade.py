@@ -8,8 +8,10 @@ from typing import cast
 
 import pytest
 import test_check_and_grade as short
-from helpers.corpus import PAGES, graded_codes
+from helpers.corpus import PAGES, graded_codes, graded_result
+from helpers.grading import codes
 from helpers.honest_variants import FAILS, PASSES
+from helpers.sentences import faults_of_sentences
 from helpers.workers import strongest
 
 from grader.course.course import Course
@@ -73,15 +75,18 @@ def test_a_page_of_the_corpus_gets_its_expected_codes_everywhere(
 ) -> None:
     """Its code is seen to do the same; where it is not, or an array must never be held, the verdicts are compared.
 
+    Every sentence names what a learner has seen.
     All of it in a box, which the other levels are parts of, and a part in each of these.
     """
     wrong = {}
     for place, one in enumerate(PAGES[name]):
         check, *graded = (warm(level) for level in ("fork", "box", *{3: ["kernel"], 7: ["seccomp"]}.get(place % 8, [])))
         remembering = Remembering(check)
-        verdicts = [graded_codes(one, course, grader, cast(Worker, remembering))]
+        result = graded_result(one, course, grader, cast(Worker, remembering))
+        verdicts, exercise = [codes(result)], course.find(one.exercise)
+        assert faults_of_sentences(one, exercise, result) == [], one.id
         job, reply = remembering.met[0]
-        held = course.find(one.exercise).function.never_holds
+        held = exercise.function.never_holds
         if held or any(seen(worker.run(*job)) != seen(reply) for worker in graded):
             verdicts += [graded_codes(one, course, grader, worker) for worker in graded]
         by_chance = any("not-repeatable" in allowed for allowed in one.expected.values())

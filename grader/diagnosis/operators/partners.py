@@ -164,7 +164,8 @@ def replace_partner(program: Program, place: Place, choice: PartnerReplacement) 
 def names_in_replacement(program: Program, place: Place, choice: PartnerReplacement) -> dict[str, str]:
     """Return the message fields `other` and `own`: the value that is used, and the one that it replaces.
 
-    Two values of one expression in a loop that the reader is not in are told apart by the number of the iteration.
+    Two values of one expression in a loop that the reader is not in are told apart by the number of the iteration. The
+    iteration before the first one may be taken to be the last, as by `out[:, i - 1]`.
 
     Args:
         program: the program of a trial.
@@ -175,7 +176,12 @@ def names_in_replacement(program: Program, place: Place, choice: PartnerReplacem
     by_key, own = program.forward.by_key, program.source((place[0], choice.slot))
     own = program.nodes[own].operands[0][1] if choice.apply_maker else own
     other = choice.value.find(program, place[0])
-    if other is None or len(by_key[program.nodes[place[0]].key]) > 1:
+    readers = by_key[program.nodes[place[0]].key]
+    if names["own"] == names["other"] and len(readers) > 1:  # they differ in the first iteration alone
+        initial, name = program.nodes[readers[0]].operand(choice.slot), program.name_of(own)
+        start = "what the loop begins with" if initial is None else program.name_of(initial)
+        return {"other": f"{name} of the last iteration", "own": f"{start} in the first iteration"}
+    if other is None or len(readers) > 1:
         return names
     ids = by_key[program.nodes[own].key]
     if len(ids) > 1 and other in ids:

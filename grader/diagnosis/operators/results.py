@@ -18,6 +18,7 @@ from grader.program.forward import Place
 from grader.program.operation import Array
 from grader.program.program import Program
 from grader.program.selectors import ValueName, values_by_name
+from grader.reference.compare import agrees
 
 from .broadcasts import sum_to_shape
 from .contract import Example, operator
@@ -213,6 +214,32 @@ def _() -> Example:
         return {"w": ((g * (x @ w > 0)).T @ x).reshape(w.shape)}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@operator(
+    "result-transposed-and-negated",
+    code="transposed",
+    rank=3.0,
+    at=targets.where(has_axes(2)),
+    message="this is the transpose of the right answer, with the wrong sign",
+)
+def transpose_and_negate_result(program: Program, place: Place, choice: None) -> Program | None:
+    """Replace the gradient of the target `place`, a matrix d, by -d.T."""
+    return with_function_of_gradient(program, place, lambda gradient: -np.swapaxes(gradient, -1, -2))
+
+
+@transpose_and_negate_result.example
+def _() -> Example:
+    """Show a.inverse() @ b whose gradient of `a` is out @ b.g.T."""
+
+    def forward(a: Tensor, b: Tensor) -> Tensor:
+        return a.inverse() @ b
+
+    def wrong(a: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take out @ b.g.T for -b.g @ out.T."""
+        return {"a": a.inverse() @ b @ (a.inverse().T @ g).T}
+
+    return Example(forward, wrong, {"a": "n n", "b": "n m"})
 
 
 @dataclass(frozen=True)
@@ -1011,6 +1038,11 @@ class ArrayFormula:
     formula: str
     operands: tuple[AvailableArray, ...]
 
+    def describe(self, program: Program) -> str:
+        """Return the formula with the learner's names of the arrays: `out.t() @ out.g`."""
+        text = self.formula.format(*(part.describe(program) for part in self.operands))
+        return text.replace(".T", ".t()")
+
     def apply(self, arrays: Sequence[Array]) -> Array:
         """Return the value of `self.formula`: for "{0}.T @ {1}", arrays[0].T @ arrays[1].
 
@@ -1080,6 +1112,31 @@ def _shape(formula: ArrayFormula, arrays: Mapping[AvailableArray, Array]) -> tup
     return shape
 
 
+def missing_factor(program: Program, place: Place, formula: ArrayFormula) -> str:
+    """Return which factor makes the right gradient of a formula, such as "the factor out is missing"; empty for none.
+
+    For the formula out.T @ g, where -out.T @ g @ out.T is right: "the factor out and a minus sign are missing".
+
+    Args:
+        program: the program of a trial.
+        place: the target.
+        formula: what is in place of its gradient.
+    """
+    given = formula.apply([part.find(program.right) for part in formula.operands])
+    right = program.right_sweep.gradient(place[0])
+    for part in available_arrays(program, place):
+        array = part.find(program.right)
+        for factor in (array, np.swapaxes(array, -1, -2)) if array.ndim > 1 and given.ndim > 1 else ():
+            for first, second in ((given, factor), (factor, given)):
+                product = first @ second if first.shape[-1] == second.shape[-2] else None
+                if product is not None and product.shape == right.shape:
+                    if agrees(product, right):
+                        return f"the factor {part.describe(program)} is missing"
+                    if agrees(-product, right):
+                        return f"the factor {part.describe(program)} and a minus sign are missing"
+    return ""
+
+
 @operator(
     "made-of-other-arrays",
     code="wrong-operand",
@@ -1087,9 +1144,10 @@ def _shape(formula: ArrayFormula, arrays: Mapping[AvailableArray, Array]) -> tup
     at=targets,
     choices=formulas_of_arrays,
     fields=lambda program, place, choice: {
-        "formula": choice.formula.format(*(part.describe(program) for part in choice.operands))
+        "formula": choice.describe(program),
+        "what": missing_factor(program, place, choice) or "not what the chain rule gives here",
     },
-    message="this is `{formula}`",
+    message="this is `{formula}`: {what}",
 )
 def replace_by_formula(program: Program, place: Place, choice: ArrayFormula) -> Program | None:
     """Replace the gradient of the target `place` by the value of a formula of arrays of the right program.
