@@ -257,7 +257,7 @@ def print_summary(course: Course, summary: ClassSummary, out: Path) -> None:
     if any(summary.mistakes.values()):
         console.print(_mistakes(course, summary), soft_wrap=False)
     for remark in _remarks(summary):
-        console.print(remark, style="yellow")
+        console.print(remark, style="bold")
     for line in _failure_lines(summary.errors):
         print(line, file=sys.stderr)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -133,7 +132,7 @@ def lesson(
     """Read a unit's lesson, in the terminal or in the browser."""
     from grader.learner import lesson as lessons
     from grader.learner.progress import Progress, next_exercise
-    from grader.rendering.console import is_plain, print_lines, terminal
+    from grader.rendering.console import has_pager, pager, print_lines, terminal
 
     course = _course()
     following = next_exercise(Progress.load(course.root), course.exercises) or course.exercises[0]
@@ -146,12 +145,11 @@ def lesson(
         sys.stdout.reconfigure(errors="replace")  # a lesson has signs that not every encoding has
     if not sys.stdout.isatty():
         print(text, end="")
-    elif is_plain() or os.name == "nt":
-        lessons.print_in(console, text)
-    else:
-        os.environ.setdefault("LESS", "FRX")  # a page at a time, with its styles
-        with console.pager(styles=True):
+    elif has_pager():
+        with pager(console):
             lessons.print_in(console, text)
+    else:
+        lessons.print_in(console, text)
 
 
 # --- check, hint, list, reset, solution ----------------------------------------------------------------------------
@@ -226,19 +224,20 @@ def list_() -> None:
     """List all exercises and how far you are."""
     from grader.learner.check_terminal import exercise_lines, progress_bars
     from grader.learner.progress import by_unit, next_exercise
-    from grader.rendering.console import print_lines, report_width
+    from grader.rendering.console import print_paged, report_width
     from grader.rendering.render_text import next_step
 
     course = _course()
     with _session(course) as session:
+        lines: list[Line] = []
         for unit in course.config.units:
-            print_lines([((f"{unit.id}  {unit.title}", "bold"),)])
+            lines.append(((f"{unit.id}  {unit.title}", "bold"),))
             for exercise in course.exercises:
                 if exercise.unit == unit.id:
-                    print_lines(exercise_lines(session, exercise))
+                    lines += exercise_lines(session, exercise)
         units = by_unit(course, session.progress, [unit.id for unit in course.config.units])
-        print_lines(progress_bars(units, report_width()))
-        print_lines([next_step(next_exercise(session.progress, course.exercises))])
+        lines += [*progress_bars(units, report_width()), next_step(next_exercise(session.progress, course.exercises))]
+    print_paged(lines)
 
 
 def reset(

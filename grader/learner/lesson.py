@@ -14,7 +14,7 @@ from rich.console import Console, RenderableType
 from grader.course.course import Course
 from grader.errors import CourseError, InfrastructureError
 from grader.files import FOLDER, remedy, write_atomically
-from grader.rendering.console import is_plain, report_width, styled_text
+from grader.rendering.console import code_theme, is_plain, report_width, styled_text
 from grader.rendering.render_text import Line
 
 IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
@@ -49,7 +49,7 @@ def in_terminal(text: str) -> list[Line | RenderableType]:
         return [((line, ""),) for line in text.splitlines()]
     from rich.markdown import Markdown
 
-    return [Markdown(text, code_theme="ansi_dark", hyperlinks=False)]
+    return [Markdown(text, code_theme=code_theme(), hyperlinks=False)]  # type: ignore[arg-type]  # rich takes a theme, too
 
 
 def print_in(console: Console, text: str) -> None:

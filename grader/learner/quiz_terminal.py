@@ -13,7 +13,7 @@ from rich.syntax import Syntax
 from grader.course.questions import NOT_READ, AnswerableQuestion, Choice, Choices, Expression, QuizMistake
 from grader.errors import UsageError
 from grader.quiz.answer_sheet import how_to_answer
-from grader.rendering.console import print_lines, report_width, terminal
+from grader.rendering.console import code_theme, print_lines, report_width, terminal
 from grader.rendering.render_text import Line, Style, next_step
 from grader.results.records import ExerciseResult
 from grader.safe_text import plain
@@ -168,7 +168,7 @@ def _show(taking: Practice, name: str, question: AnswerableQuestion, place: str)
     """
     print_lines([(("", ""),), ((place, "bold"), (f"  {name}", "dim")), *wrapped(question.ask)])
     if question.listing:
-        code = Syntax(question.listing.rstrip(), "python", theme="ansi_dark", background_color="default")
+        code = Syntax(question.listing.rstrip(), "python", theme=code_theme(), background_color="default")
         terminal().print(Padding(code, (1, 0, 1, 4)))
     if isinstance(question, (Choice, Choices)):
         texts = {label: right if isinstance(right, str) else right.text for label, right in question.right.items()}

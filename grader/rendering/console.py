@@ -4,23 +4,43 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, PagerContext
 from rich.text import Text
+from rich.theme import Theme
 
 from grader.course.course import CourseExercise
 
 from .render_text import Line
 
+if TYPE_CHECKING:
+    from rich.syntax import SyntaxTheme
+
+# Colours from 16 on are the same in every terminal: these have 3:1 contrast on black and on white alike.
 STYLES = {
-    "bold": "bold", "good": "green", "bad": "red", "todo": "yellow", "dim": "dim", "mark": "bold magenta",
-    "cold1": "white on color(60)", "cold2": "white on color(61)", "cold3": "white on color(26)",
-    "cold4": "bold white on color(27)",
-    "hot1": "white on color(95)", "hot2": "white on color(130)", "hot3": "white on color(166)",
-    "hot4": "bold white on color(202)",
+    "bold": "bold", "good": "color(28)", "bad": "color(160)", "todo": "color(136)", "dim": "dim",
+    "mark": "bold color(133)",
+    "cold1": "color(231) on color(60)", "cold2": "color(231) on color(61)", "cold3": "color(231) on color(26)",
+    "cold4": "bold color(231) on color(27)",
+    "hot1": "color(231) on color(95)", "hot2": "color(231) on color(130)", "hot3": "color(16) on color(166)",
+    "hot4": "bold color(16) on color(202)",
 }  # fmt: skip
+# Of the first 16, which each terminal paints in its own way, only red is readable on both; black is on cyan and yellow.
+FEW_COLOURS = {
+    "bold": "bold", "good": "bold", "bad": "red", "todo": "", "dim": "dim", "mark": "bold underline",
+    "cold1": "black on bright_cyan", "cold2": "black on bright_cyan",
+    "cold3": "bold black on bright_cyan", "cold4": "bold black on bright_cyan",
+    "hot1": "black on bright_yellow", "hot2": "black on bright_yellow",
+    "hot3": "bold black on bright_yellow", "hot4": "bold black on bright_yellow",
+}  # fmt: skip
+# Lessons and code, which rich would paint for black terminals alone.
+MARKDOWN = {
+    **dict.fromkeys(("h1", "h2", "h3", "code", "item.bullet", "item.number"), "bold"),
+    **dict.fromkeys(("code_block", "block_quote", "hr", "h1.border", "table.border", "table.header"), ""),
+    **dict.fromkeys(("link", "link_url"), "underline"),
+}
 MAX_WIDTH = 100
 ACCESSIBLE = "ACCESSIBLE"
 OFF = ("", "0")
@@ -33,7 +53,28 @@ def report_width() -> int:
 
 def terminal() -> Console:
     """Return a rich console on standard output that neither highlights nor wraps."""
-    return Console(highlight=False, soft_wrap=True)
+    return Console(highlight=False, soft_wrap=True, theme=markdown_theme())
+
+
+def markdown_theme() -> Theme:
+    """Return a rich theme for lessons that is readable on any background."""
+    return Theme({f"markdown.{part}": style for part, style in MARKDOWN.items()})
+
+
+def code_theme() -> SyntaxTheme:
+    """Return a theme for Python that is readable on any background: keywords are bold, comments dim."""
+    from pygments.token import Comment, Keyword, Operator
+    from rich.style import Style
+    from rich.syntax import ANSISyntaxTheme
+
+    bold = Style(bold=True)
+    return ANSISyntaxTheme({Keyword: bold, Operator.Word: bold, Comment: Style(dim=True)})
+
+
+def styles() -> Mapping[str, str]:
+    """Return the rich styles by name: those of `STYLES` in a terminal of 256 colours or more, else `FEW_COLOURS`."""
+    has_many = os.environ.get("COLORTERM") in ("truecolor", "24bit") or "256" in os.environ.get("TERM", "")
+    return STYLES if has_many or os.name == "nt" else FEW_COLOURS
 
 
 def print_lines(lines: Iterable[Line]) -> None:
@@ -43,6 +84,28 @@ def print_lines(lines: Iterable[Line]) -> None:
         console.print(styled_text(line))
 
 
+def print_paged(lines: Iterable[Line]) -> None:
+    """Print lines on the terminal, a page at a time if they are more than it has room for."""
+    console, shown = terminal(), list(lines)
+    if not has_pager() or len(shown) < console.height:
+        print_lines(shown)
+        return
+    with pager(console):
+        for line in shown:
+            console.print(styled_text(line))
+
+
+def has_pager() -> bool:
+    """Return whether output may go through a pager: to a terminal that is not plain, and not on Windows."""
+    return sys.stdout.isatty() and not is_plain() and os.name != "nt"
+
+
+def pager(console: Console) -> PagerContext:
+    """Return a context manager in which a console prints a page at a time, with its styles."""
+    os.environ.setdefault("LESS", "FRX")
+    return console.pager(styles=True)
+
+
 def styled_text(line: Line, link: CourseExercise | None = None) -> Text:
     """Return a line as rich text in the terminal's colours.
 
@@ -50,7 +113,8 @@ def styled_text(line: Line, link: CourseExercise | None = None) -> Text:
         line: its parts, each with the name of a style.
         link: an exercise whose file opens at a click wherever the line names it, in terminals that can.
     """
-    text = Text.assemble(*[(part, STYLES.get(style, "")) for part, style in line])
+    known = styles()
+    text = Text.assemble(*[(part, known.get(style, "")) for part, style in line])
     if link is not None:
         text.highlight_words([link.file], f"link {link.path.as_uri()}")
     return text

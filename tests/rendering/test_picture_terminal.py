@@ -130,8 +130,8 @@ def test_colours_are_printed_unless_none_are_wanted() -> None:
         return file.getvalue()
 
     coloured = printed(force_terminal=True, color_system="256")
-    assert "\x1b[1;37;48;5;27m   -2.00" in coloured
-    assert "\x1b[1;37;48;5;202m    2.00" in coloured
+    assert "\x1b[1;38;5;231;48;5;27m   -2.00" in coloured
+    assert "\x1b[1;38;5;16;48;5;202m    2.00" in coloured
     assert "\x1b[" not in printed()
     assert "48;5" not in printed(force_terminal=True, no_color=True)
 

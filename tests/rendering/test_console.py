@@ -1,0 +1,90 @@
+"""Colours of the terminal: readable on black and on white, in terminals of 16 colours and of more."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.color import Color
+from rich.console import Console
+from rich.style import Style
+from test_notebook_report import luminance
+
+from grader.learner.lesson import print_in
+from grader.rendering.console import FEW_COLOURS, STYLES, markdown_theme, print_paged, styles
+
+# The colours that terminals give to these names: xterm, GNOME, macOS, Visual Studio Code, Windows.
+PALETTES = {
+    "black": "#000000 #2e3436 #000000 #000000 #0c0c0c",
+    "red": "#cd0000 #cc0000 #c23621 #cd3131 #c50f1f",
+    "bright_cyan": "#00ffff #34e2e2 #14f0f0 #29b8db #61d6d6",
+    "bright_yellow": "#ffff00 #fce94f #eaec23 #f5f543 #f9f1a5",
+}
+LESSON = (
+    "# Head\n\n## Part\n\n`code` and [a link](x.md)\n\n- a point\n\n```pycon\n>>> 1 if True else 2  # note\n1\n```\n"
+)
+
+
+def shades(colour: Color) -> list[str]:
+    """Return a colour as each terminal paints it."""
+    if colour.name in PALETTES:
+        return PALETTES[colour.name].split()
+    assert colour.number is not None
+    assert colour.number >= 16
+    return [colour.get_truecolor().hex] * 5
+
+
+def contrast(one: str, other: str) -> float:
+    brighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (brighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("known", [STYLES, FEW_COLOURS], ids=["many", "few"])
+def test_each_colour_is_read_on_black_and_on_white_and_on_its_own_ground(known: dict[str, str]) -> None:
+    for style in map(Style.parse, known.values()):
+        if style.color is None:
+            assert style.bgcolor is None
+        elif style.bgcolor is not None:
+            pairs = zip(shades(style.color), shades(style.bgcolor), strict=True)
+            assert all(contrast(text, ground) >= 4.5 for text, ground in pairs), style
+        else:
+            assert all(contrast(shade, paper) >= 3 for shade in shades(style.color) for paper in ("#000000", "#ffffff"))
+
+
+def test_large_and_small_of_either_sign_differ_with_few_colours() -> None:
+    assert len({FEW_COLOURS[name] for name in ("cold1", "cold4", "hot1", "hot4")}) == 4
+
+
+@pytest.mark.parametrize(
+    ("term", "colours", "expected"),
+    [("xterm", "", FEW_COLOURS), ("xterm-256color", "", STYLES), ("alacritty", "truecolor", STYLES)],
+)
+def test_the_styles_are_those_of_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, term: str, colours: str, expected: dict[str, str]
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setenv("COLORTERM", colours)
+    assert styles() == expected
+
+
+def test_a_lesson_has_no_colour_that_is_for_one_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ACCESSIBLE", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    written = io.StringIO()
+    print_in(Console(file=written, force_terminal=True, color_system="256", theme=markdown_theme()), LESSON)
+    codes = {code for codes in re.findall(r"\x1b\[([0-9;]*)m", written.getvalue()) for code in codes.split(";")}
+    assert codes <= {"", "0", "1", "2", "3", "4"}, codes
+
+
+@pytest.mark.parametrize(("lines", "is_paged"), [(5, False), (100, True)])
+def test_more_lines_than_a_screen_has_go_through_a_pager(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lines: int, is_paged: bool
+) -> None:
+    monkeypatch.setenv("LINES", "24")
+    monkeypatch.setattr("grader.rendering.console.has_pager", lambda: True)
+    paged: list[str] = []
+    monkeypatch.setattr("pydoc.pager", paged.append)
+    print_paged([((f"line {number}", ""),) for number in range(lines)])
+    assert (len(paged) == 1) == is_paged
+    assert f"line {lines - 1}" in (paged[0] if is_paged else capsys.readouterr().out)
