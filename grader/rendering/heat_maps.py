@@ -106,11 +106,11 @@ def omission(table: Table) -> str:
 
 
 def _slices_side_by_side(grids: Sequence[Grid], limits: TableLimits) -> Iterator[Band]:
-    """Yield the bands of grids with the same shape: those of the slices that are furthest off, in order."""
+    """Yield the bands of grids with the same shape, of the slices furthest off: the worst, then the others in order."""
     leading = grids[0].shape[:-2]
     indices = list(np.ndindex(leading))
     chosen = _furthest_off(grids[-1], indices)[: limits.slices]
-    for number, index in enumerate(sorted(chosen)):
+    for number, index in enumerate([*chosen[:1], *sorted(chosen[1:])]):
         caption = ", ".join(f"{_axis_name(grids[0].axes, axis)} = {i}" for axis, i in enumerate(index))
         if number == 0 and len(chosen) < len(indices):
             compared = grids[-1].kind == "difference"

@@ -19,6 +19,7 @@ BELOW, ABOVE = "31, 119, 208", "201, 80, 16"
 STRONGEST = 0.9
 BROKEN = "215, 50, 60"
 ROOM = TableLimits(rows=24, columns=24, slices=6)
+KEY = "Orange is above 0 and blue below, on one scale: the stronger, the larger. A dot is no difference."
 MANY = 12  # columns, above which a table is printed smaller
 WIDTH, HEIGHT, MARKED_HEIGHT = 124, 44, 60  # of a node, in pixels; a marked one has a line more
 DOWN, MARGIN, GAP = 84, 12, 16  # from row to row; around the drawing; between neighbours
@@ -43,7 +44,12 @@ def _picture_html(picture: Picture) -> str:
     subtitle = picture.where if picture.grids else picture.note
     head = f'<figcaption><b>{escape(picture.answer)}</b> <span class="dim">{escape(subtitle)}</span></figcaption>'
     parts = [_band_html(picture, band) for band in bands(picture, ROOM)]
-    return f'<figure class="picture">{head}{"".join(parts)}</figure>'
+    if len({grid.shape for grid in picture.grids}) == 1 and len(parts) > 1:  # slices, of which the worst comes first
+        count = f"{len(parts) - 1} more slice{'s' if len(parts) > 2 else ''}"
+        summary = f'<summary class="summary">{count}</summary>'
+        parts = [parts[0], f'<details class="folded">{summary}{"".join(parts[1:])}</details>']
+    key = f'<div class="dim">{KEY}</div>' if any(not grid.shaded for grid in picture.grids) else ""
+    return f'<figure class="picture">{head}{"".join(parts)}{key}</figure>'
 
 
 def _band_html(picture: Picture, band: Band) -> str:

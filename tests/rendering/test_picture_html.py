@@ -98,6 +98,18 @@ def test_nonfinite_and_right_entries_are_visible() -> None:
     ]
 
 
+def test_the_worst_slice_is_shown_and_the_others_are_folded_away() -> None:
+    values = np.array([[[1.0, 2.0]], [[3.0, 50.0]], [[5.0, 6.0]]])
+    grids = (grid("yours", values), grid("yours - measured", values, kind="difference"))
+    html = pictures_html(ExercisePictures("lin_grad", (Picture("w.g", "", grids),)))
+    shown, _, folded = html.partition("<details")
+    assert "50.0" in shown
+    assert "3.00" in shown
+    assert "2 more slices" in folded
+    assert folded.index("2.00") < folded.index("6.00")
+    assert "50.0" not in folded
+
+
 def test_names_are_escaped() -> None:
     nodes = {"<b>": GraphNode("<b>", "<b>", "(1,)"), "%0": GraphNode("%0", "<i>&", "()", ("<b>",))}
     found = page(Picture("<w>", "", (), "a & b"), drawn=Graph(nodes, "%0"))
