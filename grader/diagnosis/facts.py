@@ -20,13 +20,14 @@ from grader.reference.compare import MATCH, scaled_error, share_wrong
 from grader.reference.trial import Sample, Trial, options
 
 from .factors import CLOSE, TrialRatios, number_text, one_ratio
-from .failing_arguments import operations_of_wrong_trials, option_of_right_trials
+from .failing_arguments import operations_of_wrong_trials, options_of_right_trials
 from .mistake import Fact, Mistake
 
 IMPRECISE = 0.02
 NOTHING = 1e-5
 LEAST_ZEROS = 0.1
 TOLERANCE = 1e-3
+HELD_DOWN = 0.25  # what share of its right size an answer has at most if the upstream gradient was clipped
 MOST_LUCK = 0.01  # how likely a coincidence may be that is told as a rule
 LEAST_TRIALS, LEAST_ENTRIES = 2, 5
 Samples = Sequence[Sample]  # of one answer, one for each trial
@@ -198,7 +199,13 @@ def weighted_with_prior(answer: Answer, samples: Samples) -> Mistake | None:
     weights = np.linalg.lstsq(parts.T, given, rcond=None)[0]
     if scaled_error(given, weights @ parts) > MATCH or abs(weights[0] - weights[1]) < TOLERANCE:
         return None
-    return make_fact("wrong-factor", "weights-of-prior", new=f"{weights[0]:.3g}", before=f"{weights[1]:.3g}")
+    new, before = (weight_text(weight) for weight in weights)
+    return make_fact("wrong-factor", "weights-of-prior", new=new, before=before)
+
+
+def weight_text(weight: float) -> str:
+    """Return a weight that least squares found, with three digits: what is no more than their rounding is `0`."""
+    return f"{weight:.3g}" if abs(weight) > TOLERANCE else "0"
 
 
 def right_in_some_trials(answer: Answer, samples: Samples) -> Mistake | None:
@@ -221,15 +228,30 @@ def right_in_some_trials(answer: Answer, samples: Samples) -> Mistake | None:
         for trials, name in ((right, "right-only-in"), (wrong, "right-except-in")):
             if {trial.setting.kind for trial in trials} <= {ONE_KIND, "a square case"}:
                 return make_fact("shape-special", name, kinds=_setting_kinds_with_sizes(trials))
-    if kinds[1] == {LARGE_UPSTREAM_KIND}:
+    if kinds[1] == {LARGE_UPSTREAM_KIND} and all(map(_is_held_down, samples)):
         return make_fact("not-linear", "right-for-small-upstream")
-    if where := option_of_right_trials(answer, right, wrong):
+    if where := options_of_right_trials(answer, right, wrong):
         return make_fact("hard-coded", "right-only-where", where=where)
     ranks = [{trial.setting.rank for trial in trials} for trials in (right, wrong)]
     any_rank = any(axis.startswith("_") for axis in right[0].setting.sizes)
     if have_right_shapes(samples) and any_rank and not ranks[0] & ranks[1]:
         return make_fact("shape-special", "right-only-for-rank", rank=ranks[0].pop())
     return None
+
+
+def _is_held_down(sample: Sample) -> bool:
+    """Return whether an answer is right or, as after clipping, smaller than it must be; not 0 and not another array.
+
+    It is smaller if each entry has the right sign and at most the right size, or all together are far too small. An
+    array that is wrong in another way may be so for the sizes of its trial.
+    """
+    given, expected = sample.given, sample.expected
+    if sample.agrees or not sample.has_shape:
+        return sample.agrees
+    shrunk = (given * expected > 0) & (np.abs(given) <= np.abs(expected) * (1 + MATCH))
+    each = np.where(expected == 0, given == 0, shrunk)
+    together = 0 < np.linalg.norm(given) < HELD_DOWN * np.linalg.norm(expected)
+    return bool(each.all() or together)
 
 
 def _may_be_right_by_luck(samples: Samples) -> bool:

@@ -17,8 +17,11 @@ from grader.reference.trial import Trial, options
 SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 
 
-def option_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Sequence[Trial]) -> str:
-    """Return a condition on one option that holds in every right trial and in no wrong one, such as `k is 3`.
+def options_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Sequence[Trial]) -> str:
+    """Return the conditions on options that hold in every right trial and in no wrong one, such as `k is 3`.
+
+    Where several options do so, such as two that change together, all of them are named: nobody can tell which one is
+    the reason.
 
     Args:
         answer: the answer that is right in some trials and wrong in others.
@@ -26,15 +29,16 @@ def option_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Sequen
         wrong: those in which it is wrong.
 
     Returns:
-        The condition; empty where no option distinguishes the trials.
+        The conditions, joined by "and"; empty where no option distinguishes the trials.
     """
+    conditions = []
     for name in options(right[0]):
         if all(options(trial)[name] == _shape(answer, trial) for trial in (*right, *wrong)):
             continue  # the shape of the answer is another one in every trial
         values = [{options(trial)[name] for trial in trials} for trials in (right, wrong)]
         if condition := _distinguishing_condition(*values):
-            return f"{name} is {condition}"
-    return ""
+            conditions.append(f"{name} is {condition}")
+    return " and ".join(conditions)
 
 
 def _shape(answer: Answer, trial: Trial) -> tuple[int, ...]:

@@ -511,7 +511,7 @@ def _weighted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
     weights = [each.weights() for each in several]
     if len(several) < LEAST_ROW_TRIALS or any(each is None for each in weights):
         return None
-    first, last = (f"{float(weights[0][i]):.3g}" for i in (0, -1))  # type: ignore[index]
+    first, last = (facts.weight_text(float(weights[0][i])) for i in (0, -1))  # type: ignore[index]
     how = f"here the first {first} times, the last {last} times"
     says = f"along {several[0].axis}, some rows count more than others: {how}"
     return Mistake("wrong-factor", facts=(Fact("rows-weighed", {"axis": several[0].axis, "first": first}, says),))

@@ -19,7 +19,7 @@ from grader.course.sampling import BackwardPass
 from grader.diagnosis.diagnose import find_mistakes, plain_facts
 from grader.diagnosis.evidence import body_shown, both_shown, call_evidence, evidence_of
 from grader.diagnosis.exceptions import TOO_DEEP, diagnose_autograd_use, diagnose_error
-from grader.diagnosis.failing_arguments import option_of_right_trials
+from grader.diagnosis.failing_arguments import options_of_right_trials
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.words import hints_when
 from grader.errors import ProtocolError
@@ -292,7 +292,7 @@ class Judge:
         sound, raising = (
             [trial for trial, call in self._trial_calls if (call.error is None) == fine] for fine in (True, False)
         )
-        where = option_of_right_trials(given.answer, sound, raising)  # the options
+        where = options_of_right_trials(given.answer, sound, raising)  # the options
         return replace(mistake, says=f"{mistake.says}. It is right only where {where}") if where else mistake
 
     def _result_with_evidence(self, given: GivenAnswer, mistake: Mistake) -> AnswerResult:

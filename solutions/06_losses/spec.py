@@ -63,6 +63,13 @@ def _svm(inp, targ):
     return (wrong * margins.clamp_min(0)).sum(-1).mean()
 
 
+def _svm_slopes(inp, targ, right):
+    """Return 1 for each wrong class that contributes, else 0, and a number for the right class; shape: (bs, c)."""
+    truth = _truth(inp, targ)
+    margins = inp - inp.gather(1, targ.unsqueeze(-1)) + 1
+    return (margins > 0) * (1 - truth) + right * truth
+
+
 mse_grad = Exercise(
     title="Mean squared error, backwards",
     forward=lambda inp, targ: (inp.squeeze(-1) - targ).pow(2).mean(),
@@ -223,6 +230,18 @@ smooth_cross_entropy_grad = Exercise(
             "mean.",
         ),
     },
+    misconceptions=(
+        Misconception(
+            "overwritten",
+            "inp.g",
+            lambda inp, targ, eps: (
+                (inp.softmax(-1) - (1 - eps) * _truth(inp, targ) - eps / inp.shape[-1] * (1 - _truth(inp, targ)))
+                / len(inp)
+            ),
+            says="the target of the right class lacks the share of eps that every class has: a row does not sum to 1",
+            hints=("Add up the smoothed target of one row. Is the sum 1?",),
+        ),
+    ),
 )
 
 bce_grad = Exercise(
@@ -309,6 +328,18 @@ svm_grad = Exercise(
             "mean.",
         ),
     },
+    misconceptions=(
+        Misconception(
+            "missing-path",
+            "inp.g",
+            lambda inp, targ: _svm_slopes(inp, targ, -1.0) / len(inp),
+            says="the entry of the right class is -1 / bs in each row: it must be minus the number of wrong classes "
+            "that contribute, divided by bs",
+            hints=(
+                "Several wrong classes of a row may contribute. How often is the right class's score in their sum?",
+            ),
+        ),
+    ),
 )
 
 l2_penalty_grad = Exercise(

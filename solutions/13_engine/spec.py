@@ -226,7 +226,9 @@ def _number_slips():
             yield "overwritten", f"the backward rule of {name} {_SETS}", Engine(walk=_set_by(name), made_of=made_of)
             for place in range(_NUMBERS[name] if _NUMBERS[name] > 1 else 0):
                 says = f"the backward rule of {name} {_SETS_ONE.format(_PLACES[place])}"
-                yield "overwritten", says, Engine(walk=_set_by(name, (place,)), made_of=made_of)
+                for start in ({}, {"start": 0.0}):  # a step that nothing depends on may set a gradient to 0
+                    walk = _set_by(name, (place,)) | start
+                    yield "overwritten", says, Engine(walk=walk, made_of=made_of)
 
 
 def _set_by(name, slots=(0, 1)):
@@ -592,6 +594,10 @@ def _averaged(g, like):
     return g.mean(axes, keepdims=True).reshape(like.shape)
 
 
+def _averaged_over_first_axes(g, like):
+    return _summed_to(g.mean(tuple(range(g.ndim - like.ndim))), like)
+
+
 def _one_number(g, like):
     return g if g.shape == like.shape else _spread(g.sum(), like)
 
@@ -601,6 +607,8 @@ _NOT_SUMMED = (
     ("missing-batch-sum", "is not summed over the axes along which it was copied", lambda g, like: g),
     ("missing-batch-sum", "is summed over the axes that it lacked, but not over those of size 1", _first_axes_only),
     ("mean-for-sum", "is averaged over its copies, and must be summed", _averaged),
+    ("mean-for-sum", "is averaged over the axes that it lacked, and must be summed over them",
+     _averaged_over_first_axes),
     ("partial-batch", "is that of its first copy alone, and must be the sum over all copies", _first_copy),
     ("partial-batch", "is that of the first row alone, although it was copied for every row", _first_row),
     ("summed-wrong-axis", "is the same number in every entry: it is summed over all axes", _one_number),
@@ -781,6 +789,11 @@ def _short_piece_left_out(program, every):
     return program.without(*dropped).with_vjp((steps[whole], 0), lambda at: at.program.upstreams[0])
 
 
+def _rest_left_out(program, every):
+    """Leave out the last segment if it is shorter, but not where it is the only one."""
+    return _short_piece_left_out(program, min(every, len(program.nodes_of("matmul"))))
+
+
 def _weights_of_first_piece(program, every):
     return program.without(*((step, 1) for step in program.nodes_of("matmul")[every:]))
 
@@ -841,6 +854,8 @@ _PIECE_SLIPS = (
     ("missing-path", "only the last segment of the chain is used in the backward pass", "x w b", _last_piece_alone),
     ("missing-path", "the last segment is left out where it is shorter than the others", "x w b",
      _short_piece_left_out),
+    ("missing-path", "the last segment is left out where it is shorter than the others, unless it is the only one",
+     "x w b", _rest_left_out),
     ("overwritten", "each segment starts w.g at 0, and must add to what the segments after it gave", "w",
      _weights_of_first_piece),
     ("wrong-order", "the backward pass visits the segments from the first to the last", "x w b", _from_first_piece),

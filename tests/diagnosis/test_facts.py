@@ -15,6 +15,7 @@ from helpers.verdicts import Rule, named, told, verdict
 
 from grader.course.exercise import Exercise, Routine, returned_jacobian, stored
 from grader.course.sampling import away_from, normal, output
+from grader.course.trial_sizes import LARGE_UPSTREAM_KIND
 from grader.diagnosis import facts
 from grader.diagnosis.diagnose import find_mistakes
 from grader.diagnosis.facts import Samples
@@ -211,6 +212,38 @@ def test_an_answer_that_is_right_for_some_options_says_for_which(
     for wrong in (lambda r: r + 1, lambda r: r.sum(0)):
         found = samples_of(lambda t, r, wrong=wrong: r if t.setting.index in right else wrong(r), **extra)
         assert special(found) == ("hard-coded", f"it is right only where {text}")
+
+
+def test_of_options_that_change_together_all_are_told() -> None:
+    """Nobody can tell which of them is the reason."""
+    found = samples_of(lambda t, r: r + (t.setting.index == 1), before=(1, 2, 0, 1), after=(2, 0, 1, 2))
+    assert special(found) == ("hard-coded", "it is right only where before is not 2 and after is not 0")
+
+
+LARGE_WRONG: dict[str, tuple[Change, bool]] = {
+    "clipped": (lambda t, r: r.clip(-1, 1), True),
+    "scaled down": (lambda t, r: r / np.linalg.norm(r), True),
+    "made of a clipped array": (lambda t, r: 0.05 * np.roll(r, 1), True),
+    "wrong for its sizes": (lambda t, r: np.roll(r, 1), False),
+    "partly missing": (lambda t, r: r * (np.arange(r.size).reshape(r.shape) % 2), False),
+}
+
+
+@pytest.mark.parametrize(("change", "held_down"), LARGE_WRONG.values(), ids=LARGE_WRONG)
+def test_only_a_smaller_answer_is_told_to_be_right_for_small_upstream_gradients(
+    change: Change, held_down: bool
+) -> None:
+    """The trial with a large upstream gradient has sizes of its own, which may be why it is wrong there."""
+    found = samples_of(lambda t, r: change(t, r) if t.setting.index == 0 else r)
+    large = [
+        sample._replace(trial=replace(sample.trial, setting=replace(sample.trial.setting, kind=LARGE_UPSTREAM_KIND)))
+        if sample.trial.setting.index == 0
+        else sample
+        for sample in found
+    ]
+    assert (
+        special(large) == ("not-linear", "it is right for small upstream gradients only, but must be linear in them")
+    ) is held_down
 
 
 def test_an_option_that_is_the_same_in_a_right_and_in_a_wrong_trial_is_no_reason() -> None:

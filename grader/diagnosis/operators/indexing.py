@@ -76,7 +76,15 @@ REPEATED = {
     "the last": "the last of the contributions", "the first": "the first of the contributions",
     "the mean": "the mean of the contributions",
     "the last run": "the sum of the last contributions that follow each other",
+    "the last of each row": "the sum of the last contributions in each row of the index",
 }  # fmt: skip
+
+
+def repetitions_left_out(program: Program, place: Place) -> Iterator[str]:
+    """Yield the keys of `REPEATED`; that of rows only where the index has rows, two axes or more."""
+    node = program.reader(place)
+    has_rows = any(np.ndim(node.values[slot]) > 1 for slot in index_slots(node))
+    yield from (name for name in REPEATED if has_rows or name != "the last of each row")
 
 
 @operator(
@@ -84,7 +92,7 @@ REPEATED = {
     code=lambda choice: "mean-for-sum" if choice == "the mean" else "overwritten",
     rank=2.0,
     at=edges.of(*SELECTIONS, *COPYING).at_slot(0).where(selects_repeatedly),
-    choices=lambda program, place: REPEATED,
+    choices=repetitions_left_out,
     message="where {step} takes an entry of {operand} several times, its gradient is {what}; all contributions must"
     " be summed",
     fields=lambda program, place, choice: {"what": REPEATED[choice]},
@@ -98,7 +106,8 @@ def leave_out_sum_over_repetitions(program: Program, place: Place, choice: str) 
         program: the right program.
         place: an edge (selection, or node that repeats its operand, slot 0).
         choice: what is left of the contributions to an entry, a key of `REPEATED`: "the last", "the first", "the mean",
-            or "the last run", which is the sum of the last ones that follow each other directly.
+            "the last run", which is the sum of the last ones that follow each other directly, or "the last of each
+            row", the sum of one in each row of the index.
 
     Returns:
         The rewritten program; never `None`.
@@ -110,6 +119,10 @@ def leave_out_sum_over_repetitions(program: Program, place: Place, choice: str) 
             part = np.bincount(places, g, part.size) / np.maximum(np.bincount(places, minlength=part.size), 1)
         elif choice == "the last run":
             part = sum_last_runs(at.g, selected_positions(at.node), part)
+        elif choice == "the last of each row":
+            for row, own in zip(at.g, selected_positions(at.node), strict=True):
+                kept = dict(zip(own.ravel().tolist(), row.ravel(), strict=True))  # of equal places the last one stays
+                part[list(kept)] += list(kept.values())
         else:
             order = slice(None) if choice == "the last" else slice(None, None, -1)
             part[places[order]] = g[order]  # of equal places the last one stays
@@ -150,6 +163,70 @@ def _() -> Example:
         return {"table": dtable}
 
     return Example(forward, wrong, {"table": "k n", "rows": indices("t", "k"), "w": "n m"})
+
+
+@leave_out_sum_over_repetitions.example
+def _() -> Example:
+    """Show tanh(table[rows]) whose gradient of table is added sentence by sentence: a repeated word counts once."""
+
+    def forward(table: Tensor, rows: Tensor) -> Tensor:
+        return torch.tanh(table[rows])
+
+    def wrong(table: Tensor, rows: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Add with `+=` in each sentence, which counts a repeated row once."""
+        dtable, dz = torch.zeros_like(table), g * (1 - torch.tanh(table[rows]) ** 2)
+        for sentence, own in zip(rows, dz, strict=True):
+            dtable[sentence] += own
+        return {"table": dtable}
+
+    return Example(forward, wrong, {"table": sized(normal("k n"), k=(3, 4)), "rows": indices("bs t", "k")})
+
+
+def takes_whole_rows(program: Program, place: Place) -> bool:
+    """Return whether the selection at the edge `place` takes rows by an index of one axis: `x[rows]`."""
+    node = program.reader(place)
+    slots = index_slots(node)
+    if len(slots) != 1 or np.ndim(node.values[slots[0]]) != 1 or not np.ndim(node.values[0]):
+        return False
+    rows = np.asarray(node.values[slots[0]])
+    taken = np.asarray(node.values[0])[rows] if rows.size and np.shape(node.values[0])[0] else rows
+    return np.array_equal(taken, node.value)
+
+
+@operator(
+    "one-hot-reshaped",
+    code="reshape-for-transpose",
+    rank=2.4,
+    at=selection_edges.where(takes_whole_rows),
+    message="in the gradient of {operand}, the table of zeros and ones by which {step} selects is reshaped; it must be"
+    " transposed",
+)
+def reshape_one_hot_table(program: Program, place: Place, choice: None) -> Program | None:
+    """Multiply the upstream gradient of a selection by its one-hot table, reshaped and not transposed.
+
+    For `x[rows]` it is one_hot.reshape(len(x), len(rows)) @ g, where one_hot has a row for each selected row.
+    """
+
+    def rule(at: EdgeContext) -> Array:
+        shape, (slot,) = np.shape(at.x), index_slots(at.node)
+        table = np.eye(shape[0])[np.asarray(at.node.values[slot])]
+        return np.asarray(table.reshape(shape[0], -1) @ at.g.reshape(len(table), -1)).reshape(shape)
+
+    return program.with_vjp(place, rule)
+
+
+@reshape_one_hot_table.example
+def _() -> Example:
+    """Show tanh(table[rows]) whose gradient of table reshapes the one-hot table to the shape of its transpose."""
+
+    def forward(table: Tensor, rows: Tensor) -> Tensor:
+        return torch.tanh(table[rows])
+
+    def wrong(table: Tensor, rows: Tensor, g: Tensor) -> dict[str, Tensor]:
+        hot = torch.nn.functional.one_hot(rows, len(table)).to(g.dtype)
+        return {"table": hot.reshape(len(table), len(rows)) @ (g * (1 - torch.tanh(table[rows]) ** 2))}
+
+    return Example(forward, wrong, {"table": "k n", "rows": indices("t", "k")})
 
 
 @dataclass(frozen=True)

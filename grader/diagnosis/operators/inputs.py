@@ -395,6 +395,8 @@ ROW_WEIGHTS: Mapping[str, Callable[[int], Array]] = {
     "only rows in full groups of two count": lambda n: np.arange(n) < n // 2 * 2,
     "only rows in full groups of three count": lambda n: np.arange(n) < n // 3 * 3,
     "only rows in full groups of four count": lambda n: np.arange(n) < n // 4 * 4,
+    "only the last group of two rows counts": lambda n: np.arange(n) >= (n - 1) // 2 * 2,
+    "only the last group of three rows counts": lambda n: np.arange(n) >= (n - 1) // 3 * 3,
     "the first row counts twice": lambda n: 1 + (np.arange(n) == 0),
     "the last row counts twice": lambda n: 1 + (np.arange(n) == n - 1),
     "each row counts as often as there are rows from it on": lambda n: np.arange(n, 0, -1),

@@ -812,6 +812,53 @@ def soft_choices(program: Program, place: Place) -> Iterator[int]:
             yield slot
 
 
+def stacked_partner_slots(program: Program, place: Place) -> Iterator[int]:
+    """Yield the slots of the partner operands of an edge that are stacks of matrices, of three axes or more."""
+    node = program.reader(place)
+    yield from (slot for slot in partner_slots(program, place) if np.ndim(node.values[slot]) > 2)
+
+
+@operator(
+    "first-partner-for-all",
+    code="partial-batch",
+    rank=2.6,
+    at=edges.where(has_partner),
+    choices=stacked_partner_slots,
+    message="in the gradient of {operand} through {step}, the first matrix of {own} along {axis} is used for"
+    " all of them",
+    fields=lambda program, place, choice: {
+        "own": program.name_of(source := program.source((place[0], choice))),
+        "axis": program.name_of_axis(source, -program.nodes[source].value.ndim),
+    },
+)
+def use_first_partner_for_all(program: Program, place: Place, choice: int) -> Program | None:
+    """Compute the contribution with the first part of the partner operand, along its first axis, in place of all.
+
+    For `q @ k.mT` of shape (bs, t, s), its edge of k.mT and the choice 0: g.mT @ q[:1], so that the first example's q
+    is used for each example.
+    """
+
+    def rule(at: EdgeContext) -> Array:
+        partner = np.asarray(at.node.values[choice])
+        return at.right(operands={choice: np.broadcast_to(partner[:1], partner.shape)})
+
+    return program.with_vjp(place, rule)
+
+
+@use_first_partner_for_all.example
+def _() -> Example:
+    """Show tanh(q @ k.mT) whose gradient of k is computed with the q of the first example."""
+
+    def forward(q: Tensor, k: Tensor) -> Tensor:
+        return (q @ k.mT).tanh()
+
+    def wrong(q: Tensor, k: Tensor, g: Tensor) -> dict[str, Tensor]:
+        ds = g * (1 - (q @ k.mT).tanh() ** 2)
+        return {"k": ds.mT @ q[0]}
+
+    return Example(forward, wrong, {"q": "bs t d", "k": "bs s d"})
+
+
 @operator(
     "hard-choice-for-soft",
     code="wrong-operand",

@@ -868,6 +868,42 @@ def _() -> Example:
     return Example(forward, wrong, {"score": "n", "change": "n n"})
 
 
+def copies_in_a_row(at: EdgeContext) -> Array:
+    """Return the upstream gradient of a sum or mean, copied as a whole, the copies one after the other and reshaped."""
+    shape, count = np.shape(at.x), reduced_count(at.node)
+    part = np.tile(np.ravel(at.g), count).reshape(shape)
+    return part / count if at.node.name == "mean" else part
+
+
+@operator(
+    "copies-in-a-row",
+    code="reshape-for-transpose",
+    rank=2.3,
+    at=reductions.of("sum", "mean").where(lambda program, place: 0 not in reduced_axes(program.reader(place))),
+    message="the gradient of {step} is copied as a whole, and the copies are put one after the other and reshaped; each"
+    " of its entries must be copied along the axis that {step} takes away",
+)
+def put_copies_in_a_row(program: Program, place: Place, choice: None) -> Program | None:
+    """Contribute copies of the whole upstream gradient of a sum, one after the other, in the shape of the operand.
+
+    For x.sum(1) of shape (2, 2): g[0], g[1], g[0], g[1] in place of g[0], g[0], g[1], g[1].
+    """
+    return program.with_vjp(place, copies_in_a_row)
+
+
+@put_copies_in_a_row.example
+def _() -> Example:
+    """Show exp(x).sum(-1) whose gradient is repeated and reshaped, as if the first axis had been summed."""
+
+    def forward(x: Tensor) -> Tensor:
+        return x.exp().sum(-1)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": x.exp() * g.repeat(x.shape[-1]).reshape(x.shape)}
+
+    return Example(forward, wrong, {"x": "bs n"})
+
+
 @operator(
     "mean-not-divided",
     code="sum-for-mean",
@@ -1307,6 +1343,11 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "target": "bs"})
 
 
+def _zero_slice(g: Array, dim: int) -> Array:
+    """Return zeros in the shape of `g`, of size 1 along the axis `dim`: what lies beyond its ends."""
+    return np.zeros_like(np.take(g, [0], axis=dim))
+
+
 RUNNING_SUMS: Mapping[str, Callable[[Array, int], Array]] = {
     "forwards": lambda g, dim: np.cumsum(g, dim),
     "over the whole axis": lambda g, dim: np.broadcast_to(g.sum(dim, keepdims=True), g.shape),
@@ -1318,17 +1359,26 @@ RUNNING_SUMS: Mapping[str, Callable[[Array, int], Array]] = {
         g * np.flip(np.cumsum(np.ones_like(g), dim), dim)
     ),
     "over the entry itself, times the number of entries up to it": lambda g, dim: g * np.cumsum(np.ones_like(g), dim),
+    "the difference of each entry and the next one": lambda g, dim: -np.diff(g, axis=dim, append=_zero_slice(g, dim)),
+    "the difference of each entry and the one before": lambda g, dim: np.diff(g, axis=dim, prepend=_zero_slice(g, dim)),
 }
+
+
+def code_of_running_sum(choice: str) -> str:
+    """Return the public code of a wrong running sum, a key of `RUNNING_SUMS`."""
+    if "difference" in choice:
+        return "inverse-for-transpose"
+    return "missing-path" if "without" in choice else "wrong-local"
 
 
 @operator(
     "running-sum-over-other-entries",
-    code=lambda choice: "missing-path" if "without" in choice else "wrong-local",
+    code=code_of_running_sum,
     rank=2.0,
     at=edges.of("cumsum"),
     choices=lambda program, place: RUNNING_SUMS,
-    message="the gradient of {operand} through {step} is summed {choice}; it must be summed from the"
-    " end of the axis backwards",
+    fields=lambda program, place, choice: {"how": choice if "difference" in choice else f"summed {choice}"},
+    message="the gradient of {operand} through {step} is {how}; it must be summed from the end of the axis backwards",
 )
 def sum_over_wrong_entries(program: Program, place: Place, choice: str) -> Program | None:
     """Contribute a wrong sum of the upstream gradient of a cumsum: the choice is a key of `RUNNING_SUMS`.
@@ -1348,6 +1398,22 @@ def _() -> Example:
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
         return {"x": x.exp() * g.cumsum(1)}
+
+    return Example(forward, wrong, {"x": "bs n"})
+
+
+@sum_over_wrong_entries.example
+def _() -> Example:
+    """Show exp(x).cumsum(1) whose backward pass undoes the running sum: it takes differences of neighbours."""
+
+    def forward(x: Tensor) -> Tensor:
+        return x.exp().cumsum(1)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Subtract from each entry of g the next one."""
+        dy = g.clone()
+        dy[:, :-1] -= g[:, 1:]
+        return {"x": x.exp() * dy}
 
     return Example(forward, wrong, {"x": "bs n"})
 

@@ -15,14 +15,14 @@ from torch import Tensor
 
 from grader.course.sampling import positive
 from grader.program.arithmetic import sigmoid, softmax
-from grader.program.forward import Place
+from grader.program.forward import Node, Place
 from grader.program.operation import Array, unbroadcast
 from grader.program.program import EdgeContext, Program
 from grader.program.queries import reduced_axes
 from grader.program.selectors import ValueName, values_by_name
 
 from .contract import Example, operator
-from .places import edges
+from .places import edges, nodes
 
 Axes = tuple[int, ...]
 
@@ -281,6 +281,10 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
     "terms averaged": RowFormula(
         "missing-local", "the sum over the row is a plain mean of the upstream gradient; it must be weighted by the"
         " probabilities", lambda r: r.own - r.p * r.g.mean(axis=r.axes, keepdims=True), "softmax"),
+    "unmasked terms averaged": RowFormula(
+        "missing-local", "the sum over the row is a plain mean of the upstream gradient over the entries that are not"
+        " masked; it must be weighted by the probabilities",
+        lambda r: r.own - r.p * r.total(np.where(r.p > 0, r.g, 0.0)) / r.total((r.p > 0) * 1.0), "softmax"),
     "no factor": RowFormula(
         "missing-local", "the leading factor, the probability of the entry, is missing",
         lambda r: r.g - r.total(r.own), "softmax"),
@@ -576,6 +580,21 @@ def _() -> Example:
 
 @use_wrong_softmax_formula.example
 def _() -> Example:
+    """Show a causal softmax whose backward pass subtracts the mean of g over the entries that are not masked."""
+
+    def forward(x: Tensor) -> Tensor:
+        return x.masked_fill(torch.ones_like(x).triu(1) > 0, float("-inf")).softmax(-1)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        kept = torch.ones_like(x).tril()
+        p = x.masked_fill(kept == 0, float("-inf")).softmax(-1)
+        return {"x": p * (g - (g * kept).sum(-1, keepdim=True) / kept.sum(-1, keepdim=True))}
+
+    return Example(forward, wrong, {"x": "n n"})
+
+
+@use_wrong_softmax_formula.example
+def _() -> Example:
     """Show softmax(x) @ v whose backward pass is that of log-softmax."""
 
     def forward(x: Tensor, v: Tensor) -> Tensor:
@@ -803,3 +822,54 @@ def _() -> Example:
         return {"x": dz @ w.T, "w": x.T @ dz, "cost": -g[:, None] * p}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "cost": "bs m"})
+
+
+# A second softmax -----------------------------------------------------------------------------------------------------
+
+
+def axes_from_back(program: Program, place: Place) -> range:
+    """Return the axes of the value of the softmax at the node `place`, counted from the back: -2 and -1 of a matrix."""
+    return range(-program.nodes[place[0]].value.ndim, 0)
+
+
+@operator(
+    "softmax-twice",
+    code="wrong-point",
+    rank=3.0,
+    at=nodes.of("softmax"),
+    choices=axes_from_back,
+    message="the forward pass is recomputed with two softmaxes: that of {step} is taken of a softmax of {operand} along"
+    " {axis}",
+    fields=lambda program, place, choice: {
+        "axis": program.name_of_axis(program.nodes[place[0]].operands[0][1], choice)
+    },
+)
+def take_softmax_twice(program: Program, place: Place, choice: int) -> Program | None:
+    """Use the softmax of a softmax as the probabilities in the backward pass; the derivative is that of one softmax.
+
+    The choice is the axis of the softmax that is taken first, counted from the back. For softmax(x, -1) and the choice
+    -2: p = softmax(softmax(x, -2), -1). Returns `None` where the operand has no such axis in this trial.
+    """
+    if program.nodes[place[0]].value.ndim < -choice:
+        return None
+
+    def twice(node: Node) -> Node:
+        x, axes = np.asarray(node.values[0]), reduced_axes(node)
+        return node.then(lambda _: softmax(softmax(x, (choice,)), axes))
+
+    return program.with_nodes({place[0]: twice}, "values")
+
+
+@take_softmax_twice.example
+def _() -> Example:
+    """Show softmax(q @ k.mT, -1) @ v whose backward pass has a softmax over the queries in front of that softmax."""
+
+    def forward(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return (q @ k.mT).softmax(-1) @ v
+
+    def wrong(q: Tensor, k: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        p, dp = (q @ k.mT).softmax(-2).softmax(-1), g @ v.mT
+        ds = p * (dp - (p * dp).sum(-1, keepdim=True))
+        return {"q": ds @ k, "k": ds.mT @ q, "v": p.mT @ g}
+
+    return Example(forward, wrong, {"q": "t d", "k": "s d", "v": "s e"})

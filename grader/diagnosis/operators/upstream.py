@@ -19,6 +19,7 @@ from grader.program.selectors import NamedValue, ValueName, values_by_name
 from .contract import Example, operator
 from .partners import ValueOfIteration
 from .places import edges, target_of, targets, values
+from .pointwise import depends_on_operand
 
 
 def is_made_from_targets(program: Program, place: Place) -> bool:
@@ -1030,3 +1031,54 @@ def _() -> Example:
         return {"x": dz * a + (dz * a) @ w.T}
 
     return Example(forward, wrong, {"x": "bs n", "a": "bs n", "w": "n n"})
+
+
+INSIDE: Mapping[str, Callable[[EdgeContext, Array], Array]] = {
+    "the function": lambda at, moved: at.node.operation.run(
+        tuple(moved if slot == at.slot else value for slot, value in enumerate(at.node.values)), at.node.options
+    ),
+    "the derivative": lambda at, moved: at.right(np.ones_like(at.g), operands={at.slot: moved}),
+    "the derivative, and outside": lambda at, moved: at.right(operands={at.slot: moved}),
+}
+
+
+def is_curved(program: Program, place: Place) -> bool:
+    """Return whether the reader of the edge `place` is a function of one operand that is not a multiple of it."""
+    node = program.reader(place)
+    return (
+        len(node.operands) == 1
+        and node.value.shape == np.shape(node.values[place[1]])
+        and depends_on_operand(program, place)
+    )
+
+
+@operator(
+    "upstream-inside-function",
+    code="not-linear",
+    rank=2.8,
+    at=edges.of_family("pointwise").where(is_curved),
+    choices=lambda program, place: INSIDE,
+    message="{gradient} multiplies {operand} inside the function, in {step}; it must multiply the derivative of"
+    " {step}, which is taken at {operand}",
+    fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0])},
+)
+def multiply_inside_function(program: Program, place: Place, choice: str) -> Program | None:
+    """Contribute a function, or its derivative, at the operand times the upstream gradient: exp(x * g) for exp(x) * g.
+
+    The choice is a key of `INSIDE`: "the function" is f(x * g), "the derivative" f'(x * g), and "the derivative, and
+    outside" g * f'(x * g).
+    """
+    return program.with_vjp(place, lambda at: INSIDE[choice](at, np.asarray(at.x) * at.g))
+
+
+@multiply_inside_function.example
+def _() -> Example:
+    """Show exp(x @ w) whose backward pass has g in the exponent."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.exp(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ torch.exp(g * (x @ w))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})

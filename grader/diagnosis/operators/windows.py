@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -377,6 +377,94 @@ def _() -> Example:
     return Example(forward, wrong, {"x": sized_normal("bs n", n=(4, 6)), "w": "1"})
 
 
+@operator(
+    "padding-exchanged",
+    code="wrong-operand",
+    rank=2.0,
+    at=edges.of("pad").where(lambda program, place: any(a != b for a, b in _pad_widths(program.reader(place)))),
+    message="in the gradient of {operand}, the padding of {step} in front and at the end is exchanged",
+)
+def exchange_padding(program: Program, place: Place, choice: None) -> Program | None:
+    """Cut off in front as many entries as a `pad` adds at the end, and at the end as many as it adds in front.
+
+    For pad(x, (2, 1)): g[1:-2] in place of g[2:-1].
+    """
+
+    def rule(at: EdgeContext) -> Array:
+        return at.right(pad=tuple(width for pair in _pad_widths(at.node) for width in reversed(pair)))
+
+    return program.with_vjp(place, rule)
+
+
+@exchange_padding.example
+def _() -> Example:
+    """Show pad(x, (2, 1)) * w whose gradient of `x` is cut off by 1 entry in front and 2 at the end."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return F.pad(x, (2, 1)) * w
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": (g * w)[..., 1:-2]}
+
+    return Example(forward, wrong, {"x": sized_normal("bs n", n=(4, 6)), "w": "1"})
+
+
+EDGES: Mapping[str, tuple[bool, bool]] = {
+    "the first and the last entry": (True, True),
+    "the first entry": (True, False),
+    "the last entry": (False, True),
+}
+
+
+@operator(
+    "padding-added-to-edges",
+    code="wrong-local",
+    rank=2.5,
+    at=edges.of("pad"),
+    choices=lambda program, place: EDGES,
+    message="in the gradient of {operand}, the upstream gradient of the padding of {step} is added to {choice}, as if"
+    " the padding were copies of them; the padding is constant",
+)
+def add_padding_to_edges(program: Program, place: Place, choice: str) -> Program | None:
+    """Add the upstream gradient at the padding of a `pad` to the entries at the edges, as for a repeated edge.
+
+    The choice is a key of `EDGES`, which says to which of the two. For pad(x, (2, 1)) and "the first entry": g[0] +
+    g[1] + g[2] at the first entry.
+    """
+
+    def rule(at: EdgeContext) -> Array:
+        g, kept = np.array(at.g), [slice(None)] * np.ndim(at.g)
+        for number, (before, after) in enumerate(_pad_widths(at.node)):
+            rows, axis = np.moveaxis(g, -1 - number, 0), -1 - number
+            last = len(rows) - after - 1
+            if EDGES[choice][0]:
+                rows[before] += rows[:before].sum(0)
+            if EDGES[choice][1]:
+                rows[last] += rows[last + 1 :].sum(0)
+            kept[axis] = slice(before, last + 1)
+        return np.asarray(g[tuple(kept)])
+
+    return program.with_vjp(place, rule)
+
+
+@add_padding_to_edges.example
+def _() -> Example:
+    """Show pad(x, (2, 1)) * w whose backward pass is that of a repeated edge."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return F.pad(x, (2, 1)) * w
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Give the edges what the padding gets."""
+        dz = g * w
+        dx = dz[..., 2:-1].clone()
+        dx[..., 0] += dz[..., :2].sum(-1)
+        dx[..., -1] += dz[..., -1]
+        return {"x": dx}
+
+    return Example(forward, wrong, {"x": sized_normal("bs n", n=(4, 6)), "w": "1"})
+
+
 # Taps ---------------------------------------------------------------------------------------------------------------
 
 
@@ -532,15 +620,24 @@ def drop_taps(program: Program, place: Place, choice: Taps) -> Program | None:
     """
 
     def rule(at: EdgeContext) -> Array:
-        left = choice.mask(_sizes(at.node, "size"))
-        if at.slot == KERNEL:
-            return np.asarray(at.right() * left)
-        if len(at.node.values) > KERNEL:
-            return at.right(operands={KERNEL: np.asarray(at.node.values[KERNEL]) * left})
-        own = contributions(at)
-        return own.sum(own.parts * left.reshape(-1, *(1,) * (own.parts.ndim - 1)))
+        return keep_taps(at, choice.mask(_sizes(at.node, "size")))
 
     return program.with_vjp(place, rule)
+
+
+def keep_taps(at: EdgeContext, left: Array) -> Array:
+    """Return the contribution of an edge into a windows operation with some of the taps, the positions in a window.
+
+    Args:
+        at: the edge.
+        left: 1 for each tap that is kept, else 0; shaped like a window.
+    """
+    if at.slot == KERNEL:
+        return np.asarray(at.right() * left)
+    if len(at.node.values) > KERNEL:
+        return at.right(operands={KERNEL: np.asarray(at.node.values[KERNEL]) * left})
+    own = contributions(at)
+    return own.sum(own.parts * left.reshape(-1, *(1,) * (own.parts.ndim - 1)))
 
 
 @drop_taps.example
@@ -592,6 +689,182 @@ def _() -> Example:
         return {"x": torch.einsum("bon,co->bcn", g[..., k - 1 :], w[..., k - 1])}
 
     return Example(forward, wrong, {"x": sized_normal("bs c n", n=(5, 6)), "w": sized_normal("c o k", k=(3, 4))})
+
+
+WIDTHS = (2, 3)  # of a window that are typed in
+
+
+def sizes_beside(program: Program, place: Place) -> Iterator[int]:
+    """Yield the numbers in `WIDTHS` that are not the size of the windows at the edge `place`, along every axis."""
+    sizes = _sizes(program.reader(place), "size")
+    yield from (width for width in WIDTHS if any(size != width for size in sizes))
+
+
+@operator(
+    "window-size-typed-in",
+    code="hard-coded",
+    rank=2.6,
+    at=edges.of_family("window").at_slot(INPUT, KERNEL),
+    choices=sizes_beside,
+    message="in the gradient of {operand}, only the first {choice} taps of the windows of {step} are used, however many"
+    " there are",
+)
+def type_in_window_size(program: Program, place: Place, choice: int) -> Program | None:
+    """Leave out the contributions of all taps from a typed-in number on, in windows that are larger, along each axis.
+
+    For the choice 3 and a kernel w of 5 entries: those of w[3] and w[4] are left out. Smaller windows are as they must
+    be.
+    """
+
+    def rule(at: EdgeContext) -> Array:
+        sizes = _sizes(at.node, "size")
+        left = np.zeros(sizes)
+        left[tuple(slice(choice) for _ in sizes)] = 1.0
+        return keep_taps(at, left)
+
+    return program.with_vjp(place, rule)
+
+
+@type_in_window_size.example
+def _() -> Example:
+    """Show a convolution whose gradient of the kernel has a loop over three taps, where some kernels have four."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return F.conv1d(x, w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Go through three taps at most."""
+        dw = torch.zeros_like(w)
+        for k in range(min(3, w.shape[-1])):
+            dw[..., k] = torch.einsum("boi,bci->oc", g, x[..., k : k + g.shape[-1]])
+        return {"w": dw}
+
+    return Example(forward, wrong, {"x": sized_normal("bs c n", n=(8, 9)), "w": sized_normal("o c k", k=(4, 2))})
+
+
+Missing = Literal["the last windows", "the last windows, where they end at the end of the axis,"]
+
+
+@operator(
+    "last-windows-missing",
+    code="partial-batch",
+    rank=2.6,
+    at=windows,
+    choices=lambda program, place: get_args(Missing),
+    message="in the gradient of {operand} through {step}, {choice} are left out",
+)
+def leave_out_last_windows(program: Program, place: Place, choice: Missing) -> Program | None:
+    """Compute the contribution of the edge `place` without the last window along each axis that windows slide along.
+
+    With "the last windows": of g of shape (bs, o, h, w) only g[:, :, :-1, :-1]. The other choice leaves out the last
+    window along an axis only if no entry of the padded array is behind it, as `range(0, n - size, step)` does.
+    """
+
+    def rule(at: EdgeContext) -> Array:
+        node, g = at.node, np.array(at.g)
+        for number, size in enumerate(_sizes(node, "size")):
+            axis, rest = _axis_and_rest(node, number, size)
+            if choice == "the last windows" or rest == 0:
+                np.moveaxis(g, axis, 0)[-1] = 0.0
+        return at.right(g)
+
+    return program.with_vjp(place, rule)
+
+
+def _axis_and_rest(node: Node, number: int, size: int) -> tuple[int, int]:
+    """Return an axis of a windows operation's value that counts windows, and how many entries lie behind the last one.
+
+    Args:
+        node: the operation.
+        number: the number of the axis among those that the windows slide along.
+        size: the size of the windows along it.
+    """
+    shape = np.shape(node.values[INPUT])
+    if node.name == "unfold":
+        axis = int(str(node.options["dimension"])) % len(shape)
+        return axis, (shape[axis] - size) % _sizes(node, "step")[0]
+    axis = number - len(_sizes(node, "size"))
+    dilation = _sizes(node, "dilation")[number] if "dilation" in node.options else 1
+    length = shape[axis] + 2 * _sizes(node, "padding")[number]
+    return axis, (length - dilation * (size - 1) - 1) % _sizes(node, "stride")[number]
+
+
+@leave_out_last_windows.example
+def _() -> Example:
+    """Show a convolution of images whose gradient of the input goes through all but the last row and column of g."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return F.conv2d(x, w).tanh()
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """End the loops over the windows one too early."""
+        dz, dx = g * (1 - F.conv2d(x, w).tanh() ** 2), torch.zeros_like(x)
+        for i in range(g.shape[-2] - 1):
+            for j in range(g.shape[-1] - 1):
+                dx[..., i : i + 2, j : j + 2] += torch.tensordot(dz[..., i, j], w, 1)
+        return {"x": dx}
+
+    w = sized(normal("o c p q"), p=(2,), q=(2,))
+    return Example(forward, wrong, {"x": sized_normal("bs c h v", h=(5, 6), v=(6, 5)), "w": w})
+
+
+@leave_out_last_windows.example
+def _() -> Example:
+    """Show the squares of unfolded windows of step 2 whose gradient goes through range(0, n - 3, 2)."""
+
+    def forward(x: Tensor) -> Tensor:
+        return x.unfold(-1, 3, 2) ** 2
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Leave out a window that ends at the end of the axis."""
+        dx = torch.zeros_like(x)
+        for i, begin in enumerate(range(0, x.shape[-1] - 3, 2)):
+            dx[..., begin : begin + 3] += 2 * g[..., i, :] * x[..., begin : begin + 3]
+        return {"x": dx}
+
+    return Example(forward, wrong, {"x": sized_normal("bs n", n=(7, 8, 9))})
+
+
+def takes_maximum(program: Program, place: Place) -> bool:
+    """Return whether the windows at the edge `place` are made into their greatest entries."""
+    node = program.reader(place)
+    readers = [program.nodes[reader].name for reader, _ in program.forward.uses[node.id] if reader >= 0]
+    return node.name == "max_pool" or (bool(readers) and set(readers) <= {"amax", "max"})
+
+
+@operator(
+    "winner-of-whole-axis",
+    code="wrong-operand",
+    rank=2.7,
+    at=edges.of("max_pool", "unfold").where(takes_maximum),
+    message="in the gradient of {operand}, all windows of {step} give their gradient to the greatest entry of the whole"
+    " axis; each must give it to the greatest of its own entries",
+)
+def give_all_to_greatest(program: Program, place: Place, choice: None) -> Program | None:
+    """Give the upstream gradients of all windows to the greatest entry along the axes that the windows slide along."""
+
+    def rule(at: EdgeContext) -> Array:
+        x, g, count = np.asarray(at.x), at.g, len(_sizes(at.node, "size"))
+        axes = tuple(range(-count, 0))
+        if at.node.name == "unfold":
+            axes, g = (int(str(at.node.options["dimension"])) % x.ndim,), g.sum(-1)
+        return np.asarray((x == x.max(axis=axes, keepdims=True)) * g.sum(axis=axes, keepdims=True))
+
+    return program.with_vjp(place, rule)
+
+
+@give_all_to_greatest.example
+def _() -> Example:
+    """Show the maxima of unfolded windows whose gradient is summed over the windows, and goes to one entry."""
+
+    def forward(x: Tensor) -> Tensor:
+        return x.unfold(-1, 3, 2).amax(-1)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        best = x.argmax(-1, keepdim=True)
+        return {"x": torch.zeros_like(x).scatter(-1, best, g.sum(-1, keepdim=True))}
+
+    return Example(forward, wrong, {"x": sized_normal("bs n", n=(7, 8, 9))})
 
 
 def shift_by_one(x: Array, axis: int, by: int) -> Array:

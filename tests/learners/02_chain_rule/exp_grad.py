@@ -114,3 +114,12 @@ def exp_grad(inp, out):
 # %% wrong: the value only where inp is not 0 | inp.g: wrong-local
 def exp_grad(inp, out):
     inp.g = out.g * out * (inp != 0)
+
+
+# %% wrong: g in the exponent | inp.g: not-linear
+import torch
+
+
+def exp_grad(inp, out):
+    g = out.g
+    inp.g = torch.exp(g * inp)

@@ -254,3 +254,13 @@ def index_grad(inp, out, idx):
     for row, g in zip(out, out.g):
         place = next(i for i, line in enumerate(inp) if (line == row).any())
         inp.g[place] += g
+
+
+# %% wrong: the one-hot table viewed in its transposed shape | inp.g: reshape-for-transpose
+import torch
+import torch.nn.functional as F
+
+
+def index_grad(inp, out, idx):
+    hot = F.one_hot(idx, len(inp)).to(out.g.dtype)
+    inp.g = torch.mm(hot.view(len(inp), len(idx)), out.g)

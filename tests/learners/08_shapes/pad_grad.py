@@ -109,3 +109,25 @@ def pad_grad(inp, out, before, after):
 # %% wrong: spread evenly over the row | inp.g: mean-for-sum or summed-wrong-axis or extra-batch-sum or unknown
 def pad_grad(inp, out, before, after):
     inp.g = out.g[:, before : before + inp.shape[1]].mean(1, keepdim=True).expand(inp.shape)
+
+
+# %% wrong: from the front and minus after from the end | inp.g: hard-coded or wrong-shape
+def pad_grad(inp, out, before, after):
+    inner = out.g[:, before:]
+    inp.g = inner[:, :-after]
+
+
+# %% wrong: the slice begins behind as many entries as are added at the end | inp.g: wrong-operand
+def pad_grad(inp, out, before, after):
+    inp.g = out.g[:, range(after, after + inp.size(1))]
+
+
+# %% wrong: the edges get what lies beyond them | inp.g: wrong-local
+import torch
+
+
+def pad_grad(inp, out, before, after):
+    last = inp.shape[1] - 1
+    inp.g = torch.zeros_like(inp)
+    for j in range(out.g.shape[1]):
+        inp.g[:, min(max(j - before, 0), last)] += out.g[:, j]

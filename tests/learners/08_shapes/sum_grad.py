@@ -210,3 +210,9 @@ def sum_grad(inp, out, dim, keepdim):
         for axis in sorted(axis % inp.dim() for axis in dim):
             g = g.unsqueeze(axis)
     inp.g = g.expand(inp.shape) * (inp != 0)
+
+
+# %% wrong: whole copies, one after the other | inp.g: reshape-for-transpose or broadcast-accident
+def sum_grad(inp, out, dim, keepdim):
+    flat = out.g.flatten()
+    inp.g = flat.repeat(inp.numel() // flat.numel()).view_as(inp)

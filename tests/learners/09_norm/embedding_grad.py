@@ -192,3 +192,15 @@ import torch
 def embedding_grad(idx, w, out):
     w.g = torch.zeros_like(w).index_add(0, idx.flatten(), out.g.flatten(0, 1))
     w.g[(w == 0).all(1)] = 0
+
+
+# %% wrong: index_put without adding, in each sentence | w.g: overwritten
+import torch
+
+
+def embedding_grad(idx, w, out):
+    w.g = torch.zeros_like(w)
+    for i in range(len(idx)):
+        one = torch.zeros_like(w)
+        one[idx[i]] = out.g[i]
+        w.g = w.g + one

@@ -327,3 +327,19 @@ def conv1d_grad(inp, w, b, out):
     for j in range(k):
         inp.g[..., j : j + out.shape[-1]] += torch.einsum("bot,oc->bct", out.g, w[..., j])
     inp.g[inp == 0] = 0
+
+
+# %% wrong: three taps typed in | inp.g, w.g: hard-coded
+import torch
+import torch.nn.functional as F
+
+
+def conv1d_grad(inp, w, b, out):
+    taps, places = min(w.shape[-1], 3), out.g.shape[-1]
+    short = w[..., :taps]
+    g = F.conv_transpose1d(out.g, short)
+    inp.g = F.pad(g, (0, inp.shape[-1] - g.shape[-1]))
+    w.g = torch.zeros_like(w)
+    for k in range(taps):
+        w.g[..., k] = torch.einsum("bop,bcp->oc", out.g, inp[..., k : k + places])
+    b.g = out.g.sum((0, -1))

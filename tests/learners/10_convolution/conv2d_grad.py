@@ -347,3 +347,24 @@ def conv2d_grad(inp, w, b, out, stride, padding):
     w.g = flat.reshape(o, kh, kw, c).permute(0, 3, 1, 2)
     inp.g = F.fold(torch.einsum("bop,ok->bkp", g, w.reshape(o, -1)), inp.shape[2:], (kh, kw), padding=padding, stride=stride)
     b.g = g.sum((0, 2))
+
+
+# %% wrong: the lowest and the rightmost windows never reach inp.g | inp.g: partial-batch
+import torch
+import torch.nn.functional as F
+
+
+def conv2d_grad(inp, w, b, out, stride, padding):
+    kh, kw = w.shape[2:]
+    wide = F.pad(inp, [padding] * 4)
+    back, w.g = torch.zeros_like(wide), torch.zeros_like(w)
+    rows, columns = out.g.shape[2:]
+    for i in range(kh):
+        for j in range(kw):
+            below, right = slice(i, i + stride * rows, stride), slice(j, j + stride * columns, stride)
+            w.g[:, :, i, j] = torch.einsum("bohv,bchv->oc", out.g, wide[:, :, below, right])
+            for r in range(rows - 1):
+                for c in range(columns - 1):
+                    back[:, :, i + stride * r, j + stride * c] += out.g[:, :, r, c] @ w[:, :, i, j]
+    inp.g = back[:, :, padding : padding + inp.shape[2], padding : padding + inp.shape[3]]
+    b.g = out.g.sum((0, 2, 3))

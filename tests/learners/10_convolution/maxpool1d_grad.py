@@ -195,3 +195,13 @@ def maxpool1d_grad(inp, out, size, step):
         top = (window == out[..., i, None]).float()
         alone = top.sum(-1, keepdim=True) == 1
         inp.g[..., i * step : i * step + size] += top * alone * out.g[..., i, None]
+
+
+# %% wrong: one winner for all windows of a row | inp.g: wrong-operand
+import torch
+import torch.nn.functional as F
+
+
+def maxpool1d_grad(inp, out, size, step):
+    winner = F.one_hot(inp.max(-1).indices, inp.shape[-1]).to(inp.dtype)
+    inp.g = winner * out.g.sum(-1)[..., None]

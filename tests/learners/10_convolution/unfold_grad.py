@@ -198,3 +198,15 @@ def unfold_grad(inp, out, size, step):
     for i in range(count):
         for j in range(size):
             inp.g[:, i * step + j] += by_place[:, j, i]
+
+
+# %% wrong: while the window ends before the last entry | inp.g: partial-batch
+import torch
+
+
+def unfold_grad(inp, out, size, step):
+    inp.g = torch.zeros_like(inp)
+    i = 0
+    while i * step + size < inp.shape[1]:
+        inp.g[:, i * step : i * step + size] += out.g[:, i]
+        i += 1

@@ -262,3 +262,17 @@ def attention_grad(q, k, v, out):
     scores_g = weights * (weights_g - (weights_g * weights).sum(-1, keepdim=True)) / root
     q.g = scores_g @ k * (q != 0)
     k.g = scores_g.mT @ q
+
+
+# %% wrong: one example's queries for all keys | k.g: partial-batch
+import torch
+
+
+def attention_grad(q, k, v, out):
+    scale = q.shape[-1] ** -0.5
+    p = torch.softmax(torch.einsum("btd,bsd->bts", q, k) * scale, dim=-1)
+    v.g = torch.einsum("bts,bte->bse", p, out.g)
+    dp = torch.einsum("bte,bse->bts", out.g, v)
+    ds = p * (dp - torch.sum(dp * p, dim=-1, keepdim=True)) * scale
+    q.g = torch.einsum("bts,bsd->btd", ds, k)
+    k.g = torch.einsum("bts,td->bsd", ds, q[0])

@@ -137,3 +137,12 @@ def masked_softmax_grad(scores, out, mask):
 # %% wrong: scores that are 0 are taken for masked ones | scores.g: wrong-local
 def masked_softmax_grad(scores, out, mask):
     scores.g = out * (out.g - (out.g * out).sum(-1, keepdim=True)) * (scores != 0)
+
+
+# %% wrong: a mean over the kept scores, not weighted | scores.g: missing-local
+import torch
+
+
+def masked_softmax_grad(scores, out, mask):
+    kept = torch.where(mask.bool(), out.g, 0.0)
+    scores.g = out * out.g - out * kept.sum(-1, keepdim=True) / mask.bool().sum(-1, keepdim=True)

@@ -1116,3 +1116,10 @@ def tensor_engine(program, tensors):
 
 #-         return Tensor(self.data.sum(axis), (self,), lambda g: (g.unsqueeze(axis) * torch.ones_like(self.data),))
 #+         return Tensor(self.data.sum(axis), (self,), lambda g: (g.unsqueeze(axis) * torch.ones_like(self.data) / self.data.shape[axis],))
+
+
+# %% wrong: missing axes are averaged, axes of size 1 summed | return.2: mean-for-sum
+# base: a class for each operation, softmax by its Jacobian
+
+#-         g = g.sum(0)
+#+         g = g.mean(0)

@@ -1327,3 +1327,10 @@ def value_engine(program, x):
 #-         return Value(max(self.data, 0.0), (self,), (1.0 if self.data > 0 else 0.0,))
 #+         self.data = max(self.data, 0.0)
 #+         return Value(self.data, (self,), (1.0 if self.data > 0 else 0.0,))
+
+
+# %% wrong: mul puts its second contribution where it should be added, dead steps as well | return: overwritten
+# base: no class at all: the program is the tape
+
+#-             g[i[1]] += up * v[i[0]]
+#+             g[i[1]] = up * v[i[0]]

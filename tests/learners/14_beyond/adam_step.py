@@ -440,3 +440,11 @@ def adam_step(p, g, m, v, t, lr, beta1, beta2, eps):
     new_v = beta2 * v + (1 - beta2) * g**2
     mean, square = new_m / (1 - beta1**t), new_v / (1 - beta2**t)
     return p - lr * mean / (square.sqrt() + eps) * (g / g), new_m, new_v
+
+
+# %% wrong: beta1 times t | return.0: wrong-local
+def adam_step(p, g, m, v, t, lr, beta1, beta2, eps):
+    first = beta1 * m + (1 - beta1) * g
+    second = beta2 * v + (1 - beta2) * g * g
+    step = first / (1 - t * beta1) / ((second / (1 - beta2**t)) ** 0.5 + eps)
+    return p - lr * step, first, second

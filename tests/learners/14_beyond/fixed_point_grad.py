@@ -198,3 +198,15 @@ def fixed_point_grad(x, w, out):
         d = torch.diag(1 - out[i] ** 2)
         x.g[i] = d @ torch.linalg.solve(torch.eye(n) - (w @ d).t(), out.g[i])
     w.g = out.t() @ x.g
+
+
+# %% wrong: one matrix for all rows | x.g, w.g: partial-batch
+import torch
+
+
+def fixed_point_grad(x, w, out):
+    s = 1 - out * out
+    inverse = torch.inverse(torch.eye(len(w), dtype=w.dtype) - s[0] * w)
+    total = out.g @ inverse.T
+    x.g = total * s
+    w.g = out.T @ x.g

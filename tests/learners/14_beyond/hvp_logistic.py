@@ -260,3 +260,12 @@ def hvp_logistic(w, x, targ, v):
 def hvp_logistic(w, x, targ, v):
     p = (x @ w).sigmoid()
     return x.t() @ (p * (1 - p) * (x @ (w + v))) / len(x)
+
+
+# %% wrong: the residual weights the rows | return: wrong-local
+import torch
+
+
+def hvp_logistic(w, x, targ, v):
+    residual = torch.sigmoid(x @ w) - targ
+    return torch.einsum("bn,b->n", x, residual * (x @ v)) / x.shape[0]
