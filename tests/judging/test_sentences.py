@@ -13,7 +13,7 @@ from helpers.grading import Grade
 from grader.diagnosis.words import words
 
 SEEDS = (1, 2, 3)
-NUMBER = re.compile(r"\b\d+(\.\d+)?\b")
+NUMBER = re.compile(r"(?<![A-Za-z_])\d+(\.\d+)?")
 RNN_STATES = """
 def rnn_states_grad(x, h0, wx, wh, b, out):
     x.g, wx.g, wh.g, b.g = (torch.zeros_like(each) for each in (x, wx, wh, b))
@@ -75,6 +75,15 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "def clip_grad_norm(grads, limit):\n    return [g * min(1.0, limit / float(g.norm())) for g in grads]\n",
         "return.1",
         "as for the first of the returned values",
+    ),
+    "rows are standardized, and not columns": (
+        "standardize_grad",
+        "def standardize_grad(inp, out):\n"
+        "    std = (inp.var(0, unbiased=False, keepdim=True) + 1e-5).sqrt()\n"
+        "    inp.g = (out.g - out.g.mean(0) - out * (out.g * out).mean(0)) / std\n",
+        "inp.g",
+        "in the gradient of inp through `centred / (... + #e-#).sqrt()`, the mean and the standard deviation are taken "
+        "over bs, not over n",
     ),
     "a count of all is a count": (
         "shifted_relu_grad",

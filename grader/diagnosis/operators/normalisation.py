@@ -102,6 +102,7 @@ class Normalisation:
         return np.asarray(self.r * (g - self.mean_term(g) - self.variance_term(g)))
 
 
+TINY_CONSTANT = 1e-6  # how far what is added under a root may vary, in proportion to what is there
 Formula = Callable[[Normalisation, Array], Array]  # from the gradient of the normalised value to that of x
 _NORMALISATIONS: WeakKeyDictionary[Forward, dict[int, Normalisation | None]] = WeakKeyDictionary()
 
@@ -846,6 +847,108 @@ def _() -> Example:
         s = (x.var(0, correction=0) + 1e-5).sqrt()
         h = (x - x.mean(0)) / s
         return {"x": (g - g.mean(1, keepdim=True) - h * (g * h).mean(1, keepdim=True)) / s}
+
+    return Example(forward, wrong, {"x": "bs n"})
+
+
+@dataclass(frozen=True)
+class OtherStatistics:
+    """A choice of wrong axes for all statistics of a normalisation.
+
+    Args:
+        axes: the axes, counted from the front.
+        is_value_right: whether the normalised value in the formula is still the right one, such as the given output.
+    """
+
+    axes: Axes
+    is_value_right: bool
+
+
+def over_other_axes(known: Normalisation, x: Array, choice: OtherStatistics) -> Normalisation | None:
+    """Return a normalisation over other axes of the same x; `None` where the right one has no constant under its root.
+
+    Args:
+        known: the right normalisation.
+        x: what is normalised.
+        choice: the axes, and whether the normalised value stays.
+    """
+
+    def centred(axes: Axes) -> Array:
+        """Return x minus its mean over the axes, if the normalisation subtracts one."""
+        return np.asarray(x - x.mean(axis=axes, keepdims=True) if known.centred else x)
+
+    def variance(axes: Axes) -> Array:
+        """Return the mean of the squares over the axes, times n / count."""
+        return np.asarray(known.mean(np.square(centred(axes)), axes) * (known.n / known.count))
+
+    added = 1 / np.square(known.r) - variance(known.axes)
+    if np.ptp(added) > TINY_CONSTANT * np.abs(1 / np.square(known.r)).max():
+        return None
+    r = 1 / np.sqrt(variance(choice.axes) + np.median(added))
+    h = known.h if choice.is_value_right else centred(choice.axes) * r
+    n = math.prod(x.shape[axis] for axis in choice.axes)
+    return replace(known, axes=choice.axes, count=known.count * n / known.n, r=r, h=h)
+
+
+def other_statistics(program: Program, place: Place) -> Iterator[OtherStatistics]:
+    """Yield `OtherStatistics`: axes that are not those of a normalisation, with the normalised value right or not.
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes the normalised value.
+    """
+    axes = dict.fromkeys(choice.axes for choice in wrong_axes(program, place))
+    yield from (OtherStatistics(each, is_value_right) for each in axes for is_value_right in (False, True))
+
+
+def _statistics_in_words(program: Program, place: Place) -> str:
+    """Return "the mean and the standard deviation are"; or, where no mean is subtracted, such as "the norm is"."""
+    known, scale = normalisation_of(program, place), normalisation_fields(program, place, None)["scale"]
+    return f"the mean and the {scale} are" if known is not None and known.centred else f"the {scale} is"
+
+
+@operator(
+    "gradient-over-other-axes",
+    code="summed-wrong-axis",
+    rank=2.2,
+    at=normalisations,
+    choices=other_statistics,
+    message="in the gradient of {x} through {step}, {statistics} taken over {wrong}, not over {right}",
+    fields=lambda program, place, choice: {
+        **normalisation_fields(program, place, choice),
+        **_axes_fields(program, place, choice.axes),
+        "statistics": _statistics_in_words(program, place),
+    },
+)
+def normalise_over_other_axes(program: Program, place: Place, choice: OtherStatistics) -> Program | None:
+    """Take all means, and the root that is divided by, over wrong axes in the gradient of x.
+
+    Args:
+        program: the right program.
+        place: the node that computes the normalised value.
+        choice: the axes, and whether the normalised value in the formula is the right one.
+
+    Returns:
+        The rewritten program; `None` where the node computes no normalised value in this trial.
+    """
+    known = normalisation_of(program, place)
+    x = None if known is None else program.nodes[known.source].value
+    other = None if known is None or x is None else over_other_axes(known, x, choice)
+    return None if other is None else with_normalisation_formula(program, place, lambda _, g: other.gradient(g))
+
+
+@normalise_over_other_axes.example
+def _() -> Example:
+    """Show a layer norm whose gradient of x is that of a batch norm."""
+
+    def forward(x: Tensor) -> Tensor:
+        return (x - x.mean(1, keepdim=True)) / (x.var(1, correction=0, keepdim=True) + 1e-5).sqrt()
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Standardize the columns."""
+        s = (x.var(0, correction=0) + 1e-5).sqrt()
+        h = (x - x.mean(0)) / s
+        return {"x": (g - g.mean(0) - h * (g * h).mean(0)) / s}
 
     return Example(forward, wrong, {"x": "bs n"})
 
