@@ -32,6 +32,7 @@ HANDED_IN = "handedin"
 LARGEST = 16 << 20  # bytes of a roster
 EXCEL = "cp1252"  # the encoding of a CSV file that Excel saves on Windows in most of Europe and America
 MOST_LINES = 3  # in a sentence
+QUOTE = 'a cell that begins with a quotation mark (") does not end with one before the next cell: correct the marks'
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,11 @@ def read_roster(path: Path, aliases: Mapping[str, str] | None = None) -> Roster:
         if all(not row[head.index(name)].strip() for _, row in people if head.index(name) < len(row)):
             continue  # a column that the school does not use
         remarks.append(f"{path}: {shown[name]} {fault}, so the results are named by {shown[identity]}.")
+    used = {*IDENTITIES, *FULL_NAMES, *FIRST_NAMES, *LAST_NAMES, *SECTIONS, HANDED_IN}
+    for line, row in [rows[0], *people]:
+        # A mark that is closed lines later swallows those between; feedback in a worksheet may well have lines.
+        if any(name in used and "\n" in cell.strip() for name, cell in zip(head, row, strict=False)):
+            raise UsageError(f"{path}, line {line}: {QUOTE}.")
     students = [_student(path, line, head, identity, row) for line, row in people]
     return Roster(students, aliases, remarks)
 
@@ -317,7 +323,7 @@ def _places_by_name(names: Iterable[tuple[str, int]]) -> dict[str, tuple[int, ..
 
 
 def csv_rows(path: Path, text: str) -> Iterator[tuple[int, Sequence[str]]]:
-    """Yield the rows of a CSV text that people write, each with the number of its line.
+    """Yield the rows of a CSV text that people write, each with the number of its first line.
 
     The first line shows whether commas, semicolons or tabs separate the cells.
 
@@ -326,12 +332,15 @@ def csv_rows(path: Path, text: str) -> Iterator[tuple[int, Sequence[str]]]:
     """
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    reader, line = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True), 1
     try:
         for row in reader:
-            yield reader.line_num, row
+            yield line, row
+            line = reader.line_num + 1
     except csv.Error as error:
-        raise UsageError(f"{path} is no CSV file (line {reader.line_num}: {error}): save it as CSV.") from error
+        if '"' in text:
+            raise UsageError(f"{path}, line {line}: {QUOTE}.") from error
+        raise UsageError(f"{path} is no CSV file (line {line}: {error}): save it as CSV.") from error
 
 
 def _column_fault(column: int, people: Sequence[tuple[int, Sequence[str]]]) -> str:

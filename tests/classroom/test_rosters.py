@@ -221,3 +221,25 @@ def test_the_roster_may_say_when_somebody_handed_in(course, tmp_path, monkeypatc
     ]
     with pytest.raises(UsageError, match="line 3: 'noon' in handed_in is no time: write it like 2026-04-26T17:34"):
         read(tmp_path, "id,handed_in\na,2026-04-26\nb,noon\n")
+
+
+@pytest.mark.parametrize(
+    ("rest", "line"),
+    [
+        ('001,Ada\n002,"Bob\n003,Cy\n099,Dee\n', 3),
+        ('001,Ada\n002,"Bob\n003,"Cy"\n099,Dee\n', 3),
+        ('001,Ada\n002,"Bob\n003,Cy"\n099,Dee\n', 3),
+        ('001,Ada\n\n002,Bob\n003,"Cy" Lee\n', 5),
+    ],
+)
+def test_a_quotation_mark_that_is_not_closed_swallows_nobody(tmp_path, rest, line) -> None:
+    path = tmp_path / "roster.csv"
+    path.write_text(f"id,name\n{rest}", encoding="utf-8")
+    with pytest.raises(UsageError, match=rf"roster\.csv, line {line}: a cell that begins with a quotation mark"):
+        read_roster(path)
+
+
+def test_feedback_in_a_worksheet_may_have_lines(tmp_path) -> None:
+    path = tmp_path / "roster.csv"
+    path.write_text('id,name,Feedback comments\n001,"Lee, Ada","two\nlines"\n002,Bob,\n', encoding="utf-8")
+    assert [student.key for student in read_roster(path).students] == ["001", "002"]
