@@ -304,6 +304,8 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
         yield "The results here had another seed, so they were graded again: all results of a folder share one seed."
     if summary.gained or summary.lost:
         yield f"Since the last run {summary.gained} gained points and {summary.lost} lost some: see {CHANGES_FILE}."
+    if summary.late:
+        yield f"{summary.late} of {summary.students} lost points for lateness: see the notes in {GRADES_FILE}."
     if summary.unlisted:
         yield f"Not on the roster, and graded under their own names: {_listed(summary.unlisted)}."
     if summary.removed:

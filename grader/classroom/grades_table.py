@@ -90,6 +90,7 @@ class ClassSummary:
         seed_changed: whether records were graded again because they had another seed.
         gained: how many students have more points than before the run.
         lost: how many students have fewer points than before the run.
+        late: how many students lost points for lateness.
     """
 
     students: int
@@ -115,6 +116,7 @@ class ClassSummary:
     seed_changed: bool = False
     gained: int = 0
     lost: int = 0
+    late: int = 0
 
 
 class _Row(NamedTuple):
@@ -135,7 +137,7 @@ class GradesTable:
         failures: what could not be graded.
         unit_scores: the points in each unit of every student who attempted something of it, by the unit's id.
         noted: the notes on the first submissions that have some, by student.
-        counts: under `noted`, how many submissions have notes.
+        counts: under `noted`, how many submissions have notes; under `late`, how many lost points for lateness.
         nothing: the students who have no score because nothing could be graded, by key.
     """
 
@@ -162,6 +164,8 @@ class GradesTable:
         if results.why_no_score and not results.ungraded:
             self.nothing[name] = NothingToGrade(results.student, results.why_no_score)
             return
+        if results.late is not None and results.late.points < 0:
+            self.counts["late"] += 1
         self.mistakes.update({(exercise, code) for exercise, _, code in mistakes})
         self.failures.extend(Failure(results.student, exercise.id, exercise.failure) for exercise in results.ungraded)
         begun = {exercise.unit for exercise in results.exercises if exercise.status != "todo"}
@@ -248,6 +252,7 @@ class GradesTable:
             absent=class_folder.absent,
             unlisted=class_folder.unlisted,
             removed=tuple(removed),
+            late=self.counts["late"],
         )
 
     def _blank(self, student: str, note: str) -> list[str]:

@@ -6,7 +6,7 @@ import codecs
 import csv
 import io
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -147,15 +147,20 @@ def _agreed(matches: Sequence[Match]) -> Match:
     return Match(places, min((match.certainty for match in certain), key=CERTAINTIES.index, default="derived"))
 
 
-def read_roster(path: Path, aliases: Mapping[str, str] | None = None) -> Roster:
+def read_roster(
+    path: Path, aliases: Mapping[str, str] | None = None, assignment: str = "", penalised: Collection[str] = ()
+) -> Roster:
     """Return the roster in a CSV file.
 
     Args:
         path: the file.
         aliases: the keys of students by the names that their submissions have.
+        assignment: the name of the assignment that is graded, whose column of times goes before `handed_in`.
+        penalised: the names of all assignments in which late work loses points.
 
     Raises:
-        UsageError: it cannot be read, or no column identifies every student.
+        UsageError: it cannot be read, no column identifies every student, or the times in `handed_in` may be those of
+            another assignment, and would cost points.
     """
     text, remarks = read_csv_text(path, "name a CSV file of the class with --roster")
     rows = [(line, row) for line, row in csv_rows(path, text) if any(cell.strip() for cell in row)]
@@ -176,13 +181,46 @@ def read_roster(path: Path, aliases: Mapping[str, str] | None = None) -> Roster:
         if all(not row[head.index(name)].strip() for _, row in people if head.index(name) < len(row)):
             continue  # a column that the school does not use
         remarks.append(f"{path}: {shown[name]} {fault}, so the results are named by {shown[identity]}.")
-    used = {*IDENTITIES, *FULL_NAMES, *FIRST_NAMES, *LAST_NAMES, *SECTIONS, HANDED_IN}
+    times = _times_column(path, head, people, assignment, penalised)
+    used = {*IDENTITIES, *FULL_NAMES, *FIRST_NAMES, *LAST_NAMES, *SECTIONS, times}
     for line, row in [rows[0], *people]:
         # A mark that is closed lines later swallows those between; feedback in a worksheet may well have lines.
         if any(name in used and "\n" in cell.strip() for name, cell in zip(head, row, strict=False)):
             raise UsageError(f"{path}, line {line}: {QUOTE}.")
-    students = [_student(path, line, head, identity, row) for line, row in people]
+    students = [_student(path, line, head, identity, row, times) for line, row in people]
     return Roster(students, aliases, remarks)
+
+
+def _times_column(
+    path: Path,
+    head: Sequence[str],
+    people: Sequence[tuple[int, Sequence[str]]],
+    assignment: str,
+    penalised: Collection[str],
+) -> str:
+    """Return the folded name of the column with the times of an assignment; the file need not have it.
+
+    Args:
+        path: the file.
+        head: the folded names of the columns.
+        people: the number and the cells of each student's line.
+        assignment: the name of the assignment; empty if there is none.
+        penalised: the names of all assignments in which late work loses points.
+
+    Raises:
+        UsageError: `handed_in` holds times, and may be of several assignments that take points off for lateness.
+    """
+    own = folded_name(f"handed_in {assignment}")
+    if own in head or HANDED_IN not in head:
+        return own
+    column = head.index(HANDED_IN)
+    others = [name for name in penalised if folded_name(f"handed_in {name}") not in head]
+    if assignment in others and len(others) > 1 and any("".join(row[column : column + 1]).strip() for _, row in people):
+        raise UsageError(
+            f"{path}: the times in handed_in may be of {' or '.join(others)}, and late work loses points in each: give "
+            f"each assignment its column, such as 'handed_in {assignment}', and rename the column handed_in."
+        )
+    return HANDED_IN
 
 
 def read_csv_text(path: Path, advice: str) -> tuple[str, list[str]]:
@@ -218,17 +256,19 @@ def read_csv_text(path: Path, advice: str) -> tuple[str, list[str]]:
         raise UsageError(message) from error
 
 
-def _student(path: Path, line: int, head: Sequence[str], identity: str, row: Sequence[str]) -> RosterStudent:
-    """Return the student on one line of a roster.
+def _student(
+    path: Path, line: int, head: Sequence[str], identity: str, row: Sequence[str], times: str
+) -> RosterStudent:
+    """Return the student on one line of a roster, with the time in the column whose folded name is `times`.
 
     Raises:
-        UsageError: the time in the column `handed_in` cannot be read.
+        UsageError: the time cannot be read.
     """
     cells = {name: composed_name(cell.strip()) for name, cell in zip(head, row, strict=False)}
     key = composed_name(row[head.index(identity)].strip())
     names = {cells[name] for name in (*IDENTITIES, *FULL_NAMES) if name in cells and name != identity}
     section = next((cells[name] for name in SECTIONS if name in cells), "")
-    time = cells.get(HANDED_IN, "")
+    time = cells.get(times, "")
     try:
         handed_in = datetime.fromisoformat(time).astimezone(UTC) if time else None  # no zone: that of this machine
     except (ValueError, OverflowError, OSError) as error:

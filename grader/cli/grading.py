@@ -167,7 +167,9 @@ def grade(
         key = "submissions" if options.layout is None or layout else "layout"
         raise UsageError(f"{plan.line('assignments', options.assignment, key)}: {error}") from error
     if options.roster is not None:
-        class_folder = match_roster(class_folder, read_roster(options.roster, options.aliases))
+        penalised = [name for name, each in plan.content.assignments.items() if each.late.per_day]
+        roster_of_class = read_roster(options.roster, options.aliases, options.assignment, penalised)
+        class_folder = match_roster(class_folder, roster_of_class)
     is_named = options.layout is not None
     confirm_layout(class_folder, options.submissions, is_named=is_named, plan=plan, assignment=options.assignment)
     try:

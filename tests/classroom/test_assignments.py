@@ -96,6 +96,45 @@ def test_who_has_no_known_time_is_told_once_and_loses_nothing(school: Path, type
     assert "late" not in record(school, "ben")
 
 
+def with_second_week(school: Path, roster: str) -> None:
+    """Give the class an assignment week-2, due a week later, that takes off points for lateness, too."""
+    text = (school / "class.yaml").read_text(encoding="utf-8")
+    week = "  week-2:\n    submissions: submissions/\n    due: 2026-12-07T18:00\n    late: {per_day: 0.1}\n"
+    (school / "class.yaml").write_text(text + week, encoding="utf-8")
+    (school / "adjustments.csv").unlink()
+    (school / "people.csv").write_text(roster, encoding="utf-8")
+
+
+def test_times_that_may_be_of_another_assignment_take_nobodys_points(school: Path, typed: Typed) -> None:
+    """The times of the second week made everybody a week late in the first one, when it was graded again."""
+    with_second_week(school, "username,handed_in\nada,2026-12-07T17:00\nben,2026-12-07T17:00\ncem,\n")
+    for name in ("week-1", "week-2"):
+        done = typed("grade", name, cwd=school)
+        assert done.returncode == 2
+        assert "people.csv: the times in handed_in may be of week-1 or week-2" in done.stderr
+        assert f"such as 'handed_in {name}'" in done.stderr
+
+
+def test_each_assignment_takes_the_times_in_its_own_column(school: Path, typed: Typed) -> None:
+    times = "ada,2026-11-30T17:00,2026-12-09T17:00\nben,2026-12-03T10:00,\ncem,,\n"
+    with_second_week(school, f"username,handed_in_week-1,Handed in week-2\n{times}")
+    first, second = typed("grade", "week-1", cwd=school), typed("grade", "week-2", cwd=school)
+    assert "late" not in record(school, "ada")
+    assert record(school, "ben")["late"]["days"] == 1  # type: ignore[index]
+    late = json.loads((school / "grades/week-2/ada.json").read_bytes())["late"]
+    assert late["days"] == 2
+    assert "1 submission has no known time, and counts as in time: ben" in second.stderr
+    for done in (first, second):
+        assert "1 of 3 lost points for lateness: see the notes in grades.csv." in done.stdout
+
+
+def test_a_plain_column_serves_the_one_assignment_without_a_column_of_its_own(school: Path, typed: Typed) -> None:
+    with_second_week(school, "username,handed_in,handed_in week-2\nada,2026-12-01T17:00,\nben,,\ncem,,\n")
+    done = typed("grade", "week-1", cwd=school)
+    assert done.returncode == 1, done.stderr
+    assert record(school, "ada")["late"]["days"] == 1  # type: ignore[index]
+
+
 def test_an_assignment_may_change_its_exercises_and_nothing_else_may(school: Path, typed: Typed) -> None:
     with_two_units(school)
     typed("grade", cwd=school)
