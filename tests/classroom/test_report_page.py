@@ -80,6 +80,16 @@ def test_the_page_says_what_an_instructor_wants_to_know() -> None:
         assert " ".join(says.split()) in words, says
 
 
+def test_who_handed_in_nothing_is_not_among_those_whose_exercises_are_not_graded() -> None:
+    idle = replace(CLASS[1], student="idle", exercises=(ExerciseResult("lin_grad", "04_linear", (todo(),)),))
+    tally = Tally()
+    for results in (*CLASS, replace(idle, reason="nothing was handed in")):
+        tally.add(handed(results))
+    words = Page(html(tally.report(), MADE)).words
+    assert "1 exercise of 1 student is not graded, through no fault of theirs" in words
+    assert "1 student has no score" in words
+
+
 def test_hostile_text_stays_text() -> None:
     answers = (wrong(HOSTILE, HOSTILE, HOSTILE, HOSTILE), ungraded("b.g", HOSTILE), todo("w.g"))
     hostile = replace(CLASS[1], student=HOSTILE, course=HOSTILE, notes=(HOSTILE,))
