@@ -106,6 +106,11 @@ SAME_VERDICT: dict[str, tuple[str, str, dict[str, str | None]]] = {
         "import torch\n" + RELU.replace("(inp > 0)", "torch.rand_like(inp)"),
         {"inp.g": "not-repeatable"},
     ),
+    "off by no more than amplified rounding": (
+        "relu_grad",
+        "import torch\n" + RELU.replace("(inp > 0)", "(inp > 0) * (1.0005 + 1e-3 * torch.rand(()))"),
+        {"inp.g": "imprecise"},
+    ),
 }
 
 
