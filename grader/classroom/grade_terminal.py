@@ -323,6 +323,9 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
         yield f"On the roster, with a score, and handed in nothing: {_listed(scored)}."
     if without := [name for name in summary.absent if name in empty]:
         yield f"On the roster, and handed in nothing: {_listed(without)}."
+    if summary.untouched:
+        listed = _listed(summary.untouched)
+        yield f"Handed in nothing but stubs or blank answer sheets, and graded with 0 points: {listed}."
     if summary.nothing:
         if others := [entry for entry in summary.nothing if entry.student not in absent]:
             yield from _nothing_lines(others, summary.students)

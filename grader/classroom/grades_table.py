@@ -91,6 +91,7 @@ class ClassSummary:
         gained: how many students have more points than before the run.
         lost: how many students have fewer points than before the run.
         late: how many students lost points for lateness.
+        untouched: the students who handed in nothing but stubs and blank answer sheets, and have 0 points for them.
     """
 
     students: int
@@ -117,6 +118,7 @@ class ClassSummary:
     gained: int = 0
     lost: int = 0
     late: int = 0
+    untouched: tuple[str, ...] = ()
 
 
 class _Row(NamedTuple):
@@ -139,6 +141,7 @@ class GradesTable:
         noted: the notes on the first submissions that have some, by student.
         counts: under `noted`, how many submissions have notes; under `late`, how many lost points for lateness.
         nothing: the students who have no score because nothing could be graded, by key.
+        untouched: the students who handed in nothing but stubs and blank answer sheets, by key.
     """
 
     names: ExerciseNames
@@ -149,6 +152,7 @@ class GradesTable:
     noted: dict[str, tuple[str, ...]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     nothing: dict[str, NothingToGrade] = field(default_factory=dict)
+    untouched: dict[str, str] = field(default_factory=dict)
 
     def count(self, name: str, results: StudentResults) -> None:
         """Add the row of a student and count the mistakes, from a new or stored result.
@@ -166,6 +170,8 @@ class GradesTable:
             return
         if results.late is not None and results.late.points < 0:
             self.counts["late"] += 1
+        if results.score == 0 and results.seed is not None and {e.status for e in results.exercises} == {"todo"}:
+            self.untouched[name] = results.student
         self.mistakes.update({(exercise, code) for exercise, _, code in mistakes})
         self.failures.extend(Failure(results.student, exercise.id, exercise.failure) for exercise in results.ungraded)
         begun = {exercise.unit for exercise in results.exercises if exercise.status != "todo"}
@@ -253,6 +259,7 @@ class GradesTable:
             unlisted=class_folder.unlisted,
             removed=tuple(removed),
             late=self.counts["late"],
+            untouched=tuple(sorted(self.untouched.values())),
         )
 
     def _blank(self, student: str, note: str) -> list[str]:

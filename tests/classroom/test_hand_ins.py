@@ -13,12 +13,12 @@ import pytest
 from helpers import platforms
 from helpers.courses import ROOT
 from helpers.document_claims import Document
-from helpers.platforms import MEAN, RIGHT, put, zipped
+from helpers.platforms import MEAN, RIGHT, STUB, notebook, put, zipped
 from test_class_grading import record, small_course, validator
 
 from grader.classroom.class_folder import find_submissions
 from grader.classroom.class_grading import Grading, GradingProgress, grade_class, grade_submission
-from grader.classroom.grade_terminal import score_line, showing_progress
+from grader.classroom.grade_terminal import print_summary, score_line, showing_progress
 from grader.classroom.grades_table import ClassSummary
 from grader.classroom.roster import match_roster, read_roster
 from grader.cli.main import app
@@ -265,3 +265,18 @@ def test_the_page_shows_what_is_printed_for_empty_submissions(tmp_path: Path, ca
     assert app(["grade", archive.name, "--unit", "04_linear", "--workers", "1"], standalone_mode=False) == 1
     said = capsys.readouterr()
     assert shown in said.out + said.err
+
+
+def test_who_hands_in_an_untouched_stub_is_named(course, grade, tmp_path, capsys) -> None:
+    files = {"a/lin_grad.py": STUB, "b/lin_grad.py": RIGHT, "c/hw.ipynb": notebook(STUB), "d/notes.txt": ""}
+    for _ in range(2):  # the second time from the records
+        points, summary = grade(put(tmp_path / "in", files))
+        assert points == {"a": 0, "b": 3, "c": 0, "d": None}
+        assert summary.untouched == ("a", "c")
+        print_summary(course, summary, tmp_path / "out")
+        line = "Handed in nothing but stubs or blank answer sheets, and graded with 0 points: a, c."
+        assert line in capsys.readouterr().out
+    entered = find_submissions(course, tmp_path / "in", tmp_path / "out")
+    grading = Grading(1, "none", exercises=course.select(["lin_grad"]))
+    summary = grade_class(course, entered, tmp_path / "out", grading, ask=lambda nothing: True)
+    assert summary.untouched == ("a", "c"), "d handed in nothing of the course"
