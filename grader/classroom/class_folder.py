@@ -17,6 +17,7 @@ from typing import Literal
 
 from grader.course.course import Course
 from grader.errors import UsageError, file_error
+from grader.results.records import KEEP_ONE
 
 from .archives import MOST_ENTRIES, NAME_IT, open_tree
 from .exercise_names import ExerciseNames
@@ -80,7 +81,7 @@ def counted_submission(submissions: Sequence[Submission]) -> Submission:
         titles = {composed_name(submission.title) for submission in submissions}
         twice = ", spelled in two ways in Unicode" if len(titles) < len(submissions) else ""
         who = f"{len(submissions)} submissions of one student: {named_titles(submissions)}{twice}"
-        conflict = f"{who}; keep the one that counts"
+        conflict = f"{who}; {KEEP_ONE}"
         return Submission(
             first.key,
             (),

@@ -17,7 +17,7 @@ from grader.rendering.render_html import ResultDisplay
 from grader.results.points import total
 from grader.results.records import BY_PERSON, AnswerResult, ExerciseResult, StudentResults
 
-from .graded_work import BY_A_PERSON, NOT_GRADED, ExportOptions, changes, no_score, notes, number, text
+from .graded_work import BY_A_PERSON, NOT_GRADED, ExportOptions, changes, no_score, notes, number, text, why_not_graded
 
 TODO = "not attempted yet"
 ShowResult = Callable[[CourseExercise, ExerciseResult], str]
@@ -166,14 +166,14 @@ def _result_html(
 
 
 def _answer_for_learners(answer: AnswerResult, is_adjusted: bool) -> AnswerResult:
-    """Return an answer's result with shortened texts; an error or untouched answer gets a fixed message, no hints.
+    """Return an answer's result with shortened texts; an error or untouched answer gets a message of its own, no hints.
 
     Args:
         answer: the answer's result, whose message may be for the instructor if it is an error.
         is_adjusted: whether a person gave its exercise points.
     """
     if answer.status == "error":
-        message, code = (BY_A_PERSON, None) if is_adjusted else (NOT_GRADED, answer.code)
+        message, code = (BY_A_PERSON, None) if is_adjusted else (why_not_graded(answer.message), answer.code)
         return replace(answer, message=message, code=code, evidence="", hints=())
     if answer.status == "todo":
         return replace(answer, message=TODO, evidence="", hints=())

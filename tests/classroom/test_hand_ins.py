@@ -24,6 +24,8 @@ from grader.classroom.roster import match_roster, read_roster
 from grader.cli.main import app
 from grader.course.course import PACKAGE, Course
 from grader.errors import UsageError
+from grader.export.feedback import feedback
+from grader.export.graded_work import ExportOptions, answers, no_score
 from grader.results.records import exit_code
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_pool")]
@@ -280,3 +282,17 @@ def test_who_hands_in_an_untouched_stub_is_named(course, grade, tmp_path, capsys
     grading = Grading(1, "none", exercises=course.select(["lin_grad"]))
     summary = grade_class(course, entered, tmp_path / "out", grading, ask=lambda nothing: True)
     assert summary.untouched == ("a", "c"), "d handed in nothing of the course"
+
+
+def test_a_student_reads_which_two_files_kept_an_exercise_from_being_graded(course, tmp_path) -> None:
+    eve = put(tmp_path / "eve", {"one/lin_grad.py": RIGHT, "two/lin_grad.py": MEAN})
+    grading = Grading(1, "none", exercises=course.select(["lin_grad"]))
+    results = grade_submission(course, eve, tmp_path / "eve.json", grading, yes=False)
+    why = (
+        "This could not be graded: one/lin_grad.py and two/lin_grad.py are different answers: keep the one that "
+        "counts. No points are lost: hand in that one alone, or ask whoever teaches the course."
+    )
+    assert {answer.verdict for answer in answers(results)} == {no_score(results)} == {why}
+    page = feedback(course, results, ExportOptions())["feedback.html"].decode("ascii")
+    assert "your doing" not in page
+    assert page.count("one/lin_grad.py and two/lin_grad.py are different answers") > 1
