@@ -19,10 +19,10 @@ from grader.authoring.build import placeholders
 from grader.course.course import Course, CourseExercise
 from grader.errors import ReadError
 from grader.judging.grading_pool import Part, Reading
-from grader.judging.unanswered_stubs import is_untouched, without_copied_stubs
+from grader.judging.unanswered_stubs import is_untouched, replaced_definitions, without_copied_stubs
 from grader.quiz.answer_sheet import decode_sheet, read_sheet
 from grader.quiz.notebook_quiz import sheet_in
-from grader.results.records import Status
+from grader.results.records import KEEP_ONE, Status
 from grader.sandbox.definitions import definitions, parse_cell
 from grader.sandbox.source_text import Source, UnreadableSource, decode
 
@@ -288,11 +288,11 @@ def _choose_file(answers: Sequence[AnswerFile], notes: list[str]) -> AnswerFile:
     chosen = ranked[0]
     if not chosen.is_exact:
         notes.append(f"{chosen.file.path} was taken for {chosen.exercise.name}")
-    notes += _copied_stub_notes(chosen)
+    notes += _definition_notes(chosen)
     for other in ranked[1:]:
         if other.content != chosen.content:
             if _rank(chosen) == _rank(other) == 0 and chosen.precedence == other.precedence:
-                why = f"{chosen.file.path} and {other.file.path} are different answers: keep the one that counts"
+                why = f"{chosen.file.path} and {other.file.path} are different answers: {KEEP_ONE}"
                 return replace(chosen, content=UnreadFile("error", why))
             notes.append(f"{other.file.path} was not graded: {_why_not_graded(chosen, other)}")
     if len(answers) > MOST_COMPARED:
@@ -356,13 +356,17 @@ def _has_answers(exercise: CourseExercise, content: bytes | tuple[str, ...]) -> 
     return sheet is not None and bool(sheet.answers)
 
 
-def _copied_stub_notes(chosen: AnswerFile) -> tuple[str, ...]:
-    """Return the notes on stubs that stand below the answer in the chosen file."""
+def _definition_notes(chosen: AnswerFile) -> tuple[str, ...]:
+    """Return the notes on other definitions in the chosen file: stubs below the answer, and answers above it."""
     content = chosen.content
     if chosen.exercise.is_quiz or content is None or isinstance(content, UnreadFile):
         return ()
     try:
-        notes = without_copied_stubs(chosen.exercise, Source.of(content, chosen.file.path)).notes
+        source = Source.of(content, chosen.file.path)
+        notes = (
+            *without_copied_stubs(chosen.exercise, source).notes,
+            *replaced_definitions(chosen.exercise, source),
+        )
     except UnreadableSource:
         return ()
     return notes if isinstance(content, bytes) else tuple(f"{chosen.file.path}: {note}" for note in notes)

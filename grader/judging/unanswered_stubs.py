@@ -92,6 +92,30 @@ def without_copied_stubs(exercise: CourseExercise, source: Source) -> Source:
     return replace(source, cells=tuple(cells), notes=tuple(notes))
 
 
+def replaced_definitions(exercise: CourseExercise, source: Source) -> tuple[str, ...]:
+    """Return notes on other answers to an exercise that the last one of a file or notebook replaces."""
+    answered = [
+        definition
+        for definition in definitions(source.cells, {exercise.id})
+        if not (definition.is_import or is_unanswered(exercise, definition))
+    ]
+    if not answered or not all(isinstance(d.statement, ast.FunctionDef) and not d.is_in_block for d in answered):
+        return ()  # which of them runs, reading does not tell
+    *earlier, last = answered
+    return tuple(
+        f"{_place(source, definition)} holds another {exercise.id}, and was passed over: "
+        f"the last one, in {_place(source, last)}, counts"
+        for definition in earlier[:MOST_NOTES]
+        if definition.statement and last.statement
+        if comparable_text(definition.statement) != comparable_text(last.statement)
+    )
+
+
+def _place(source: Source, definition: Definition) -> str:
+    """Return the line of a definition in a file, or its cell and the line there in a notebook."""
+    return f"line {definition.line} of {_cell_name(source, definition)}"
+
+
 def _without_copies(text: str, given: Collection[str], below: int, copies: Mapping[int, ast.stmt | None]) -> str:
     """Return a cell with the copies, and the other statements of the stub below the answer, replaced by `pass`.
 

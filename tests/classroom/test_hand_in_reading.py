@@ -135,6 +135,20 @@ def test_a_stub_that_stands_below_the_answer_is_noted(course, tmp_path) -> None:
     )
 
 
+def test_an_answer_that_a_later_one_replaces_is_noted(course, tmp_path) -> None:
+    found = read(course, put(tmp_path / "eve", {"hw.ipynb": notebook(RIGHT, STUB, f"# again\n{MEAN}", MEAN)}))
+    line = MEAN[: MEAN.index("def ")].count("\n") + 1
+    assert found.notes[0] == (
+        f"hw.ipynb: line {line} of cell 1 holds another lin_grad, and was passed over: "
+        f"the last one, in line {line} of cell 4, counts"
+    )
+    assert len(found.notes) == 1, "the third cell holds the same as the last"
+    twice = read(course, put(tmp_path / "bob", {"lin_grad.py": f"{RIGHT}\n\n{MEAN}"}))
+    assert "of lin_grad.py holds another lin_grad, and was passed over" in twice.notes[0]
+    wrapped = notebook(RIGHT, "lin_grad = checked(lin_grad)")
+    assert read(course, put(tmp_path / "cem", {"hw.ipynb": wrapped})).notes == ()
+
+
 def test_a_notebook_that_only_imports_the_function_is_no_answer(course, tmp_path) -> None:
     tried = notebook("from lin_grad import lin_grad", "lin_grad(1, 2, 3, 4)")
     eve = put(tmp_path / "eve", {"lin_grad.py": RIGHT, "try.ipynb": tried})
