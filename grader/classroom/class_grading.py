@@ -158,8 +158,7 @@ def grade_class(
             results.publish()
             raise
         results.publish()
-        if not grading.students:
-            results.publish_changes()
+        results.publish_changes()
         summary = results.summary(class_folder, progress.graded, progress.reused, time.monotonic() - started)
         return replace(summary, seed_changed=results.has_other_seed(grading.seed))
 

@@ -124,14 +124,21 @@ class GradeComparison:
         """Return how many students have fewer points than before, or none any more."""
         return sum(_gain(line) < 0 for line in self._totals())
 
-    def text(self) -> str:
-        """Return the text of `changes.csv`: for each change student, exercise, points before and after, and reason."""
+    def text(self, earlier: str | None = None) -> str:
+        """Return the text of `changes.csv`: for each change student, exercise, points before and after, and reason.
+
+        Args:
+            earlier: the text of the last run of the whole class, if some students alone were graded, whose changes
+                follow it; `None` after a run of the whole class.
+        """
+        chosen = [line for file in sorted(self.changes) for line in self.changes[file]]
         rows = [
             [no_formula(plain(line.student)), no_formula(line.exercise), _points(line.before), _points(line.after),
              line.why]
-            for line in self.lines
+            for line in (self.lines if earlier is None else chosen)
         ]  # fmt: skip
-        return "".join(f"{csv_text(row)}\r\n" for row in (HEADING, *rows))
+        text = "".join(f"{csv_text(row)}\r\n" for row in rows)
+        return (earlier or f"{csv_text(HEADING)}\r\n") + text
 
     def _totals(self) -> Iterator[GradeChange]:
         """Yield the changes of totals of students who were in the class before."""

@@ -32,6 +32,7 @@ from .class_folder import PLAIN_LAYOUT, ClassFolder, LayoutName
 from .class_grading import Grading, GradingProgress, ReportProgress, grade_class
 from .grades_table import ClassSummary, Failure, NothingToGrade
 from .results_folder import CHANGES_FILE
+from .score_changes import ADJUSTMENTS_FILE
 
 MOST_MISTAKES = 3  # of each exercise
 MOST_NAMES = 10  # in a list of students or files
@@ -306,6 +307,9 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
         yield f"Since the last run {summary.gained} gained points and {summary.lost} lost some: see {CHANGES_FILE}."
     if summary.late:
         yield f"{summary.late} of {summary.students} lost points for lateness: see the notes in {GRADES_FILE}."
+    if summary.above:
+        more = f"More than {summary.max_score:g} points by {ADJUSTMENTS_FILE}: {_listed(summary.above)}."
+        yield f"{more} Correct the file if that is a mistake."
     if summary.unlisted:
         yield f"Not on the roster, and graded under their own names: {_listed(summary.unlisted)}."
     if summary.removed:

@@ -92,6 +92,7 @@ class ClassSummary:
         lost: how many students have fewer points than before the run.
         late: how many students lost points for lateness.
         untouched: the students who handed in nothing but stubs and blank answer sheets, and have 0 points for them.
+        above: the students whom an adjustment gives more points than there are.
     """
 
     students: int
@@ -119,6 +120,7 @@ class ClassSummary:
     lost: int = 0
     late: int = 0
     untouched: tuple[str, ...] = ()
+    above: tuple[str, ...] = ()
 
 
 class _Row(NamedTuple):
@@ -142,6 +144,7 @@ class GradesTable:
         counts: under `noted`, how many submissions have notes; under `late`, how many lost points for lateness.
         nothing: the students who have no score because nothing could be graded, by key.
         untouched: the students who handed in nothing but stubs and blank answer sheets, by key.
+        above: the students whose total is above the points of all exercises by an adjustment.
     """
 
     names: ExerciseNames
@@ -153,6 +156,7 @@ class GradesTable:
     counts: Counter[str] = field(default_factory=Counter)
     nothing: dict[str, NothingToGrade] = field(default_factory=dict)
     untouched: dict[str, str] = field(default_factory=dict)
+    above: list[str] = field(default_factory=list)
 
     def count(self, name: str, results: StudentResults) -> None:
         """Add the row of a student and count the mistakes, from a new or stored result.
@@ -172,6 +176,8 @@ class GradesTable:
             self.counts["late"] += 1
         if results.score == 0 and results.seed is not None and {e.status for e in results.exercises} == {"todo"}:
             self.untouched[name] = results.student
+        if results.adjustments and (results.raw_score or 0.0) > results.max_score:
+            self.above.append(results.student)
         self.mistakes.update({(exercise, code) for exercise, _, code in mistakes})
         self.failures.extend(Failure(results.student, exercise.id, exercise.failure) for exercise in results.ungraded)
         begun = {exercise.unit for exercise in results.exercises if exercise.status != "todo"}
@@ -260,6 +266,7 @@ class GradesTable:
             removed=tuple(removed),
             late=self.counts["late"],
             untouched=tuple(sorted(self.untouched.values())),
+            above=tuple(sorted(self.above)),
         )
 
     def _blank(self, student: str, note: str) -> list[str]:

@@ -391,12 +391,24 @@ class ResultsFolder:
     def publish_changes(self) -> None:
         """Write `changes.csv`, and forget the grades before this run, which is over.
 
+        If some students alone were graded, add their changes to those of the last run of the whole class.
+
         Raises:
             InfrastructureError: it cannot be written, or the folder was moved.
         """
+        if not self.is_whole:
+            if self.comparison.changes:
+                self._write_table(CHANGES_FILE, self.comparison.text(self._earlier_changes()))
+            return
         self._write_table(CHANGES_FILE, self.comparison.text())
         with suppress(OSError):
             (self.out / BEFORE_FILE).unlink(missing_ok=True)
+
+    def _earlier_changes(self) -> str:
+        """Return the text of the `changes.csv` in the folder; empty if there is none that can be read."""
+        with suppress(OSError, ValueError):
+            return (self.out / CHANGES_FILE).read_bytes().decode("utf-8-sig")
+        return ""
 
     def _write_table(self, name: str, text: str) -> None:
         """Write a table into the folder.

@@ -96,6 +96,35 @@ def test_who_has_no_known_time_is_told_once_and_loses_nothing(school: Path, type
     assert "late" not in record(school, "ben")
 
 
+def test_changes_of_a_student_graded_alone_are_added_to_those_of_the_class(school: Path, typed: Typed) -> None:
+    """The run named changes.csv, which had no line of it."""
+    typed("grade", cwd=school)
+    changes = school / "grades/week-1/changes.csv"
+    platforms.put(school / "submissions" / "Ada L.", {"lin_grad.py": platforms.MEAN})
+    typed("grade", cwd=school)
+    before = changes.read_text(encoding="utf-8-sig")
+    assert before.count("ada,") == 2
+    platforms.put(school / "submissions" / "ben", {"lin_grad.py": platforms.RIGHT})
+    lines = (school / "adjustments.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    (school / "adjustments.csv").write_text("".join(line for line in lines if ",ben," not in line), encoding="utf-8")
+    done = typed("grade", "--student", "ben", cwd=school)
+    assert "Since the last run 1 gained points and 0 lost some: see changes.csv." in done.stdout
+    after = changes.read_text(encoding="utf-8-sig")
+    assert after.startswith(before)
+    rows = list(csv.reader(after.removeprefix(before).splitlines()))
+    assert [row[:4] for row in rows] == [["ben", "lin_grad", "2.5", "3"], ["ben", "", "2.25", "2.7"]]
+    typed("grade", "--student", "ben", cwd=school)
+    assert changes.read_text(encoding="utf-8-sig") == after, "nothing changed"
+
+
+def test_an_adjustment_above_the_points_that_can_be_had_is_named(school: Path, typed: Typed) -> None:
+    with (school / "adjustments.csv").open("a", encoding="utf-8") as file:
+        file.write("week-1,ada,,150,typo for 1.50\n")
+    done = typed("grade", cwd=school)
+    assert "More than 3 points by adjustments.csv: ada. Correct the file if that is a mistake." in done.stdout
+    assert record(school, "ada")["score"] == 152.5
+
+
 def with_second_week(school: Path, roster: str) -> None:
     """Give the class an assignment week-2, due a week later, that takes off points for lateness, too."""
     text = (school / "class.yaml").read_text(encoding="utf-8")
