@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -15,8 +15,9 @@ from grader.results.points import exact, shown
 from grader.results.records import Adjustment, Lateness, StudentResults
 from grader.safe_text import one_line
 
-from .class_file import ClassPlan, LatePolicy, nearest
+from .class_file import ClassPlan, LatePolicy, assignment_of, nearest, read_class_file
 from .class_folder import ClassFolder
+from .file_tree import displayable_name
 from .roster import csv_rows, read_csv_text
 
 ADJUSTMENTS_FILE = "adjustments.csv"
@@ -204,6 +205,27 @@ def read_adjustments(path: Path, assignments: Collection[str]) -> tuple[list[Adj
             raise UsageError(f'{says}: write a text with a comma in quotes ("2,5"), and points as 2.5.')
     cells = ((line, dict(zip(head, map(str.strip, row), strict=False))) for line, row in rows if any(row))
     return [_adjustment(path.name, line, row, assignments) for line, row in cells], remarks
+
+
+def outdated_students(results: Path) -> Callable[[StudentResults], bool]:
+    """Return a function that tells whether a student's record lacks changes that `adjustments.csv` has now.
+
+    Args:
+        results: the results folder, or a record in it; if it is of no assignment, no record lacks any.
+
+    Raises:
+        UsageError: `class.yaml` or `adjustments.csv` cannot be read, or is wrong; names the line.
+    """
+    name = assignment_of(results)
+    if not name:
+        return lambda record: False
+    plan = read_class_file(Path.cwd())
+    rows, _ = read_adjustments(plan.path.with_name(ADJUSTMENTS_FILE), plan.content.assignments)
+    adjustments = dict[str, list[AdjustmentRow]]()
+    for row in (row for row in rows if row.assignment == name):
+        adjustments.setdefault(displayable_name(row.student), []).append(row)
+    changes = ScoreChanges(adjustments)
+    return lambda record: changes.apply(record.student, record).adjustments != record.adjustments
 
 
 def _adjustment(name: str, line: int, cells: Mapping[str, str], assignments: Collection[str]) -> AdjustmentRow:

@@ -63,13 +63,49 @@ def report(
     """For instructors: show how a class is doing, on one HTML page and as CSV."""
     entries, source, folder = _open_source(results, gradebook)
     page = out or folder / PAGE
-    class_report = _write_report(entries, source, page, unit or (), None if gradebook else folder)
+    with _naming_outdated(None if gradebook else folder) as note:
+        class_report = _write_report(map(note, entries), source, page, unit or (), None if gradebook else folder)
     print(questions_json(class_report) if as_json else summary_line(class_report, page))
     if class_report.broken:
         named = "; ".join(f"{plain(entry.name)}: {plain(entry.why)}" for entry in class_report.broken[:MOST_NAMED])
         more = f"; and {len(class_report.broken) - MOST_NAMED} more" if len(class_report.broken) > MOST_NAMED else ""
         print(f"handgrad: not counted: {named}{more}. Put that right, and make the report anew.", file=sys.stderr)
     raise typer.Exit(3 if class_report.broken else 0)
+
+
+@contextmanager
+def _naming_outdated(
+    results: Path | None,
+) -> Iterator[Callable[[StudentResults | UnreadableResult | Note], StudentResults | UnreadableResult | Note]]:
+    """Yield a function to call with each entry, and say at the end whose record lacks changes in `adjustments.csv`.
+
+    Args:
+        results: the results folder, or a record; `None` for a gradebook, to which the file does not apply.
+
+    Yields:
+        The function, which returns the entry.
+    """
+    from grader.classroom.class_file import grade_command
+    from grader.classroom.score_changes import ADJUSTMENTS_FILE, outdated_students
+    from grader.results.records import StudentResults
+
+    try:
+        is_outdated = (lambda record: False) if results is None else outdated_students(results)
+    except UsageError as error:  # the results are what they were
+        print(f"handgrad: {one_line(plain(str(error)))}", file=sys.stderr)
+        is_outdated = lambda record: False  # noqa: E731
+    students = list[str]()
+
+    def note(entry: StudentResults | UnreadableResult | Note) -> StudentResults | UnreadableResult | Note:
+        if isinstance(entry, StudentResults) and is_outdated(entry):
+            students.append(entry.student)
+        return entry
+
+    yield note
+    if students and results is not None:
+        more = f" and {len(students) - MOST_NAMED} more" if len(students) > MOST_NAMED else ""
+        says = f"{ADJUSTMENTS_FILE} has changed since these points were made: {', '.join(students[:MOST_NAMED])}{more}"
+        print(f"handgrad: {one_line(plain(says))}. To apply it: {grade_command(results)}", file=sys.stderr)
 
 
 def _open_source(results: str | None, gradebook: str | None) -> tuple[Entries, str, Path]:
@@ -390,6 +426,9 @@ def export(
     exported_to = EXPORTED / _assignment_name(plan, results, path) / to
     with without_garbage_collection():  # nothing is thrown away before the end
         records, unread, source = _records(path, gradebook)
+        with _naming_outdated(path) as note:
+            for record in records:
+                note(record)
         for record in records[:1]:  # the others of a folder are of the same run
             _refuse_other_version(course, record, source)
             _refuse_partly_graded_units(course, record, unit or (), source)

@@ -125,6 +125,25 @@ def test_an_adjustment_above_the_points_that_can_be_had_is_named(school: Path, t
     assert record(school, "ada")["score"] == 152.5
 
 
+@pytest.mark.parametrize("command", ["report week-1", "export week-1 --to feedback"])
+def test_points_from_before_an_edit_of_the_adjustments_are_named(school: Path, typed: Typed, command: str) -> None:
+    """The old points were handed out without a word."""
+    typed("grade", cwd=school)
+    assert "adjustments.csv" not in typed(*shlex.split(command), cwd=school).stderr
+    file = school / "adjustments.csv"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("-0.5", "-1"), encoding="utf-8")
+    said = typed(*shlex.split(command), cwd=school).stderr
+    sentence = "adjustments.csv has changed since these points were made: ada. To apply it: handgrad grade week-1"
+    assert sentence in said
+    file.write_text(text.replace("-0.5", "much"), encoding="utf-8")
+    assert "adjustments.csv, line 3: 'much' is no number" in typed(*shlex.split(command), cwd=school).stderr
+    file.unlink()
+    assert "these points were made: ada, ben. To" in typed(*shlex.split(command), cwd=school).stderr
+    typed("grade", cwd=school)
+    assert "adjustments.csv" not in typed(*shlex.split(command), cwd=school).stderr
+
+
 def with_second_week(school: Path, roster: str) -> None:
     """Give the class an assignment week-2, due a week later, that takes off points for lateness, too."""
     text = (school / "class.yaml").read_text(encoding="utf-8")
