@@ -126,14 +126,27 @@ def find_student(submissions: Sequence[Submission], name: str) -> Submission:
         if spelled in submission.guesses
         or folded_name(name) in {folded_name(other) for other in (submission.key, *submission.known_as)}
     ]
+    words = set(map(folded_name, name.split())) - {""}
+    similar = similar or [
+        submission
+        for submission in submissions
+        if words and any(words <= _words_of(other) for other in (submission.key, *submission.known_as))
+    ]
     if similar:
         raise UsageError(f"Nobody is called {name!r}. Did you mean {_alternatives(similar)}?")
     raise UsageError(f"Nobody is called {name!r}: the first of them is {submissions[0].student!r}.")
 
 
+def _words_of(name: str) -> set[str]:
+    """Return the words of a name, in the form in which names are compared."""
+    return set(map(folded_name, re.split(r"[\W_]+", name)))
+
+
 def _alternatives(submissions: Sequence[Submission]) -> str:
     """Return the first few students as alternatives in a sentence: "'ada', 'bob' or 'eve'"."""
-    return _enumeration([repr(submission.student) for submission in submissions[:MOST_NAMED]], "or")
+    names = [repr(submission.student) for submission in submissions[:MOST_NAMED]]
+    more = len(submissions) - len(names)
+    return _enumeration([*names, *([f"{more} more"] if more else [])], "or")
 
 
 @dataclass(frozen=True)
