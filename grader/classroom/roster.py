@@ -94,10 +94,11 @@ class Roster:
                 raise UsageError(f"The alias {alias!r} is of {key!r}, who is not on the roster: name a student's key.")
         names = [(name, place) for place, student in enumerate(students) for name in student.names]
         self._by_key = {key: (place,) for key, place in places.items()}
+        self._aliases = {composed_name(alias): (places[composed_name(key)],) for alias, key in (aliases or {}).items()}
         # An exact spelling goes before a folded one, so that it never loses to what only looks alike.
         self._exact: tuple[Mapping[str, tuple[int, ...]], ...] = (
             self._by_key,
-            {composed_name(alias): (places[composed_name(key)],) for alias, key in (aliases or {}).items()},
+            self._aliases,
             _places_by_name(names),
         )
         self._folded: tuple[Mapping[str, tuple[int, ...]], ...] = (
@@ -116,6 +117,8 @@ class Roster:
         """
         if submission.key in self._by_key:
             return Match(self._by_key[submission.key], "key")
+        if (place := self._aliases.get(composed_name(submission.title))) is not None:
+            return Match(place, "exact")
         names = (submission.key, *sorted(submission.known_as))
         match = _agreed([self._named(name, submission.section) for name in names])
         if match.places:
@@ -124,6 +127,15 @@ class Roster:
         parts = [self._derived.get(folded_name(name), ()) for name in (*names, *sorted(submission.guesses))]
         match = _agreed([Match(places) for places in (*guesses, *parts)])
         return match if len(match.places) == 1 else Match()
+
+    def unused_aliases(self, submissions: Sequence[Submission]) -> list[str]:
+        """Return the aliases that no submission has as its name, its title, or the name of its student."""
+        names = {
+            composed_name(name)
+            for submission in submissions
+            for name in (submission.key, submission.title, *submission.known_as, *submission.guesses)
+        }
+        return [alias for alias in self._aliases if alias not in names]
 
     def _named(self, name: str, section: str) -> Match:
         """Return the students who have a name; of several, those in the section, if any is in it."""
@@ -324,13 +336,31 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
             conflict = "; ".join([*([former.conflict] if former else []), _ambiguity(candidates, who)])
             matched[place] = Submission(student.key, (), student.names, conflict=conflict)
     absent = [displayable_name(student.key) for place, student in enumerate(roster.students) if place not in matched]
+    remarks = [
+        f"{displayable_name(alias)} under aliases in class.yaml is the name of no submission: correct it if it should."
+        for alias in roster.unused_aliases(class_folder.submissions)
+    ]
+    remarks += _lost_zeros(absent, [submission.student for submission in unmatched])
     return replace(
         class_folder,
         submissions=tuple(sorted([*matched.values(), *unmatched], key=lambda submission: submission.key)),
         absent=tuple(absent),
         unlisted=tuple(submission.student for submission in unmatched),
-        remarks=(*class_folder.remarks, *roster.remarks),
+        remarks=(*class_folder.remarks, *roster.remarks, *remarks),
     )
+
+
+def _lost_zeros(absent: Iterable[str], unlisted: Iterable[str]) -> list[str]:
+    """Return a sentence on numbers that a roster and submissions write with more or fewer zeros before them, if any."""
+    numbers = {name.lstrip("0"): name for name in unlisted if name.isdecimal()}
+    pairs = [(numbers[key.lstrip("0")], key) for key in absent if key.isdecimal() and key.lstrip("0") in numbers]
+    if not pairs:
+        return []
+    (submitted, listed), more = pairs[0], f", one of {len(pairs)} such pairs," if len(pairs) > 1 else ""
+    return [
+        f"{submitted} (submitted) and {listed} (on the roster){more} differ in zeros at the beginning only: "
+        "if a spreadsheet removed them, write them into the roster again, with the column as text."
+    ]
 
 
 def _ambiguity(submissions: Sequence[Submission], who: str) -> str:

@@ -111,6 +111,41 @@ def test_two_students_of_one_name_are_told_every_submission_that_may_be_theirs(c
     assert len(conflicts) == 5
 
 
+def test_the_alias_that_the_message_advises_works(course, tmp_path) -> None:
+    names, text = ["A/Bob Smith", "B/Bob Smith"], "id,name\n1,Bob Smith\n2,Bob Smith\n"
+    (tmp_path / "roster.csv").write_text(text, encoding="utf-8")
+    found = find_submissions(
+        course, put(tmp_path / "in", {f"{n}/lin_grad.py": RIGHT for n in names}), tmp_path / "out", "sections"
+    )
+    unclear = match_roster(found, read_roster(tmp_path / "roster.csv")).submissions
+    assert unclear[0].conflict.startswith("A/Bob Smith and B/Bob Smith may be of 1 or 2: ")
+    aliases = {"A/Bob Smith": "1", "B/Bob Smith": "2", "C/Bob Smith": "2"}
+    found = match_roster(found, read_roster(tmp_path / "roster.csv", aliases))
+    assert owners(found) == {"A/Bob Smith": "1", "B/Bob Smith": "2"}
+    assert found.remarks == (
+        "C/Bob Smith under aliases in class.yaml is the name of no submission: correct it if it should.",
+    )
+
+
+def test_numbers_that_lost_their_zeros_are_named(course, tmp_path) -> None:
+    found = matched(course, tmp_path, ["001", "002", "7"], "id,name\n1,Ada\n2,Bob\n7,Cem\n8,Dan\n")
+    assert (found.unlisted, found.absent) == (("001", "002"), ("1", "2", "8"))
+    assert found.remarks == (
+        "001 (submitted) and 1 (on the roster), one of 2 such pairs, differ in zeros at the beginning only: "
+        "if a spreadsheet removed them, write them into the roster again, with the column as text.",
+    )
+
+
+def test_a_part_of_a_name_names_those_who_have_it(course, tmp_path) -> None:
+    text = "id,name\n001,Ada García\n002,Bob Smith\n003,Bob Jones\n"
+    found = matched(course, tmp_path, ["001", "002", "003"], text)
+    for part, who in (("García", "'001'"), ("garcia", "'001'"), ("Bob", "'002' or '003'"), ("smith", "'002'")):
+        with pytest.raises(UsageError, match=f"Nobody is called '{part}'. Did you mean {who}[?]"):
+            find_student(found.submissions, part)
+    with pytest.raises(UsageError, match="Nobody is called 'Bo': the first of them is '001'"):
+        find_student(found.submissions, "Bo")
+
+
 def test_a_section_tells_two_people_of_one_name_apart(course, tmp_path) -> None:
     names = ["A/ada", "A/bob", "B/ada", "B/cem"]
     text = "id,name,section\n1,ada,A\n3,ada,B\n4,bob,A\n5,cem,B\n"
