@@ -185,7 +185,8 @@ def read_roster(
         why = "; ".join(f"{shown[name]} {fault}" for name, fault in faults.items() if fault)
         raise UsageError(
             f"{path} has no column that tells students apart{f' ({why})' if why else ''}: its first line should name "
-            "one, such as student, username or email, and every line should have another one there."
+            "one, such as student, username or email, and every line should have another one there"
+            f"{'; a section is no such column' if not set(SECTIONS).isdisjoint(head) else ''}."
         )
     for name, fault in faults.items():
         if name == identity:

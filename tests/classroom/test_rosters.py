@@ -278,3 +278,8 @@ def test_feedback_in_a_worksheet_may_have_lines(tmp_path) -> None:
     path = tmp_path / "roster.csv"
     path.write_text('id,name,Feedback comments\n001,"Lee, Ada","two\nlines"\n002,Bob,\n', encoding="utf-8")
     assert [student.key for student in read_roster(path).students] == ["001", "002"]
+
+
+def test_a_section_and_a_name_are_no_key_together(tmp_path) -> None:
+    with pytest.raises(UsageError, match=r"should have another one there; a section is no such column[.]$"):
+        read(tmp_path, "name,section\nBob,A\nBob,B\n")
