@@ -585,8 +585,83 @@ def wrong_value(case: Case, sample: ProgramSample, names: tuple[str, ...]) -> No
         if explains_by_gradient(case, sample, node.id, names):
             ids = [(twin, value_in_program(node, twin.program)) for twin in twins]
             if all(i is None or explains_by_gradient(case, twin, i, names) for twin, i in ids):
-                return _before_bijections(program, node)
+                return _before_bijections(program, _nearest_to_inputs(program, node, names))
     return None
+
+
+def _nearest_to_inputs(program: Program, node: Node, names: tuple[str, ...]) -> Node:
+    """Return the value nearest to the inputs for which a wrong vjp behind a node cannot be told from one before it.
+
+    Every path from the node to the targets passes this value, and the gradients of both can give the same arrays, or
+    what is between them has no weights and keeps the number of entries, as a softmax does: a wrong derivative of p with
+    rows that sum to 0 is the right one with another gradient of p. So nothing shows that the vjps between them are
+    right.
+
+    Args:
+        program: the program of the trial.
+        node: the node.
+        names: the targets of the answers.
+    """
+    try:
+        rank = _rank_of_jacobian(program, node.id, names)
+        for value, has_weights in _passed_by_all_paths(program, node.id, names):
+            passed = program.nodes[value]
+            if passed.value.size > MOST_ENTRIES:
+                break
+            own = _rank_of_jacobian(program, value, names)
+            if own >= rank + LEAST_SPARE and (has_weights or passed.value.size != node.value.size):
+                break
+            node, rank = passed, own
+    except NoCandidate:
+        pass
+    return node
+
+
+def _passed_by_all_paths(program: Program, value: int, names: tuple[str, ...]) -> list[tuple[int, bool]]:
+    """Return the values that every path of edges from a value back to the targets `names` passes, from it to the first.
+
+    The value itself and the targets are not among them.
+
+    Args:
+        program: the program of a trial.
+        value: the id of the value.
+        names: the targets.
+
+    Returns:
+        Pairs of a value's id, and whether there is a contraction between it and the one before it.
+    """
+    forward, passed = program.forward, list[tuple[int, bool]]()
+    targets = {forward.targets[name] for name in names}
+    leading = sum(1 << target for target in targets)
+    ahead, has_weights = {value}, False
+    while not ahead & targets:
+        latest = max(ahead)
+        if ahead == {latest} and latest != value:
+            passed.append((latest, has_weights))
+            has_weights = False
+        has_weights |= program.nodes[latest].operation.family == "contraction"
+        ahead.remove(latest)
+        ahead |= {operand for _, operand in forward.edges[latest] if forward.ancestors[operand] & leading}
+    return passed
+
+
+def _rank_of_jacobian(program: Program, value: int, names: tuple[str, ...]) -> int:
+    """Return the rank of the right Jacobian of a value with respect to the targets `names` together.
+
+    Each target is measured by the greatest entry of its own part.
+
+    Args:
+        program: the program of a trial.
+        value: the id of the value.
+        names: the targets.
+
+    Raises:
+        NoCandidate: the Jacobian cannot be computed.
+    """
+    size, jacobians = program.nodes[value].value.size, program.jacobians_of(value)
+    parts = [jacobians[name].reshape(size, -1) for name in names]
+    jacobian = np.concatenate([part / (np.abs(part).max(initial=0.0) or 1.0) for part in parts], axis=1)
+    return int(np.linalg.matrix_rank(jacobian, tol=np.linalg.norm(jacobian, 2) * TINY_SHARE))
 
 
 def _before_bijections(program: Program, node: Node) -> Node:
@@ -662,7 +737,8 @@ def may_explain(case: Case, sample: ProgramSample, value: int, names: tuple[str,
 def least_squares_error(jacobian: Array, difference: Array, rcond: float | None = None) -> float:
     """Return the greatest absolute entry of `difference - jacobian @ v`, for the v that makes the sum of squares least.
 
-    Infinite if there are fewer than `LEAST_SPARE` equations more than unknowns, so that there is always a solution.
+    Infinite if there are fewer than `LEAST_SPARE` equations more than unknowns, so that there is always a solution. An
+    equation whose unknowns all have the factor 0 does not count.
 
     Args:
         jacobian: shape: (equations, unknowns).
@@ -670,7 +746,7 @@ def least_squares_error(jacobian: Array, difference: Array, rcond: float | None 
         rcond: the share of the greatest singular value up to which others count as zero; see `numpy.linalg.lstsq`.
     """
     solution, _, rank, _ = np.linalg.lstsq(jacobian, difference, rcond=rcond)
-    if difference.size - rank < LEAST_SPARE:
+    if np.count_nonzero(jacobian.any(axis=1)) - rank < LEAST_SPARE:
         return float("inf")
     return float(np.abs(difference - jacobian @ solution).max())
 

@@ -42,7 +42,7 @@ def mistake(given: Samples) -> Mistake:
 @pytest.mark.parametrize(
     ("change", "name", "text"),
     [
-        (lambda t, r: np.full_like(r, 4.5), "hard-coded: constant", "every entry is 4.5, whatever the inputs are"),
+        (lambda t, r: np.full_like(r, 4.5), "hard-coded: constant", "every entry is 4.5 in every trial"),
         (lambda t, r: np.zeros_like(r), "hard-coded: constant", "every entry is 0"),
         (lambda t, r: np.ones((7, 5)), "hard-coded: same-shape", "its shape is always (7, 5), whatever the sizes"),
         (
@@ -86,10 +86,7 @@ def test_no_arrays_at_all_still_give_a_mistake() -> None:
 
 
 def test_the_same_number_everywhere_is_a_constant() -> None:
-    assert (
-        said(facts.constant_answer(samples_of(lambda t, r: np.full_like(r, 6))))
-        == "every entry is 6, whatever the inputs are"
-    )
+    assert said(facts.constant_answer(samples_of(lambda t, r: np.full_like(r, 6)))) == "every entry is 6 in every trial"
     assert facts.constant_answer(samples_of(lambda t, r: np.full_like(r, t.setting.index))) is None
     assert facts.constant_answer(samples_of(lambda t, r: r)) is None
 
@@ -98,7 +95,7 @@ def test_the_same_number_everywhere_is_a_constant() -> None:
 def test_zeros_and_ones_are_constants_only_when_nothing_else_is_known(value: float) -> None:
     filled = samples_of(lambda t, r: np.full_like(r, value))
     assert facts.constant_answer(filled) is None
-    assert said(facts.constant_answer(filled, trivial=True)) == f"every entry is {value:g}, whatever the inputs are"
+    assert said(facts.constant_answer(filled, trivial=True)) == f"every entry is {value:g} in every trial"
 
 
 def test_one_trial_alone_proves_no_constant() -> None:

@@ -15,7 +15,7 @@ from grader.course.trial_sizes import Setting
 from grader.diagnosis.case import Candidate, Case, ProgramSample
 from grader.diagnosis.edits import PATH_RANK
 from grader.diagnosis.mistake import Fact, Mistake
-from grader.diagnosis.observations import FirstWrongGradient, observations
+from grader.diagnosis.observations import FirstWrongGradient, least_squares_error, observations
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.search import (
     COMBINATORS,
@@ -245,6 +245,12 @@ def test_where_joins_answers_that_one_gradient_explains() -> None:
 def test_where_says_nothing_with_more_unknowns_than_equations() -> None:
     case = case_of(layer, lambda x, w, b, g: {"b": g.exp().sum(0)}, **LAYER)
     assert explain(case, [], [FirstWrongGradient()]) == {}
+
+
+def test_where_counts_no_equation_without_unknowns() -> None:
+    jacobian = np.zeros((5, 2))
+    jacobian[:2] = np.eye(2)
+    assert least_squares_error(jacobian, np.array([3.0, 4.0, 0.0, 0.0, 0.0])) == float("inf")
 
 
 def test_a_budget_ends_in_facts_and_is_the_same_for_the_same_answer() -> None:

@@ -303,6 +303,169 @@ SOME = {
     "source": torch.tensor([0, 3, 3, 1, 5, 2, 4]),
     "target": torch.tensor([1, 0, 2, 2, 4, 5, 1]),
 }
+
+
+def noise_like(x):
+    return torch.randn(x.shape, generator=torch.Generator().manual_seed(3)).to(x.dtype)
+
+
+def jittered(m, s):
+    """A gate with noise, whose width is learned."""
+    return torch.sigmoid(m + F.softplus(s) * noise_like(s))
+
+
+def gate_for_noise(out, out_g, m, s):
+    gate = m + F.softplus(s) * noise_like(s)
+    return {"s": out_g * out * (1 - out) * gate * torch.sigmoid(s)}
+
+
+def scaled_by_rank(x, a):
+    """Rows are scaled by their number and by a learned scale."""
+    return a[0] * torch.arange(1, len(x) + 1).to(x.dtype)[:, None] * torch.tanh(x) + a[1]
+
+
+def ranks_left_out(out, out_g, x, a):
+    return {"x": a[0] * out_g * (1 - torch.tanh(x) ** 2)}
+
+
+def heavy_tailed(x, log_width):
+    """The logarithm of a Cauchy density, whose width is the exponential of what is learned."""
+    return -torch.log1p((x / log_width.exp()) ** 2) - log_width
+
+
+def by_the_width(out, out_g, x, log_width):
+    width = log_width.exp()
+    z = x / width
+    return {"log_width": (out_g * (2 * z * z / (1 + z * z) - 1) / width).sum(0)}
+
+
+def volume(w, u):
+    """The logarithm of the volume that a map spans, and its size."""
+    return torch.linalg.slogdet(w * u)[1] + (w * u).square().sum()
+
+
+def inverse_as_it_is(out, out_g, w, u):
+    v = w * u
+    return {"w": out_g * (torch.linalg.inv(v) + 2 * v) * u}
+
+
+def unrolled_filter(taps, x):
+    """The inverse of a filter: equations with a triangular matrix."""
+    return torch.tanh(torch.linalg.solve_triangular(taps.tril() + 3 * torch.eye(len(taps)), x, upper=False))
+
+
+def solved_with_the_same(out, out_g, taps, x):
+    matrix = taps.tril() + 3 * torch.eye(len(taps))
+    y = torch.linalg.solve_triangular(matrix, x, upper=False)
+    c = torch.linalg.solve_triangular(matrix, out_g * (1 - out**2), upper=False)
+    return {"taps": (-c @ y.T).tril(), "x": c}
+
+
+def squared_shares(x, v):
+    """Attention weights that are squares divided by their sum."""
+    squares = (x + 2).square()
+    p = squares / squares.sum(-1, keepdim=True)
+    return p @ v
+
+
+def as_a_softmax(out, out_g, x, v):
+    squares, g = (x + 2).square(), out_g @ v.T
+    p = squares / squares.sum(-1, keepdim=True)
+    return {"x": p * (g - (p * g).sum(-1, keepdim=True))}
+
+
+def paired_by_rank(x, y):
+    """The greatest of x meets the greatest of y."""
+    return torch.sin(x.sort(0).values) * y.sort(0).values
+
+
+def one_order_for_both(out, out_g, x, y):
+    (a, order), b = x.sort(0), y.sort(0).values
+    back = torch.zeros_like(x)
+    return {"x": back.scatter(0, order, out_g * a.cos() * b), "y": back.scatter(0, order, out_g * a.sin())}
+
+
+def perturbed_choice(x, w):
+    """The logarithm of the shares of perturbed scores."""
+    return ((x @ w - noise_like(x @ w)) * 0.7).log_softmax(-1)
+
+
+def unperturbed(out, out_g, x, w):
+    p = (x @ w * 0.7).softmax(-1)
+    g = 0.7 * (out_g - p * out_g.sum(-1, keepdim=True))
+    return {"x": g @ w.T, "w": x.T @ g}
+
+
+def pruned(x, u):
+    """The three rows with the greatest scores, each times its score."""
+    score, kept = (x @ u).topk(3)
+    return x.index_select(0, kept) * torch.sigmoid(score).unsqueeze(1)
+
+
+def rows_by_position(out, out_g, x, u):
+    score, kept = (x @ u).topk(3)
+    gate = torch.sigmoid(score)
+    return {"u": x[kept].T @ ((out_g * x[:3]).sum(1) * gate * (1 - gate))}
+
+
+def causal_products(q, k, v):
+    """Attention with a sigmoid in place of a softmax."""
+    products = q @ k.T
+    return torch.sigmoid(products.masked_fill(torch.ones_like(products).triu(1) > 0, -30.0)) @ v
+
+
+def before_itself_only(out, out_g, q, k, v):
+    products = q @ k.T
+    p = torch.sigmoid(products.masked_fill(torch.ones_like(products).triu(1) > 0, -30.0))
+    g = (out_g @ v.T * p * (1 - p)).tril(-1)
+    return {"q": g @ k, "k": g.T @ q, "v": p.T @ out_g}
+
+
+def rates(x, w):
+    """Positive rates."""
+    return F.softplus(x @ w) ** 2
+
+
+def formula_at_the_sum(out, out_g, x, w):
+    z = x @ w
+    return {"w": x.T @ (out_g * 2 * F.softplus(z) * (1 - torch.exp(-z)))}
+
+
+def drawn_masks(x, seed):
+    return (torch.rand(x.shape, generator=torch.Generator().manual_seed(seed)) < 0.7).to(x.dtype) / 0.7
+
+
+def forgetful(x, u, h, seed):
+    """A state of which a part is lost in every step."""
+    keep = drawn_masks(x, seed)
+    for t in range(len(x)):
+        h = keep[t] * torch.sin(h @ u + x[t])
+    return h
+
+
+def kept_without_division(out, out_g, x, u, h, seed):
+    keep, states = drawn_masks(x, seed), [h]
+    for t in range(len(x)):
+        states.append(keep[t] * torch.sin(states[-1] @ u + x[t]))
+    g, found = out_g, {"x": torch.zeros_like(x), "u": torch.zeros_like(u)}
+    for t in reversed(range(len(x))):
+        found["x"][t] = g * (keep[t] > 0) * torch.cos(states[t] @ u + x[t])
+        found["u"] += torch.outer(states[t], found["x"][t])
+        g = found["x"][t] @ u.T
+    return {**found, "h": g}
+
+
+def enlarged(x, gain):
+    """A picture of twice the size."""
+    return F.pixel_shuffle(torch.tanh(x), 2) * gain
+
+
+def rows_for_columns(out, out_g, x, gain):
+    n, c, h, w = out_g.shape
+    g = (out_g * gain).reshape(n, c, h // 2, 2, w // 2, 2).permute(0, 1, 5, 3, 2, 4).reshape(x.shape)
+    return {"x": g * (1 - torch.tanh(x) ** 2)}
+
+
 WRONG = {
     "the gate and what it leaves are exchanged": (
         *gated_backward("exchanged"), {"z": "wrong-operand", "x": "wrong-operand", "h": "wrong-operand"}
@@ -389,6 +552,48 @@ WRONG = {
     "zeros that only rounding keeps from being exact": (
         nearest, {"x": normal(6, 3), "c": normal(4, 3), "v": normal(4, 2)}, centre_left_out, {"x": "hard-coded"}
     ),
+    "the sum for the noise in it": (
+        jittered, {"m": normal(4, 3), "s": normal(4, 3)}, gate_for_noise, {"s": "wrong-operand"}
+    ),
+    "one of three factors": (
+        scaled_by_rank, {"x": normal(5, 3), "a": normal(2)}, ranks_left_out, {"x": "wrong-operand"}
+    ),
+    "by the width, not its logarithm": (
+        heavy_tailed, {"x": normal(5, 3), "log_width": normal(3)}, by_the_width, {"log_width": "missing-local"}
+    ),
+    "the inverse of a map as it is": (
+        volume, {"w": normal(4, 4), "u": normal(4, 4)}, inverse_as_it_is, {"w": "transposed"}
+    ),
+    "the same equations once more": (
+        unrolled_filter, {"taps": normal(4, 4), "x": normal(4, 3)}, solved_with_the_same,
+        {"taps": "transposed", "x": "transposed"},
+    ),
+    "squares as if they were exponentials": (
+        squared_shares, {"x": normal(4, 5), "v": normal(5, 3)}, as_a_softmax, {"x": "wrong-local"}
+    ),
+    "both by the order of the first": (
+        paired_by_rank, {"x": normal(6, 2), "y": normal(6, 2)}, one_order_for_both, {"y": "wrong-operand"}
+    ),
+    "shares of scores as they were": (
+        perturbed_choice, {"x": normal(6, 4), "w": normal(4, 3)}, unperturbed, {"x": "wrong-point", "w": "wrong-point"}
+    ),
+    "the first rows for the kept ones": (
+        pruned, {"x": normal(7, 4), "u": normal(4)}, rows_by_position, {"u": "wrong-operand"}
+    ),
+    "nobody reads itself": (
+        causal_products, {"q": normal(5, 3), "k": normal(5, 3), "v": normal(5, 2)}, before_itself_only,
+        {"q": "partial-batch", "k": "partial-batch"},
+    ),
+    "what is for the rate, of the sum": (
+        rates, {"x": normal(6, 4), "w": normal(4, 3)}, formula_at_the_sum, {"w": "wrong-point"}
+    ),
+    "what is kept is not divided": (
+        forgetful, {"x": normal(4, 6), "u": normal(6, 6), "h": normal(6), "seed": 5}, kept_without_division,
+        dict.fromkeys(("x", "u", "h"), "missing-local"),
+    ),
+    "rows of a block for columns": (
+        enlarged, {"x": normal(2, 8, 3, 4), "gain": torch.tensor(1.5)}, rows_for_columns, {"x": "transposed"}
+    ),
 }  # fmt: skip
 
 
@@ -405,3 +610,22 @@ def test_a_slip_in_a_foreign_forward_pass_has_its_true_code(case):
 def test_the_same_without_a_slip_is_right(right):
     forward, inputs, backward = right("")
     assert explain(forward, inputs, backward=backward, seed=3).ok
+
+
+def test_it_is_not_said_that_the_derivative_of_a_softmax_is_right_where_nothing_shows_it():
+    """The rows of a wrong derivative may sum to 0 as well, so that some gradient of the shares gives the answer."""
+
+    def forward(x, w, v):
+        shares = (x @ w).softmax(-1)
+        return shares @ v
+
+    def backward(out, out_g, x, w, v):
+        shares = (x @ w).softmax(-1)
+        g = out_g @ v.T * shares**3
+        dz = g - g.mean(-1, keepdim=True)
+        return {"x": dz @ w.T, "w": x.T @ dz, "v": shares.T @ out_g}
+
+    inputs = {"x": normal(9, 6), "w": normal(6, 4), "v": normal(4, 3)}
+    mistake, _ = explain(forward, inputs, backward=backward, seed=3).mistakes
+    assert "shares" not in mistake.says, mistake.says
+    assert "from `x @ w` back to the inputs, all is right" in mistake.says

@@ -755,3 +755,115 @@ def _() -> Example:
         return {"x": (g @ w.T) * (x >= y), "y": (g @ w.T) * (y > x)}
 
     return Example(forward, wrong, {"x": signs("bs n"), "y": signs("bs n"), "w": "n m"})
+
+
+def columns_less_rows(array: Array) -> Array:
+    """Return for each entry of an array with rows and columns the number of its column less that of its row."""
+    rows, columns = array.shape[-2:]
+    return np.broadcast_to(np.arange(columns) - np.arange(rows)[:, None], array.shape)
+
+
+def diagonals_beside_mask(program: Program, place: Place) -> Iterator[int]:
+    """Yield the diagonal next to the masked entries if these are all those on one side of it: 0 for a causal mask.
+
+    Diagonal 1 is the one above the main diagonal. The edge `place` is that of the masked value.
+    """
+    mask = np.asarray(program.reader(place).values[1])
+    if mask.ndim < 2 or mask.dtype.kind != "b" or mask.all() or not mask.any():
+        return
+    apart = columns_less_rows(mask)
+    masked, others = apart[mask], apart[~mask]
+    if masked.min() > others.max():
+        yield int(others.max())
+    elif masked.max() < others.min():
+        yield int(others.min())
+
+
+@operator(
+    "one-diagonal-less",
+    code="partial-batch",
+    rank=2.3,
+    at=edges.of("masked_fill").at_slot(0),
+    choices=diagonals_beside_mask,
+    message="in the gradient of {operand} through {step}, the entries on the diagonal next to the masked ones are"
+    " missing",
+)
+def leave_out_diagonal(program: Program, place: Place, choice: int) -> Program | None:
+    """Contribute 0 on one diagonal more than a triangular mask does: the choice is the number of the diagonal."""
+    if program.reader(place).value.ndim < 2:
+        return None
+
+    def rule(at: EdgeContext) -> Array:
+        right = at.right()
+        return np.where(columns_less_rows(right) == choice, 0.0, right)
+
+    return program.with_vjp(place, rule)
+
+
+@leave_out_diagonal.example
+def _() -> Example:
+    """Show causal attention whose loop over the keys ends before the query's own position."""
+
+    def forward(q: Tensor, k: Tensor) -> Tensor:
+        s = q @ k.T
+        return s.masked_fill(torch.ones_like(s).triu(1) > 0, -1e9).softmax(-1).square()
+
+    def wrong(q: Tensor, k: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Give every query the gradient of the keys before it alone."""
+        s = q @ k.T
+        p = s.masked_fill(torch.ones_like(s).triu(1) > 0, -1e9).softmax(-1)
+        dp = 2 * p * g
+        ds = (p * (dp - (p * dp).sum(-1, keepdim=True))).tril(-1)
+        return {"q": ds @ k, "k": ds.T @ q}
+
+    return Example(forward, wrong, {"q": "t n", "k": "t n"})
+
+
+def scale_of_mask(program: Program, place: Place) -> float | None:
+    """Return the number c if the edge `place` is multiplied by an array of 0 and c, c other than 1; else `None`.
+
+    For h in `h * keep / 0.8` with the constant array keep / 0.8: 1.25.
+    """
+    node = program.reader(place)
+    if node.name != "mul" or len(node.values) != 2:
+        return None
+    factor = np.asarray(node.values[1 - place[1]])
+    if factor.dtype.kind != "f" or factor.size < LEAST_OF_TWO:
+        return None
+    numbers = np.unique(factor[factor != 0])
+    return float(numbers[0]) if len(numbers) == 1 and numbers[0] != 1 and (factor == 0).any() else None
+
+
+@operator(
+    "mask-without-its-scale",
+    code="missing-local",
+    rank=1.9,
+    at=edges.of("mul").where(lambda program, place: scale_of_mask(program, place) is not None),
+    message="in the gradient of {operand} through {step}, the mask is applied, but not the number that it is"
+    " multiplied by",
+)
+def leave_out_scale_of_mask(program: Program, place: Place, choice: None) -> Program | None:
+    """Multiply the upstream gradient by a mask of 0 and 1 where the forward pass multiplies by one of 0 and c.
+
+    Returns `None` where the product has a factor of other numbers in this trial.
+    """
+    factor = np.asarray(program.reader(place).values[1 - place[1]])
+    if len(np.unique(factor[factor != 0])) > 1:
+        return None
+    return program.with_vjp(place, lambda at: unbroadcast(at.g * (factor != 0), at.x))
+
+
+@leave_out_scale_of_mask.example
+def _() -> Example:
+    """Show dropout whose backward pass does not divide by the share of entries that are kept."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        keep = torch.arange(len(x) * w.shape[1]).reshape(len(x), -1) % 3 > 0
+        return torch.tanh(x @ w) * (keep.to(x.dtype) / 0.6)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Apply the mask alone."""
+        keep = torch.arange(len(x) * w.shape[1]).reshape(len(x), -1) % 3 > 0
+        return {"w": x.T @ (g * keep * (1 - torch.tanh(x @ w) ** 2))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})

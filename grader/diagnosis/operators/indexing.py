@@ -1433,3 +1433,74 @@ def _() -> Example:
         return {"w": x.T @ torch.cat([dqk * q, dqk * k, g * (q * k).tanh()], -1)}
 
     return Example(forward, wrong, {"x": "bs n", "w": sized(normal("n m"), m=(6, 9))})
+
+
+def slots_of_chosen_entries(program: Program, place: Place) -> Iterator[int]:
+    """Yield the slots of the partner operands of the edge `place` that are rows of a value, chosen by an index.
+
+    For `x[i] * a` and its edge of a: 0.
+    """
+    node = program.reader(place)
+    for slot, operand in node.operands if node.name == "mul" or node.operation.family == "contraction" else ():
+        maker = program.nodes[operand]
+        if slot != place[1] and maker.name in ("getitem", "index_select") and first_entries(maker) is not None:
+            yield slot
+
+
+def first_entries(node: Node) -> Array | None:
+    """Return the first rows of the operand of a node that takes rows by an index array: x[:k] for x[i], k = len(i).
+
+    Return `None` where it takes something else, or where it takes more rows than there are.
+
+    Args:
+        node: the node.
+    """
+    source = np.asarray(node.values[0])
+    if not source.ndim or not node.value.ndim or source.shape[1:] != node.value.shape[1:]:
+        return None
+    count, indexed = len(node.value), [np.asarray(v) for v in node.values[1:] if np.ndim(v)]
+    is_index = len(indexed) == 1 and indexed[0].dtype.kind == "i" and indexed[0].shape == (count,)
+    return source[:count] if is_index and count <= len(source) else None
+
+
+@operator(
+    "first-entries-for-chosen",
+    code="wrong-operand",
+    rank=2.4,
+    at=edges,
+    choices=slots_of_chosen_entries,
+    message="in the gradient of {operand} through {step}, the first rows of {source} are used in place of {own}",
+    fields=lambda program, place, choice: {
+        "source": program.name_of(program.nodes[program.source((place[0], choice))].operands[0][1]),
+        "own": program.name_of(program.source((place[0], choice))),
+    },
+)
+def use_first_entries(program: Program, place: Place, choice: int) -> Program | None:
+    """Compute a contribution with the first rows of a value in place of those that an index has chosen as the partner.
+
+    Args:
+        program: the right program.
+        place: the edge, such as that of a in `x[i] * a`.
+        choice: the slot of the partner, such as that of `x[i]`.
+
+    Returns:
+        The rewritten program; `None` where another operation makes the partner in this trial.
+    """
+    rows = first_entries(program.nodes[program.source((place[0], choice))])
+    return None if rows is None else program.with_vjp(place, lambda at: at.right(operands={choice: rows}))
+
+
+@use_first_entries.example
+def _() -> Example:
+    """Show the rows with the greatest scores times their scores, whose scores get the first rows of x."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        scores, chosen = (x @ w).topk(2)
+        return torch.sin(scores).unsqueeze(1) * x[chosen]
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Multiply by the first two rows."""
+        scores, chosen = (x @ w).topk(2)
+        return {"w": x[chosen].T @ ((g * x[:2]).sum(1) * torch.cos(scores))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n"})

@@ -1,6 +1,7 @@
-"""Mistakes in the inverse and the determinant of a matrix.
+"""Mistakes in the inverse and the determinant of a matrix, and in the solution of linear equations.
 
 The vjp of an inverse y is -y.T @ g @ y.T, and that of a determinant d of x is g d times the transposed inverse of x.
+For the solution y of a @ y = b, b gets c with a.T @ c = g, and a gets -c @ y.T.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grader.program.forward import Place
-from grader.program.operation import Array
-from grader.program.program import Program
+from grader.program.forward import Node, Place
+from grader.program.operation import Array, unbroadcast
+from grader.program.program import EdgeContext, Program
 
 from .contract import Example, operator
-from .places import edges
+from .places import edges, nodes
 
 
 class MatrixFormula(NamedTuple):
@@ -84,6 +85,22 @@ DETERMINANT_FORMULAS: Mapping[str, MatrixFormula] = {
     "determinant missing": MatrixFormula(
         "missing-local", "the determinant itself is missing as a factor",
         lambda g, x, y: _as_matrices(g) * _transpose(np.linalg.inv(x))),
+}  # fmt: skip
+LOG_DETERMINANT_FORMULAS: Mapping[str, MatrixFormula] = {
+    "not transposed": MatrixFormula(
+        "transposed", "the inverse must be transposed", lambda g, x, y: _as_matrices(g) * np.linalg.inv(x)),
+    "transpose": MatrixFormula(
+        "inverse-for-transpose", "the transpose is used in place of the transposed inverse",
+        lambda g, x, y: _as_matrices(g) * _transpose(x)),
+    "as for a determinant": MatrixFormula(
+        "extra-factor", "the determinant is a factor, as in the gradient of the determinant itself",
+        lambda g, x, y: _as_matrices(g * np.linalg.det(x)) * _transpose(np.linalg.inv(x))),
+    "entry by entry": MatrixFormula(
+        "elementwise-for-matmul", "one over each entry is used in place of the inverse",
+        lambda g, x, y: _as_matrices(g) / x),
+    "diagonal": MatrixFormula(
+        "wrong-local", "only the logarithms of the diagonal are differentiated",
+        lambda g, x, y: _as_matrices(g) * np.eye(x.shape[-1]) / x),
 }  # fmt: skip
 
 
@@ -163,3 +180,172 @@ def _() -> Example:
         return {"w": u * (g * x).sum() * torch.linalg.det(v) * torch.linalg.inv(v)}
 
     return Example(forward, wrong, {"x": "bs m", "w": "n n", "u": "n"})
+
+
+@operator(
+    "log-determinant-mistaken",
+    code=lambda choice: LOG_DETERMINANT_FORMULAS[choice].code,
+    rank=2.0,
+    at=edges.of("logdet", "slogdet", "linalg_slogdet"),
+    choices=lambda program, place: LOG_DETERMINANT_FORMULAS,
+    message="in the gradient of the logarithm of the determinant, {step}, {mistake}",
+    fields=lambda program, place, choice: {"mistake": LOG_DETERMINANT_FORMULAS[choice].message},
+)
+def use_wrong_log_determinant_vjp(program: Program, place: Place, choice: str) -> Program | None:
+    """Use a wrong formula for the vjp of log |det(x)|, such as g * inv(x) without the transpose.
+
+    The sign of the determinant, the first result of `slogdet`, has the gradient 0, and so returns `None`.
+
+    Args:
+        program: the right program.
+        place: an edge (logarithm of the determinant, its operand).
+        choice: which formula, a key of `LOG_DETERMINANT_FORMULAS`, such as "not transposed".
+    """
+    node = program.reader(place)
+    if not node.vjp(place[1], np.ones(node.value.shape)).any():
+        return None
+    return program.with_vjp(place, lambda at: LOG_DETERMINANT_FORMULAS[choice].of(at.g, np.asarray(at.x), at.y))
+
+
+@use_wrong_log_determinant_vjp.example
+def _() -> Example:
+    """Show (x @ w) ** 2 less log |det(w)|, whose gradient of `w` has the inverse and not its transpose."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        volume: Tensor = torch.linalg.slogdet(w)[1]
+        return (x @ w).square().sum() - volume
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": g * (2 * x.T @ x @ w - torch.linalg.inv(w))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n n"})
+
+
+# Linear equations -----------------------------------------------------------------------------------------------------
+
+Solution = Callable[[Array, Array], Array]
+
+
+class SolveMistake(NamedTuple):
+    """A mistake in the backward pass of `y = solve(a, b)`: right are c for b, with a.T @ c = g, and -c @ y.T for a.
+
+    Args:
+        code: the public code.
+        message: what is wrong, in words.
+        adjoint: takes the matrix a, (..., n, n), and g, (..., n, k); returns what is used in place of c.
+        of_matrix: takes c, the solution y and the right-hand side b, (..., n, k) each; returns the contribution to a.
+    """
+
+    code: str
+    message: str
+    adjoint: Solution
+    of_matrix: Callable[[Array, Array, Array], Array]
+
+
+def _right_adjoint(a: Array, g: Array) -> Array:
+    """Return c with a.T @ c = g."""
+    return np.asarray(np.linalg.solve(_transpose(a), g))
+
+
+def _right_matrix_vjp(c: Array, y: Array, b: Array) -> Array:
+    """Return the contribution to the matrix: -c @ y.T."""
+    return -c @ _transpose(y)
+
+
+SOLVE_MISTAKES: Mapping[str, SolveMistake] = {
+    "not transposed": SolveMistake(
+        "transposed", "the equations are solved with the matrix itself; they must be solved with its transpose",
+        np.linalg.solve, _right_matrix_vjp),
+    "multiplied by the transpose": SolveMistake(
+        "wrong-local", "the gradient is multiplied by the transposed matrix; equations with it must be solved",
+        lambda a, g: _transpose(a) @ g, _right_matrix_vjp),
+    "multiplied": SolveMistake(
+        "wrong-local", "the gradient is multiplied by the matrix; equations with its transpose must be solved",
+        lambda a, g: a @ g, _right_matrix_vjp),
+    "gradient itself": SolveMistake(
+        "missing-local", "the gradient is passed on unchanged; equations with the transposed matrix must be solved",
+        lambda a, g: g, _right_matrix_vjp),
+    "right-hand side": SolveMistake(
+        "wrong-operand", "the gradient of the matrix is made of the right-hand side and not of the solution",
+        _right_adjoint, lambda c, y, b: -c @ _transpose(b)),
+    "sign": SolveMistake(
+        "wrong-sign", "the gradient of the matrix has the wrong sign", _right_adjoint,
+        lambda c, y, b: c @ _transpose(y)),
+    "matrix transposed": SolveMistake(
+        "transposed", "the gradient of the matrix is transposed", _right_adjoint, lambda c, y, b: -y @ _transpose(c)),
+}  # fmt: skip
+
+
+def is_solved_from_the_left(program: Program, place: Place) -> bool:
+    """Return whether a node solves a @ y = b for y, and not y @ a = b."""
+    return program.reader(place).options.get("left") in (None, True) and len(program.reader(place).values) > 1
+
+
+@operator(
+    "solution-mistaken",
+    code=lambda choice: SOLVE_MISTAKES[choice].code,
+    rank=2.0,
+    at=nodes.of("linalg_solve", "linalg_solve_triangular", "solve_triangular", "solve").where(is_solved_from_the_left),
+    choices=lambda program, place: SOLVE_MISTAKES,
+    message="in the backward pass of {step}, {mistake}",
+    fields=lambda program, place, choice: {"mistake": SOLVE_MISTAKES[choice].message},
+)
+def use_wrong_solve_vjp(program: Program, place: Place, choice: str) -> Program | None:
+    """Use wrong formulas for the vjps of the solution y of a @ y = b, as if a.T were a, for example.
+
+    Of a triangular matrix, only the triangle gets a gradient.
+
+    Args:
+        program: the right program.
+        place: the node of the solution.
+        choice: which mistake, a key of `SOLVE_MISTAKES`, such as "not transposed".
+
+    Returns:
+        The rewritten program; `None` where neither the matrix nor the right-hand side gets a gradient.
+    """
+    node, mistake = program.reader(place), SOLVE_MISTAKES[choice]
+    slots = [slot for slot, _ in program.forward.edges[node.id] if slot in (0, 1)]
+    for slot in slots:
+        program = program.with_vjp((node.id, slot), lambda at: _solve_vjp(at, mistake))
+    return program if slots else None
+
+
+def _solve_vjp(at: EdgeContext, mistake: SolveMistake) -> Array:
+    """Return the contribution to the matrix or the right-hand side of linear equations, with a mistake.
+
+    Args:
+        at: the edge (solution, matrix or right-hand side).
+        mistake: the mistake.
+    """
+    a, b = (np.asarray(value) for value in at.node.values[:2])
+    a = _triangle(at.node, a)
+    is_vector = at.y.ndim == a.ndim - 1
+    b, y, g = (array[..., None] if is_vector else array for array in (b, at.y, at.g))
+    c = mistake.adjoint(a, g)
+    if at.slot == 1:
+        return np.asarray(unbroadcast(c[..., 0] if is_vector else c, at.x))
+    return np.asarray(unbroadcast(_triangle(at.node, mistake.of_matrix(c, y, b)), at.x))
+
+
+def _triangle(node: Node, matrix: Array) -> Array:
+    """Return the part of a matrix that a node reads: all of it, or for `solve_triangular` the upper or lower part."""
+    if "upper" not in node.options:
+        return matrix
+    return np.triu(matrix) if node.options["upper"] else np.tril(matrix)
+
+
+@use_wrong_solve_vjp.example
+def _() -> Example:
+    """Show the solution of (4 I + u) y = tanh(x @ v).T, whose backward pass does not transpose 4 I + u."""
+
+    def forward(x: Tensor, v: Tensor, u: Tensor) -> Tensor:
+        m = u + 4 * torch.eye(len(u), dtype=u.dtype)
+        solution: Tensor = torch.linalg.solve(m, torch.tanh(x @ v).T)
+        return solution
+
+    def wrong(x: Tensor, v: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
+        h, m = torch.tanh(x @ v), u + 4 * torch.eye(len(u), dtype=u.dtype)
+        c = torch.linalg.solve(m, g)
+        return {"v": x.T @ (c.T * (1 - h**2)), "u": -c @ torch.linalg.solve(m, h.T).T}
+
+    return Example(forward, wrong, {"x": "bs n", "v": "n m", "u": "m m"})

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grader.course.sampling import normal, sized
 from grader.program.forward import SINK, Key, Node, Place
 from grader.program.operation import Array, unbroadcast
 from grader.program.program import EdgeContext, EdgeVjp, Program
@@ -105,12 +106,28 @@ def has_partner(program: Program, place: Place) -> bool:
     return has_other and (node.operation.family == "contraction" or node.name in ("mul", "div", "pow"))
 
 
+def has_partner_or_constant(program: Program, place: Place) -> bool:
+    """Return whether the edge `place` has a partner, see `has_partner`, or a constant array takes its place."""
+    node = program.reader(place)
+    is_product = node.operation.family == "contraction" or node.name in ("mul", "div")
+    return has_partner(program, place) or (is_product and any(True for _ in constant_slots(node)))
+
+
+def constant_slots(node: Node) -> Iterator[int]:
+    """Yield the slots of a node whose operand is an array that no node makes, such as drawn noise."""
+    known = dict(node.operands)
+    for slot, value in enumerate(node.values):
+        if slot not in known and isinstance(value, np.ndarray) and value.ndim and value.dtype.kind == "f":
+            yield slot
+
+
 def partner_replacements(program: Program, place: Place) -> Iterator[PartnerReplacement]:
     """Yield `PartnerReplacement`s: the slot of a partner operand of the edge `place`, and a value in its place.
 
-    First each other value of the partner's shape, or, in a product `*`, one that broadcasts to it. Then the partner as
-    it is in the last, next, previous or first iteration of its loop. Then, where a transposition or unary function
-    makes the partner, such as `w.T`, each value v in place of its operand: `v.T`.
+    First each other value of the partner's shape, or, in a product `*`, one that broadcasts to it or is a factor of it.
+    Then the partner as it is in the last, next, previous or first iteration of its loop. Then, where a transposition or
+    unary function makes the partner, such as `w.T`, each value v in place of its operand: `v.T`. Then each value in
+    place of a partner of its shape that is a constant array.
     """
     reader = program.reader(place)
     for slot, operand in reader.operands:
@@ -120,7 +137,9 @@ def partner_replacements(program: Program, place: Place) -> Iterator[PartnerRepl
         for name, value in values_by_name(program, reader.id).items():
             shape, reshaped = program.nodes[value].value.shape, maker.operation.family == "rearrangement"
             is_source = reshaped and value in dict(maker.operands).values()  # that is an accident of broadcasting
-            if value != operand and (shape == maker.value.shape or (not is_source and may_broadcast(reader, shape))):
+            is_factor = reader.name == maker.name == "mul" and value in dict(maker.operands).values()
+            fits = is_factor or (not is_source and may_broadcast(reader, shape))
+            if value != operand and (shape == maker.value.shape or fits):
                 yield PartnerReplacement(slot, name)
         if maker.operation.family != "input" and len(iterations_of(program, operand)) > 2:
             yield from (PartnerReplacement(slot, ValueOfIteration(maker.key, which)) for which in NAMED_ITERATIONS)
@@ -129,6 +148,9 @@ def partner_replacements(program: Program, place: Place) -> Iterator[PartnerRepl
             for name, value in values_by_name(program, reader.id, program.nodes[source].value.shape).items():
                 if value not in (source, operand):
                     yield PartnerReplacement(slot, name, apply_maker=True)
+    for slot in constant_slots(reader):
+        for name in values_by_name(program, reader.id, np.shape(reader.values[slot])):
+            yield PartnerReplacement(slot, name)
 
 
 def may_broadcast(reader: Node, shape: tuple[int, ...]) -> bool:
@@ -146,7 +168,7 @@ def may_broadcast(reader: Node, shape: tuple[int, ...]) -> bool:
     "another-partner",
     code="wrong-operand",
     rank=2.5,
-    at=edges.where(has_partner),
+    at=edges.where(has_partner_or_constant),
     choices=partner_replacements,
     message="in the gradient of {operand} through {step}, {other} is used in place of {own}",
     fields=lambda program, place, choice: names_in_replacement(program, place, choice),
@@ -173,6 +195,8 @@ def names_in_replacement(program: Program, place: Place, choice: PartnerReplacem
         choice: the replacement.
     """
     names = {"other": choice.value.describe(program), "own": name_of_replaced_value(program, place, choice)}
+    if program.reader(place).operand(choice.slot) is None:
+        return names
     by_key, own = program.forward.by_key, program.source((place[0], choice.slot))
     own = program.nodes[own].operands[0][1] if choice.apply_maker else own
     other = choice.value.find(program, place[0])
@@ -194,8 +218,10 @@ def name_of_replaced_value(program: Program, place: Place, choice: PartnerReplac
     """Return what a learner calls the value that is replaced in the contribution of the edge `place`, such as `w`.
 
     That is the partner operand in `choice.slot`; but if `choice.apply_maker`, the operand of the node that makes this
-    partner: for `x @ w.T` and the edge of x, w and not `w.T`.
+    partner: for `x @ w.T` and the edge of x, w and not `w.T`. A constant array has no name.
     """
+    if program.reader(place).operand(choice.slot) is None:
+        return "the constant factor"
     operand = program.source((place[0], choice.slot))
     return name_read_by(program, place[0], program.nodes[operand].operands[0][1] if choice.apply_maker else operand)
 
@@ -283,6 +309,43 @@ def _() -> Example:
         return {"u": x.T @ (g * (1 - y**2))}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n n", "u": "n m"})
+
+
+@replace_partner.example
+def _() -> Example:
+    """Show a sample from a normal distribution, whose scale gets the sample where the noise belongs."""
+
+    def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        sample = x @ w + (x @ v).exp() * _noise(len(x), w.shape[1])
+        return torch.tanh(sample)
+
+    def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Multiply by the sample in place of the noise."""
+        scale = (x @ v).exp()
+        sample = x @ w + scale * _noise(len(x), w.shape[1])
+        return {"v": x.T @ (g * (1 - torch.tanh(sample) ** 2) * sample * scale)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "n m"})
+
+
+def _noise(rows: int, columns: int) -> Tensor:
+    """Return the same normal numbers for the same size, shape: (rows, columns)."""
+    return torch.randn(rows, columns, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+
+@replace_partner.example
+def _() -> Example:
+    """Show s[1] * scale * y, whose backward pass leaves out the constant column `scale`."""
+
+    def forward(x: Tensor, s: Tensor) -> Tensor:
+        scale = torch.linspace(1, 2, len(x), dtype=x.dtype)[:, None]
+        return s[1] * scale * torch.sin(x)
+
+    def wrong(x: Tensor, s: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Multiply by s[1] alone."""
+        return {"x": s[1] * g * torch.cos(x)}
+
+    return Example(forward, wrong, {"x": "bs n", "s": sized(normal("two"), two=(2,))})
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from grader.course.sampling import mask, normal, sized, spaced
@@ -12,6 +13,7 @@ from grader.program.forward import Node, Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, Program
 from grader.program.queries import broadcast_to_operand, reduced_axes
+from grader.program.selectors import ValueName, named_array, values_by_name
 
 from .contract import Example, operator
 from .places import edges
@@ -220,3 +222,55 @@ def _() -> Example:
         return {"x": (g * w).gather(-1, x.argsort(-1))}
 
     return Example(forward, wrong, {"x": spaced("bs n"), "w": "n"})
+
+
+def other_sorted_values(program: Program, place: Place) -> Iterator[ValueName]:
+    """Yield the names of the other values of the operand's shape that are sorted, or whose greatest entries are taken.
+
+    The edge `place` is that into a `sort` or `topk`.
+    """
+    own = program.source(place)
+    others = {
+        operand
+        for node in program.nodes
+        if node.name in ("sort", "topk", "sorted_places", "top_places", "argsort")
+        for _, operand in node.operands
+    }
+    for name, value in values_by_name(program, place[0], program.nodes[own].value.shape).items():
+        if value != own and value in others:
+            yield name
+
+
+@operator(
+    "order-of-another-sort",
+    code="wrong-operand",
+    rank=2.0,
+    at=edges.of("sort", "topk"),
+    choices=other_sorted_values,
+    message="the gradient of {step} is put back by the order of {choice}; it must be put back by that of {operand}",
+)
+def put_back_by_another_order(program: Program, place: Place, choice: ValueName) -> Program | None:
+    """Put the gradient of a `sort` back by the order of another sorted value; `None` where there is none in this trial.
+
+    Args:
+        program: the right program.
+        place: an edge (sort or topk, its operand).
+        choice: names the other value.
+    """
+    array = named_array(program, choice, place[0])
+    return None if array is None else program.with_vjp(place, lambda at: at.right(operands={at.slot: array}))
+
+
+@put_back_by_another_order.example
+def _() -> Example:
+    """Show two sorted arrays that are multiplied, whose gradients are both put back by the order of the first."""
+
+    def forward(x: Tensor, y: Tensor) -> Tensor:
+        return x.sort(-1).values * y.sort(-1).values.square()
+
+    def wrong(x: Tensor, y: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Use the order of x for the gradient of y."""
+        a, order = x.sort(-1)
+        return {"y": torch.zeros_like(y).scatter(-1, order, 2 * g * a * y.sort(-1).values)}
+
+    return Example(forward, wrong, {"x": spaced("bs n"), "y": spaced("bs n")})

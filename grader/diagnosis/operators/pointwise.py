@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,14 +12,15 @@ import torch
 from torch import Tensor
 
 from grader.program.arithmetic import sigmoid
-from grader.program.forward import Place
+from grader.program.forward import SINK, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, unbroadcast
 from grader.program.program import EdgeContext, Program
+from grader.program.queries import EdgeKind, edges_by_kind
 from grader.program.selectors import ValueName, named_array, values_by_name
 
 from .contract import Example, operator
 from .partners import NAMED_ITERATIONS, ValueOfIteration
-from .places import edges, expression_of
+from .places import edges, expression_of, values
 
 pointwise = edges.of_family("pointwise")
 KINKED = ("relu", "leaky_relu", "clamp", "abs")  # their derivatives are constant up to a kink
@@ -404,6 +405,104 @@ def _() -> Example:
         return {"w": x.T @ (g * 2 * y * y)}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+# The derivatives of functions in terms of their values.
+OF_VALUE: Mapping[str, tuple[str, Callable[[Array], Array]]] = {
+    "softplus": ("1 - exp(-y)", lambda y: 1 - np.exp(-y)),
+    "sigmoid": ("y (1 - y)", lambda y: y * (1 - y)),
+    "tanh": ("1 - y ** 2", lambda y: 1 - y**2),
+    "sqrt": ("1 / (2 y)", lambda y: 0.5 / y),
+    "rsqrt": ("-y ** 3 / 2", lambda y: -0.5 * y**3),
+    "reciprocal": ("-y ** 2", lambda y: -(y**2)),
+    "log": ("exp(-y)", lambda y: np.exp(-y)),
+    "log1p": ("exp(-y)", lambda y: np.exp(-y)),
+    "expm1": ("y + 1", lambda y: y + 1),
+    "elu": ("y + 1 where y < 0", lambda y: np.where(y < 0, y + 1, 1.0)),
+}
+
+
+@operator(
+    "formula-of-value-at-operand",
+    code="wrong-point",
+    rank=2.6,
+    at=functions.of(*OF_VALUE),
+    message="the derivative of {step} is {formula} for its value y, but {operand} is used in place of y",
+    fields=lambda program, place, choice: {"formula": OF_VALUE[program.reader(place).name][0]},
+    choices=lambda program, place: (None,),
+)
+def use_formula_of_value(program: Program, place: Place, choice: None) -> Program | None:
+    """Use the derivative in terms of the value y at the operand x: for y = softplus(x), g * (1 - exp(-x))."""
+    formula = OF_VALUE[program.reader(place).name][1]
+    return program.with_vjp(place, lambda at: at.g * formula(np.asarray(at.x)))
+
+
+@use_formula_of_value.example
+def _() -> Example:
+    """Show softplus(x @ w) whose derivative is 1 - exp(-z), with the argument z in place of the value."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.nn.functional.softplus(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": x.T @ (g * (1 - torch.exp(-(x @ w))))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+def functions_that_read(program: Program, place: Place) -> Iterator[EdgeKind]:
+    """Yield the kinds of edges by which a function such as exp reads the value `place`, if something else reads it too.
+
+    Only for functions that are one-to-one and have a derivative everywhere.
+    """
+    kinds = edges_by_kind(program, place[0])
+    for kind, places in kinds.items() if len(kinds) > 1 else ():
+        if all(reader != SINK and program.nodes[reader].name in ONE_TO_ONE for reader, _ in places):
+            yield kind
+
+
+ONE_TO_ONE = ("exp", "log", "sigmoid", "tanh", "softplus", "sqrt", "expm1", "log1p")
+
+
+@operator(
+    "gradient-of-function-of-value",
+    code="missing-local",
+    rank=2.4,
+    at=values,
+    choices=functions_that_read,
+    message="the gradient of {value} is that of {choice}; it must be multiplied by the derivative of {choice}",
+)
+def use_gradient_of_function(program: Program, place: Place, choice: EdgeKind) -> Program | None:
+    """Divide all contributions to a value v by the derivative of one function of it: those of log_scale by exp(v).
+
+    The choice is the kind of edges by which the function reads v. Returns `None` where no such edge is there.
+    """
+    own = choice.places(program, place[0])
+    if not own:
+        return None
+    node, slot = program.reader(own[0]), own[0][1]
+    derivative = node.vjp(slot, np.ones(node.value.shape))
+    for reader in program.forward.uses[place[0]]:
+        program = program.with_vjp(reader, lambda at: at.right() / derivative)
+    return program
+
+
+@use_gradient_of_function.example
+def _() -> Example:
+    """Show the density of a normal distribution, whose log-scale gets the gradient of the scale."""
+
+    def forward(x: Tensor, m: Tensor, s: Tensor) -> Tensor:
+        log_scale = m @ s
+        z = x / log_scale.exp()
+        return -0.5 * z * z - log_scale
+
+    def wrong(x: Tensor, m: Tensor, s: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Differentiate by the scale in place of its logarithm."""
+        scale = (m @ s).exp()
+        z = x / scale
+        return {"s": m.T @ (g * (z * z - 1) / scale)}
+
+    return Example(forward, wrong, {"x": "bs m", "m": "bs n", "s": "n m"})
 
 
 @operator(

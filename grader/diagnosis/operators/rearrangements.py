@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -977,3 +977,66 @@ def _() -> Example:
         return {"x": dy * before * x.exp()}
 
     return Example(forward, wrong, {"x": "t n", "gate": "t n"})
+
+
+class Unshuffling(NamedTuple):
+    """A wrong way to undo `pixel_shuffle`, which moves r * r channels into blocks of r * r pixels.
+
+    Args:
+        code: the public code.
+        message: what is wrong, in words.
+        axes: the order in which the axes (channels, height, r, width, r) of the split gradient are put, before those of
+            channels are joined; empty where it is reshaped at once.
+    """
+
+    code: str
+    message: str
+    axes: tuple[int, ...]
+
+
+UNSHUFFLINGS: Mapping[str, Unshuffling] = {
+    "reshaped": Unshuffling("reshape-for-transpose", "the gradient is reshaped; its blocks must be moved back", ()),
+    "offsets exchanged": Unshuffling(
+        "transposed", "the row and the column inside a block are exchanged", (0, 4, 2, 1, 3)),
+    "offsets first": Unshuffling(
+        "reshape-for-transpose", "the places inside a block are put in front of the channels", (2, 4, 0, 1, 3)),
+}  # fmt: skip
+
+
+@operator(
+    "shuffle-undone-wrongly",
+    code=lambda choice: UNSHUFFLINGS[choice].code,
+    rank=2.0,
+    at=edges.of("pixel_shuffle"),
+    choices=lambda program, place: UNSHUFFLINGS,
+    message="in the gradient of {operand} through {step}, {mistake}",
+    fields=lambda program, place, choice: {"mistake": UNSHUFFLINGS[choice].message},
+)
+def undo_shuffle_wrongly(program: Program, place: Place, choice: str) -> Program | None:
+    """Move the gradient of `pixel_shuffle` back to the channels in a wrong order: the choice is in `UNSHUFFLINGS`."""
+    axes = UNSHUFFLINGS[choice].axes
+
+    def rule(at: EdgeContext) -> Array:
+        shape = np.shape(at.x)
+        if not axes:
+            return at.g.reshape(shape)
+        *batch, channels, height, width = at.g.shape
+        r = height // shape[-2]
+        split = at.g.reshape(*batch, channels, height // r, r, width // r, r)
+        return split.transpose(*range(len(batch)), *(len(batch) + axis for axis in axes)).reshape(shape)
+
+    return program.with_vjp(place, rule)
+
+
+@undo_shuffle_wrongly.example
+def _() -> Example:
+    """Show an upsampled picture whose gradient is reshaped to the channels."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.sin(torch.nn.functional.pixel_shuffle(w * x, 2))
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        z = w * x
+        return {"x": w * (g * torch.cos(torch.nn.functional.pixel_shuffle(z, 2))).reshape(z.shape)}
+
+    return Example(forward, wrong, {"x": sized(normal("c h k"), c=(8, 12)), "w": "h k"})

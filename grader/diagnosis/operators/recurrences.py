@@ -371,11 +371,11 @@ class Truncation:
         return before_end % self.count == 0 and before_end > 0 if self.again else before_end == self.count
 
     def describe(self) -> str:
-        """Return where the gradient stops, as a message says it: `in front of the last 2 iterations`."""
+        """Return where the gradient stops, as a message says it: `goes through the last 2 iterations only`."""
         if self.again:
-            return f"after every {self.count} iterations, counted from the {self.end} one"
-        which = "iteration" if self.count == 1 else f"{self.count} iterations"
-        return f"{'before' if self.end == 'last' else 'after'} the {self.end} {which}"
+            return f"stops after every {self.count} iterations, counted from the {self.end} one"
+        which = f"the {self.end} iteration" if self.count == 1 else f"the {self.end} {self.count} iterations"
+        return f"goes through {which} only" if self.end == "last" else f"does not reach {which}"
 
 
 def cuts(program: Program, place: Place) -> Iterator[Truncation]:
@@ -399,7 +399,7 @@ def cuts(program: Program, place: Place) -> Iterator[Truncation]:
     rank=1.5,
     at=carried_first_values,
     choices=cuts,
-    message="going backward, the gradient of {names} stops {where}",
+    message="going backward, the gradient of {names} {where}",
     fields=lambda program, place, choice: {"names": describe_keys(program, choice.keys), "where": choice.describe()},
 )
 def truncate(program: Program, place: Place, choice: Truncation) -> Program | None:

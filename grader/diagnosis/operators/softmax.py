@@ -430,6 +430,72 @@ def _() -> Example:
     return Example(forward, wrong, {"h": "bs n", "u": "n m", "v": "n m"})
 
 
+def operand_without_noise(program: Program, place: Place) -> Array | None:
+    """Return what the operand of the edge `place` is without the constant array that is added on its way.
+
+    For softmax((x + noise) / tau): x / tau. Return `None` where the nodes before the operand, each of one operand, are
+    none that adds a constant array.
+
+    Args:
+        program: the program of a trial.
+        place: the edge.
+    """
+    chain, value = list[Node](), program.source(place)
+    while len(chain) < MOST_BEHIND_NOISE:
+        node = program.nodes[value]
+        if node.operation.family != "pointwise" or len(node.operands) != 1:
+            return None
+        ((slot, value),) = node.operands
+        constants = [np.asarray(each) for i, each in enumerate(node.values) if i != slot]
+        if node.name in ("add", "sub") and any(each.size > 1 for each in constants):
+            array = program.nodes[value].value * (-1 if (node.name, slot) == ("sub", 1) else 1)
+            for later in reversed(chain):
+                ((slot, _),) = later.operands
+                values = [array if i == slot else each for i, each in enumerate(later.values)]
+                array = later.operation.run(tuple(values), later.options)
+            return array if array.shape == program.nodes[program.source(place)].value.shape else None
+        chain.append(node)
+    return None
+
+
+MOST_BEHIND_NOISE = 3  # operations between the sum with noise and the softmax
+
+
+@operator(
+    "noise-left-out-of-derivative",
+    code="wrong-point",
+    rank=2.5,
+    at=softmaxes.where(lambda program, place: operand_without_noise(program, place) is not None),
+    message="the derivative of {step} is taken without the constant that is added before it",
+)
+def leave_noise_out(program: Program, place: Place, choice: None) -> Program | None:
+    """Compute the contribution of the edge `place` with the softmax of its operand without an added constant array.
+
+    Returns `None` where no constant array is added in this trial.
+    """
+    operand = operand_without_noise(program, place)
+    if operand is None:
+        return None
+    return program.with_vjp(
+        place, lambda at: vjp_with_probabilities(at, softmax(operand, reduced_axes(at.node)), reduced_axes(at.node))
+    )
+
+
+@leave_noise_out.example
+def _() -> Example:
+    """Show softmax((x + noise) / 2) @ v whose derivative is that of softmax(x / 2)."""
+
+    def forward(x: Tensor, v: Tensor) -> Tensor:
+        return ((x + torch.arange(x.shape[1]).sin()) / 2).softmax(-1) @ v
+
+    def wrong(x: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Leave out the noise."""
+        p, g_p = (x / 2).softmax(-1), g @ v.T
+        return {"x": p * (g_p - (p * g_p).sum(-1, keepdim=True)) / 2}
+
+    return Example(forward, wrong, {"x": "bs n", "v": "n m"})
+
+
 def later_values(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the names of values that are computed from the softmax p and have its shape, such as p * drop.
 

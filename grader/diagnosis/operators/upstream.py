@@ -718,6 +718,52 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "a": "n"})
 
 
+def sums_to_one(program: Program, place: Place) -> bool:
+    """Return whether a value has rows along its last axis that sum to 1, and entries from 0 to 1, as a softmax has."""
+    value = program.nodes[place[0]].value
+    is_share = value.ndim > 0 and value.shape[-1] > 1 and bool((value >= 0).all())
+    return is_share and bool(np.allclose(value.sum(-1), 1)) and is_made_from_targets(program, place)
+
+
+@operator(
+    "softmax-for-function",
+    code="wrong-local",
+    rank=2.4,
+    at=values.where(sums_to_one),
+    choices=sources_of_function,
+    message="the gradient of {value} is passed to {choice} as if {value} were a softmax of it",
+)
+def differentiate_as_softmax(program: Program, place: Place, choice: ValueName) -> Program | None:
+    """Contribute y * (g - sum(y * g)) to x for another function y of x whose rows sum to 1, such as a sparsemax.
+
+    y is the value `place`; the choice names x. Returns `None` where the program has no such value.
+    """
+    source = choice.find(program, place[0])
+
+    def rule(at: EdgeContext) -> Array:
+        return np.asarray(at.y * (at.g - (at.y * at.g).sum(-1, keepdims=True)))
+
+    return None if source is None else with_vjp_of_function(program, source, place[0], rule)
+
+
+@differentiate_as_softmax.example
+def _() -> Example:
+    """Show squares divided by their sum, times v, whose backward pass is that of a softmax."""
+
+    def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        z = x @ w
+        shares = z.square() / z.square().sum(-1, keepdim=True)
+        return shares @ v
+
+    def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Use the backward pass of a softmax."""
+        z, g_p = x @ w, g @ v.T
+        p = z.square() / z.square().sum(-1, keepdim=True)
+        return {"w": x.T @ (p * (g_p - (p * g_p).sum(-1, keepdim=True)))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "m k"})
+
+
 MOST_IN_FUNCTION = 6  # operations of a function whose derivative is tried at another value: silu written out has two
 
 
