@@ -249,7 +249,7 @@ def _right_adjoint(a: Array, g: Array) -> Array:
 
 def _right_matrix_vjp(c: Array, y: Array, b: Array) -> Array:
     """Return the contribution to the matrix: -c @ y.T."""
-    return -c @ _transpose(y)
+    return np.asarray(-c @ _transpose(y))
 
 
 SOLVE_MISTAKES: Mapping[str, SolveMistake] = {
