@@ -276,8 +276,7 @@ class GivenAnswer:
         """
         first = {id(sample.trial): sample for sample in self.samples}
         for again in self.values[len(self.trials) :]:
-            sample = first[id(again.trial)]
-            if again.array is None or agrees(again.array, sample.given):
+            if again.array is None or agrees(again.array, (sample := first[id(again.trial)]).given):
                 continue
             if sample.agrees or scaled_error(again.array, sample.given) > ROUNDING_BETWEEN_CALLS:
                 return Mistake("not-repeatable", "a second call with the same arguments gives a different answer")
