@@ -115,7 +115,7 @@ def _assert_report(typed: Typed, folder: Path, points: dict[str, Expected]) -> N
         student = _name(row["student"])
         if row["status"] in ("error", "no score") or scores[student] is None:
             scores[student] = None
-        else:
+        elif row["status"] != "graded by a person":  # those points stand in the line of the change
             scores[student] += float(row["score"])  # type: ignore[operator]
     _assert_same(points, scores)
     page = (folder / "grades/week-1/report.html").read_text(encoding="utf-8")
