@@ -221,7 +221,7 @@ def released_folder(root: Path, config: str = "") -> Path:
 @cache
 def released_once() -> Path:
     """Make the small course and its nbgrader folder, and release the assignment there."""
-    root = Path(tempfile.mkdtemp(prefix="handgrad-released-"))
+    root = Path(tempfile.mkdtemp(prefix="released-assignment-"))
     atexit.register(shutil.rmtree, root, ignore_errors=True)
     build_folder(small_course(root), root / "nb")
     nbgrader("generate_assignment", UNIT, cwd=root / "nb")
