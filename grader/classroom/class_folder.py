@@ -691,10 +691,10 @@ def _download(infos: Sequence[_EntryInfo]) -> Literal["gradescope", "moodle", "c
     return None
 
 
-def first_names(names: Sequence[str]) -> str:
-    """Return the first `MOST_NAMED` of some names, and how many more there are: "a, b, c and 3 more"."""
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+def first_names(names: Sequence[str], most: int = MOST_NAMED) -> str:
+    """Return the first `most` of some names, and how many more there are: "a, b, c and 3 more"."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _by_key(submissions: Iterable[Submission]) -> list[list[Submission]]:

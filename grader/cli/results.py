@@ -86,25 +86,26 @@ def _naming_outdated(
         The function, which returns the entry.
     """
     from grader.classroom.class_file import grade_command
+    from grader.classroom.class_folder import first_names
     from grader.classroom.score_changes import ADJUSTMENTS_FILE, outdated_students
     from grader.results.records import StudentResults
 
     try:
-        is_outdated = (lambda record: False) if results is None else outdated_students(results)
+        is_outdated = None if results is None else outdated_students(results)
     except UsageError as error:  # the results are what they were
         print(f"handgrad: {one_line(plain(str(error)))}", file=sys.stderr)
-        is_outdated = lambda record: False  # noqa: E731
+        is_outdated = None
     students = list[str]()
 
     def note(entry: StudentResults | UnreadableResult | Note) -> StudentResults | UnreadableResult | Note:
-        if isinstance(entry, StudentResults) and is_outdated(entry):
+        """Keep the student's name if the entry is a record that lacks changes, and return the entry."""
+        if is_outdated is not None and isinstance(entry, StudentResults) and is_outdated(entry):
             students.append(entry.student)
         return entry
 
     yield note
     if students and results is not None:
-        more = f" and {len(students) - MOST_NAMED} more" if len(students) > MOST_NAMED else ""
-        says = f"{ADJUSTMENTS_FILE} has changed since these points were made: {', '.join(students[:MOST_NAMED])}{more}"
+        says = f"{ADJUSTMENTS_FILE} has changed since these points were made: {first_names(students, MOST_NAMED)}"
         print(f"handgrad: {one_line(plain(says))}. To apply it: {grade_command(results)}", file=sys.stderr)
 
 

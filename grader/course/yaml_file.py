@@ -143,8 +143,8 @@ def _no_value(node: Any) -> tuple[int, str]:
                 yaml.SafeLoader("").construct_object(part)
             except ValueError:
                 return part.start_mark.line + 1, part.value
-        elif part is not node and (found := _no_value(part))[0]:
-            return found
+        elif part is not node and (line_and_text := _no_value(part))[0]:
+            return line_and_text
     return 0, ""
 
 

@@ -57,8 +57,8 @@ def _definition(text: str, function: str) -> ast.FunctionDef | None:
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function]
-    return found[-1] if found else None
+    definitions = (node for node in reversed(tree.body) if isinstance(node, ast.FunctionDef) and node.name == function)
+    return next(definitions, None)
 
 
 def _giving(definition: ast.FunctionDef, answer: str) -> Iterator[ast.stmt]:

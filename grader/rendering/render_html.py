@@ -120,13 +120,12 @@ class ResultDisplay:
         """Return the HTML of the learner's statements that give wrong answers; empty where none is seen."""
         if answers[0].status != "failed" or not self.code:
             return ""
-        found = [
+        statements = dict.fromkeys(
             statement for answer in answers for statement in statements_of(self.code, self.exercise.id, answer.name)
-        ]
-        lines = [f"line {statement.line}" for statement in dict.fromkeys(found)]
+        )
         return "".join(
-            f'<pre class="source"><span class="dim">{line}</span>\n{escape(plain(statement.text))}</pre>'
-            for line, statement in zip(lines, dict.fromkeys(found), strict=True)
+            f'<pre class="source"><span class="dim">line {statement.line}</span>\n{escape(plain(statement.text))}</pre>'
+            for statement in statements
         )
 
     def _pictures(self) -> str:

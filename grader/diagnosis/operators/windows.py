@@ -718,9 +718,9 @@ def type_in_window_size(program: Program, place: Place, choice: int) -> Program 
 
     def rule(at: EdgeContext) -> Array:
         sizes = _sizes(at.node, "size")
-        left = np.zeros(sizes)
-        left[tuple(slice(choice) for _ in sizes)] = 1.0
-        return keep_taps(at, left)
+        kept = np.zeros(sizes)
+        kept[tuple(slice(choice) for _ in sizes)] = 1.0
+        return keep_taps(at, kept)
 
     return program.with_vjp(place, rule)
 
@@ -763,8 +763,8 @@ def leave_out_last_windows(program: Program, place: Place, choice: Missing) -> P
     def rule(at: EdgeContext) -> Array:
         node, g = at.node, np.array(at.g)
         for number, size in enumerate(_sizes(node, "size")):
-            axis, rest = _axis_and_rest(node, number, size)
-            if choice == "the last windows" or rest == 0:
+            axis, entries_behind = _axis_and_rest(node, number, size)
+            if choice == "the last windows" or entries_behind == 0:
                 np.moveaxis(g, axis, 0)[-1] = 0.0
         return at.right(g)
 
