@@ -30,6 +30,7 @@ from nbformat import NotebookNode
 from nbgrader import api
 from nbgrader.apps import NbGraderApp
 from nbgrader.dbutil import _temp_alembic_ini
+from sqlalchemy.pool import NullPool
 
 from grader.cli import main as cli
 from grader.course.course import COURSE_VARIABLE, Course, load_course
@@ -85,8 +86,12 @@ create_engine = api.create_engine
 
 @cache
 def engine(folder: str, url: str, options: tuple[tuple[str, Any], ...]) -> Any:
-    """Return the engine for the database at a URL, which may be relative to a folder."""
-    return create_engine(url, **dict(options))
+    """Return the engine for the database at a URL, which may be relative to a folder.
+
+    Without a pool: closing one gradebook would replace the pool of another that is open on the same engine, whose
+    connection would then be closed by nobody.
+    """
+    return create_engine(url, poolclass=NullPool, **dict(options))
 
 
 # Every gradebook that is opened would have an engine of its own, which compiles the same statements again.
