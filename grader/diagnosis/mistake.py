@@ -45,7 +45,7 @@ def _plain_json(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Mistake:
-    """What is wrong with an answer.
+    """Describe what is wrong with an answer: its code, its sentence and what supports it.
 
     Args:
         code: the public code.

@@ -12,7 +12,7 @@ import numpy as np
 
 from grader.errors import ExpressionError
 
-from .formula_syntax import INFIX, Statement, read_formula, shown_name
+from .formula_syntax import INFIX, FormulaStatement, read_formula, shown_name
 from .formula_work import Work
 from .operations import MODULES, OPERATIONS, perform
 
@@ -43,7 +43,7 @@ class Evaluation:
     work: Work
     local: dict[str, Any] = field(default_factory=dict)
 
-    def run(self, statements: Sequence[Statement]) -> Any:
+    def run(self, statements: Sequence[FormulaStatement]) -> Any:
         """Return the value of the last statement: an array, a number, a tuple, or a text.
 
         Raises:

@@ -99,7 +99,7 @@ END = Token("end", "")
 
 
 @dataclass(frozen=True)
-class Statement:
+class FormulaStatement:
     """Hold an expression and the names that its value is assigned to.
 
     Args:
@@ -111,7 +111,7 @@ class Statement:
     value: ast.expr
 
 
-def read_formula(text: str, names: Collection[str] = (), *, is_list: bool = False) -> tuple[Statement, ...]:
+def read_formula(text: str, names: Collection[str] = (), *, is_list: bool = False) -> tuple[FormulaStatement, ...]:
     """Return the statements of a formula, of which the last has the value of the formula.
 
     Args:
@@ -137,7 +137,7 @@ def read_formula(text: str, names: Collection[str] = (), *, is_list: bool = Fals
         if "," in outside and not is_list:
             raise ExpressionError("there is a comma in it: one answer is wanted")
         known.update(targets)
-        statements.append(Statement(targets, tree))
+        statements.append(FormulaStatement(targets, tree))
     return tuple(statements)
 
 

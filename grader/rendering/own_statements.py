@@ -14,7 +14,7 @@ MOST_STATEMENTS, MOST_LINES = 3, 6
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of the learner's.
+    """Hold a statement of the learner's.
 
     Args:
         line: the number of its first line in its file or cell, from 1.
