@@ -119,7 +119,10 @@ def _page(course: Course, unit: str) -> str:
 
     from grader.rendering.page import figure, page
 
-    markdown = MarkdownIt("commonmark", {"highlight": _highlighted}).enable("table")
+    markdown = MarkdownIt("commonmark").enable("table")
+    markdown.add_render_rule(
+        "fence", lambda _self, tokens, place, *_: _block(tokens[place].content, tokens[place].info)
+    )
     body = markdown.render(lesson_text(course, unit))
     known = {config.id: config.title for config in course.config.units if _path(course, config.id).is_file()}
     body = OTHER_LESSON.sub(lambda match: f'href="{match[1]}.html"' if match[1] in known else match[0], body)
@@ -155,9 +158,19 @@ def _page(course: Course, unit: str) -> str:
     )
 
 
-def _highlighted(code: str, language: str, _options: str) -> str:
-    """Return a block of code as HTML with its words in classes, and wide enough to be read by keyboard as well."""
-    return f'<pre tabindex="0"><code>{_coloured(code) if language in CODE else escape(code)}</code></pre>'
+def _block(text: str, language: str) -> str:
+    """Return a block of code or of formulas as HTML; it can be scrolled by keyboard as well.
+
+    Args:
+        text: its lines.
+        language: what stands behind the fence.
+    """
+    from grader.rendering.formulas import formulas_html
+
+    if language == "text" and (mathml := formulas_html(text)):
+        return f'<div class="formula" tabindex="0" role="group" aria-label="Formula">{mathml}</div>\n'
+    code = _coloured(text) if language in CODE else escape(text)
+    return f'<pre tabindex="0"><code>{code}</code></pre>\n'
 
 
 def _coloured(code: str) -> str:

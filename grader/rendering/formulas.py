@@ -1,0 +1,463 @@
+"""Formulas of a lesson, written as plain text, as MathML for a page.
+
+A block is read as formulas only if each of its lines is one; tables, matrices and worked numbers stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import NamedTuple
+
+TOKEN = re.compile(
+    r"(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)|(?P<name>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)|(?P<attribute>\.[A-Za-z_]\w*)"
+    r"|(?P<sign>\.\.\.|\*\*|->|[-+\u00b7*@/^()\[\],='\u00b2\u00b3])",
+    re.ASCII,
+)
+RULE = re.compile("-+")
+ROW = re.compile(r"(?<![\w\])])\[([^\[\]]*)\]")
+PARTED = re.compile(r",\s*|\s+")
+EMPTY_LINES = re.compile(r"\n(?:[ \t]*\n)+")
+DRAWN = "DRAWN"  # stands for a fraction or a matrix in what is left of a line
+AROUND_SIGNS = re.compile(r"\s+(=|->|[-+\u00b7*@/])\s+")
+NUMBERS = re.compile(r"[-+\d.\s\u00b7()/]+")
+CONNECTING = ("as", "else", "if", "otherwise", "with")  # words that may follow any factor
+POWERS = {"\u00b2": "2", "\u00b3": "3"}
+SIGNS = {"-": "\u2212", "*": "\u00b7", "@": "@", "->": "\u2192", "...": "\u2026"}
+COLUMNS = 3  # blanks that part two formulas in a line
+SPACE = "\u00a0"
+BLANK = "<mspace width='.3em'/>"
+
+
+class NoFormula(Exception):
+    """A text is no formula."""
+
+
+class Token(NamedTuple):
+    """A part of a formula's text.
+
+    Args:
+        kind: `number`, `name`, `attribute`, `sign`, or `set` for what is MathML already.
+        text: its text.
+        is_apart: whether a blank stands before it.
+        is_tight: whether none stands behind it.
+    """
+
+    kind: str
+    text: str
+    is_apart: bool
+    is_tight: bool
+
+
+@dataclass(frozen=True)
+class Node:
+    """A part of a formula as MathML.
+
+    Args:
+        mathml: the element, or several elements in a row.
+        inside: the same without the brackets around it, if it has any.
+        word: its text, if it is a name alone.
+    """
+
+    mathml: str
+    inside: str = ""
+    word: str = ""
+
+    @property
+    def row(self) -> str:
+        """Return it as one element."""
+        return f"<mrow>{self.mathml}</mrow>"
+
+    @property
+    def bare(self) -> str:
+        """Return it as one element, without brackets around all of it: a fraction's line is enough."""
+        return f"<mrow>{self.inside or self.mathml}</mrow>"
+
+
+END = Token("", "", False, False)
+
+
+def formulas_html(text: str) -> str:
+    """Return a block of text as MathML, one formula below the other; empty if a line of it is no formula.
+
+    Args:
+        text: lines such as `dL/db[l]  =  sum over i of  out.g[i,l]`; three blanks or more part formulas in a line.
+            A fraction may be drawn over three lines, a matrix over as many as it has rows.
+    """
+    try:
+        tables = [_table(part.split("\n")) for part in EMPTY_LINES.split(text.strip("\n"))]
+    except (NoFormula, RecursionError):
+        return ""
+    source = f'<annotation encoding="text/plain">{escape(text.rstrip())}</annotation>'
+    parts = "".join(f"<mtr><mtd>{table}</mtd></mtr>" for table in tables)
+    whole = tables[0] if len(tables) == 1 else f"<mtable>{parts}</mtable>"
+    return f'<math display="block"><semantics>{whole}{source}</semantics></math>'
+
+
+def _table(lines: list[str]) -> str:
+    """Return formulas that stand below each other as a table in which their first `=` are aligned.
+
+    Args:
+        lines: the lines of text, without empty ones; they are used up.
+
+    Raises:
+        NoFormula: a line is no formula, or begins in a column of the first one.
+    """
+    indent = _indent(lines[0])
+    rows: list[str] = []
+    while lines:
+        columns = _first_columns(lines)
+        if _indent(lines.pop(0)) > indent + COLUMNS and rows and columns[0][0].text not in ("=", "+"):
+            raise NoFormula
+        rows.append(f"<mtr>{_cells(columns)}</mtr>")
+    is_even = sum('class="matrix row"' in row for row in rows) > 1  # so that entries stand below each other
+    return f'<mtable class="formulas{" even" * is_even}" displaystyle="true">{"".join(rows)}</mtable>'
+
+
+def _indent(line: str) -> int:
+    """Return the number of blanks that a line begins with."""
+    return len(line) - len(line.lstrip())
+
+
+def _first_columns(lines: list[str]) -> list[list[Token]]:
+    """Return the columns of the first line; what belongs to it is removed from the lines below it.
+
+    Args:
+        lines: the first becomes the last of those that are read.
+
+    Raises:
+        NoFormula: they are no formula.
+    """
+    if DRAWN in lines[0]:
+        raise NoFormula
+    sets: list[str] = []
+    middle = _without_fractions(lines, sets) or _without_matrices(lines, sets)
+    drawn = iter(sets)
+    return [
+        [token._replace(kind="set", text=next(drawn)) if token.text == DRAWN else token for token in column]
+        for column in _tokens(middle)
+    ]
+
+
+def _without_fractions(lines: list[str], sets: list[str]) -> str:
+    """Return the second of three lines with `DRAWN` in place of each fraction; empty where none is drawn.
+
+    Args:
+        lines: the first two are removed if fractions are drawn, which is if all text above and below is part of one.
+        sets: receives the fractions, as MathML.
+    """
+    if len(lines) < 3:
+        return ""
+    above, middle, below = lines[:3]
+    text, end, parts = "", 0, []
+    for rule in RULE.finditer(middle):
+        first, last = rule.span()
+        if above[first:last].strip() and below[first:last].strip():
+            parts.append((above[first:last], below[first:last]))
+            text, end = f"{text}{middle[end:first]} {DRAWN} ", last
+            above, below = _blanked(above, first, last), _blanked(below, first, last)
+    if not parts or above.strip() or below.strip():
+        return ""
+    sets += [f"<mfrac>{_formula(top).row}{_formula(bottom).row}</mfrac>" for top, bottom in parts]
+    del lines[:2]
+    return text + middle[end:]
+
+
+def _without_matrices(lines: list[str], sets: list[str]) -> str:
+    """Return the first line with `DRAWN` in place of each matrix, whose rows are removed from the lines below.
+
+    Args:
+        lines: at least one.
+        sets: receives the matrices, as MathML.
+    """
+    text, end = "", 0
+    for row in ROW.finditer(lines[0]):
+        first, last = row.span()
+        rows = [row[1]]
+        for number, line in enumerate(lines[1:], 1):
+            below = ROW.fullmatch(line, first, last)
+            if below is None or line[end:first].strip():
+                break
+            rows.append(below[1])
+            lines[number] = _blanked(line, first, last)
+        table = "".join(f"<mtr>{''.join(map(_entry, re.split(PARTED, row.strip())))}</mtr>" for row in rows)
+        sets.append(f'<mtable class="matrix{" row" * (len(rows) == 1)}">{table}</mtable>')
+        text, end = f"{text}{lines[0][end:first]}{DRAWN}", last
+    lines[1:] = filter(str.strip, lines[1:])
+    return text + lines[0][end:]
+
+
+def _entry(text: str) -> str:
+    """Return an entry of a matrix as a cell."""
+    return f"<mtd>{_formula(text).mathml}</mtd>"
+
+
+def _blanked(line: str, first: int, last: int) -> str:
+    """Return a line with blanks from one place to before another."""
+    return line[:first] + " " * len(line[first:last]) + line[last:]
+
+
+def _tokens(text: str) -> list[list[Token]]:
+    """Return the columns of a line, each as tokens.
+
+    Raises:
+        NoFormula: a character stands in no formula.
+    """
+    columns: list[list[Token]] = [[]]
+    text = AROUND_SIGNS.sub(lambda sign: f" {sign[1]} ", text.strip())
+    place, depth = 0, 0
+    while place < len(text):
+        blanks = len(text[place:]) - len(text[place:].lstrip())
+        place += blanks
+        match = TOKEN.match(text, place)
+        if match is None:
+            raise NoFormula
+        if blanks >= COLUMNS and depth == 0:
+            columns.append([])
+        sign = match[0]
+        depth += (sign in ("(", "[")) - (sign in (")", "]"))
+        place = match.end()
+        columns[-1].append(Token(str(match.lastgroup), sign, blanks > 0, not text[place : place + 1].isspace()))
+    return columns
+
+
+def _cells(columns: Sequence[Sequence[Token]]) -> str:
+    """Return the cells of a row: of each formula its left side, and the rest; a remark is one cell.
+
+    Raises:
+        NoFormula: no column is an equation or goes on with one, or a column is a number alone.
+    """
+    goes_on = columns[0][:1] != [] and columns[0][0].text == "+"
+    if not goes_on and not any(_has_equals(column) or _is_shape(column) for column in columns):
+        raise NoFormula
+    cells: list[str] = []
+    for column in columns:
+        equals = next((place for place, token in enumerate(column) if token.text == "="), None)
+        if goes_on and not cells:
+            cells += ["<mtd></mtd>", f'<mtd class="rest">{_Reader(column).relation()}</mtd>']
+        elif equals is not None:
+            left = _Reader(column[:equals]).relation() if equals else ""
+            cells.append(f'<mtd class="left">{left}</mtd><mtd class="rest">{_Reader(column[equals:]).relation()}</mtd>')
+        elif NUMBERS.fullmatch(" ".join(token.text for token in column)):
+            raise NoFormula  # a table of numbers
+        else:
+            cells.append(f'<mtd class="rest" columnspan="2">{_Reader(column).relation()}</mtd>')
+    return "".join(cells)
+
+
+def _has_equals(column: Sequence[Token]) -> bool:
+    """Return whether a column is an equation."""
+    return any(token.text == "=" for token in column)
+
+
+def _is_shape(column: Sequence[Token]) -> bool:
+    """Return whether a column is a name with its shape, such as `x (bs, n)`."""
+    kinds = [token.kind for token in column]
+    return kinds[:1] == ["name"] and len(column) > 1 and column[1].text == "(" and column[1].is_apart
+
+
+def _formula(text: str) -> Node:
+    """Return the text of one formula as MathML.
+
+    Raises:
+        NoFormula: it is none.
+    """
+    (tokens,) = columns if len(columns := _tokens(text)) == 1 else [[]]
+    return Node(_Reader(tokens).relation())
+
+
+class _Reader:
+    """Read the tokens of one formula, each method a part of it; all raise `NoFormula` where there is no such part."""
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self.tokens, self.place = list(tokens), 0
+
+    def next_text(self) -> str:
+        """Return the text of the next token; empty at the end."""
+        return self.tokens[self.place].text if self.place < len(self.tokens) else ""
+
+    def take(self) -> Token:
+        """Return the next token, and go on behind it."""
+        if self.place == len(self.tokens):
+            raise NoFormula
+        self.place += 1
+        return self.tokens[self.place - 1]
+
+    def takes(self, sign: str) -> bool:
+        """Go on behind the next token if it is this one; return whether it was."""
+        is_next = self.next_text() == sign
+        self.place += is_next
+        return is_next
+
+    def relation(self) -> str:
+        """Return everything up to the end: sums with `=` between them."""
+        mathml = self.list_until(("=", "->"))
+        while self.place < len(self.tokens):
+            sign = self.take().text
+            mathml += _operator(sign) + self.list_until(("=", "->"))
+        if not mathml:
+            raise NoFormula
+        return mathml
+
+    def list_until(self, ends: Sequence[str]) -> str:
+        """Return sums with commas between them, up to one of these signs or the end; empty if there is nothing."""
+        if self.place == len(self.tokens) or self.next_text() in ends:
+            return ""
+        mathml = self.sum().mathml
+        while self.takes(","):
+            is_last = self.place == len(self.tokens) or self.next_text() in ends  # as in `(n,)`
+            mathml += "<mo rspace='0'>,</mo>" if is_last else f"<mo separator='true'>,</mo>{self.sum().mathml}"
+        if self.place < len(self.tokens) and self.next_text() not in ends:
+            raise NoFormula
+        return mathml
+
+    def sum(self) -> Node:
+        """Return products with `+` and `-` between them."""
+        parts = []
+        if self.next_text() in ("+", "-"):
+            parts.append(_operator(self.take().text, form="prefix"))
+        node = self.product()
+        parts.append(node.mathml)
+        while self.next_text() in ("+", "-"):
+            sign = self.take()
+            if sign.is_apart and sign.is_tight:
+                raise NoFormula  # a number with a sign behind a word
+            parts += [_operator(sign.text), self.product().mathml]
+        return node if len(parts) == 1 else Node("".join(parts))
+
+    def product(self) -> Node:
+        """Return factors with signs between them; what is left of `/` is the numerator of a fraction."""
+        node = self.phrase()
+        while (sign := self.next_text()) in ("\u00b7", "*", "@", "/"):
+            self.take()
+            signed = self.takes("-")
+            factor = self.phrase()
+            if signed:
+                factor = Node(_operator("-", form="prefix") + factor.mathml)
+            if sign == "/":
+                node = Node(f"<mfrac>{node.bare}{factor.bare}</mfrac>")
+            else:
+                node = Node(node.mathml + _operator(sign) + factor.mathml)
+        return node
+
+    def phrase(self) -> Node:
+        """Return a factor, with the words before it, such as "mean of", and a sum's sign with its indices."""
+        words: list[Node] = []
+        while True:
+            if [token.text for token in self.tokens[self.place : self.place + 2]] == ["sum", "over"]:
+                node = self.sum_over()
+            else:
+                node = self.power()
+            words.append(node)
+            kind, text, is_apart, _ = self.tokens[self.place] if self.place < len(self.tokens) else END
+            if kind not in ("name", "number", "set") and text not in ("(", "..."):
+                break
+            if not node.word and is_apart and text not in CONNECTING:
+                raise NoFormula  # two factors without a sign
+        if len(words) == 1:
+            return words[0]
+        *before, last = words
+        parts = [_word(node.word) if node.word else f"{node.mathml}{BLANK}" for node in before]
+        return Node("".join(parts) + (f"<mtext>{last.word}</mtext>" if len(last.word) > 1 else last.mathml))
+
+    def sum_over(self) -> Node:
+        """Return "sum over i, j of" and its product: a sum's sign with the indices below it."""
+        self.place += 2
+        depth, first = 0, self.place
+        while (text := self.take().text) != "of" or depth:
+            depth += (text in ("(", "[")) - (text in (")", "]"))
+        indices = [
+            t._replace(kind="sign", text=",") if t.text == "and" else t for t in self.tokens[first : self.place - 1]
+        ]
+        below = _Reader(indices).relation()
+        product = self.product()
+        return Node(f"<munder><mo>\u2211</mo><mrow>{below}</mrow></munder>{product.mathml}")
+
+    def power(self) -> Node:
+        """Return a factor, with its exponent if it has one."""
+        node = self.factor()
+        while self.next_text() in ("^", "**", "'", *POWERS):
+            sign = self.take().text
+            if sign == "'":
+                after = self.tokens[self.place] if self.place < len(self.tokens) else END
+                if after.kind == "name" and not after.is_apart:
+                    raise NoFormula  # "c's"
+                node = Node(f"{node.mathml}<mo lspace='0' rspace='0'>\u2032</mo>")
+                continue
+            if sign in POWERS:
+                exponent = f"<mn>{POWERS[sign]}</mn>"
+            else:
+                minus = self.takes("-")
+                exponent = (_operator("-", form="prefix") if minus else "") + self.power().bare
+            node = Node(f"<msup>{node.row}<mrow>{exponent}</mrow></msup>")
+        return node
+
+    def factor(self) -> Node:
+        """Return a number, a name or a sum in brackets, with the indices, attributes and arguments behind it."""
+        token = self.take()
+        if token.kind == "set":
+            return Node(token.text)
+        if token.kind == "number":
+            return Node(f"<mn>{token.text}</mn>")
+        if token.text == "...":
+            return Node(_operator("..."))
+        if token.text == "(":
+            inside = self.list_until((")",))
+            self.close(")")
+            is_pair = ">,</mo>" in inside
+            node = Node(f"{_bracket('(')}{inside}{_bracket(')')}", "" if is_pair else inside)
+        elif token.kind == "name":
+            node = Node(_name(token.text), word=token.text)
+        else:
+            raise NoFormula
+        return self.with_what_follows(node)
+
+    def with_what_follows(self, node: Node) -> Node:
+        """Return a factor with the indices, attributes and arguments that stand right behind it."""
+        while self.place < len(self.tokens) and not self.tokens[self.place].is_apart:
+            token = self.tokens[self.place]
+            if token.text == "[":
+                self.take()
+                node = Node(f"<msub>{node.row}<mrow>{self.list_until((']',))}</mrow></msub>")
+                self.close("]")
+            elif token.text == "(":
+                self.take()
+                inside = self.list_until((")",))
+                self.close(")")
+                if node.word == "sqrt":
+                    node = Node(f"<msqrt>{inside}</msqrt>")
+                else:
+                    node = Node(f"{node.mathml}{_bracket('(')}{inside}{_bracket(')')}")
+            elif token.kind == "attribute":
+                self.take()
+                node = Node(f"{node.mathml}<mi>{token.text}</mi>")
+            else:
+                break
+        return node
+
+    def close(self, bracket: str) -> None:
+        """Go on behind a closing bracket."""
+        if not self.takes(bracket):
+            raise NoFormula
+
+
+def _operator(sign: str, form: str = "") -> str:
+    """Return a sign as MathML."""
+    return f"<mo{f' form={form!r}' if form else ''}>{SIGNS.get(sign, sign)}</mo>"
+
+
+def _name(name: str) -> str:
+    """Return a name as MathML; a single letter is italic, whichever fonts there are."""
+    return f"<mi class='letter'>{name}</mi>" if len(name) == 1 else f"<mi>{name}</mi>"
+
+
+def _bracket(sign: str) -> str:
+    """Return a bracket, which is as tall as what it holds."""
+    return f"<mo>{sign}</mo>"
+
+
+def _word(word: str) -> str:
+    """Return a word with a blank behind it; the `d` of a derivative stands closer."""
+    return "<mi>d</mi><mspace width='.1em'/>" if word == "d" else f"<mtext>{word}{SPACE}</mtext>"
