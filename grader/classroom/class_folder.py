@@ -162,6 +162,7 @@ class ClassFolder:
         layout_name: the value of `--layout` for this layout.
         doubt: why the layout that was recognised may be another; empty if it was named, or cannot be mistaken.
         remarks: sentences to show before the class is graded.
+        named_by: the folded heading of the roster's column that names the students; empty without a roster.
     """
 
     submissions: tuple[Submission, ...]
@@ -172,6 +173,7 @@ class ClassFolder:
     layout_name: LayoutName = "plain"
     doubt: str = ""
     remarks: tuple[str, ...] = ()
+    named_by: str = ""
 
     @property
     def heading(self) -> str:

@@ -150,6 +150,7 @@ def grade_class(
                 results.enter_zeros()
             if not grading.students:
                 results.remove_absent_students()
+                results.remember(class_folder.named_by)
         except NoGradedRuns:  # nothing was read: the results of an earlier run stay
             with contextlib.suppress(OSError):
                 out.rmdir()

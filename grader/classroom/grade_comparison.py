@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from grader.results.points import total
@@ -15,7 +17,8 @@ from .graded_exercise import csv_text, number
 
 HEADING = ("student", "exercise", "before", "after", "why")
 GONE, NEW = "no longer in the class", "no record before"
-COURSE, SUBMISSION, SEED = "the course or handgrad changed", "the submission or the time limit changed", "another seed"
+COURSE, EXERCISES = "the course or handgrad changed", "the assignment's exercises changed"
+SUBMISSION, SEED = "the submission or the time limit changed", "another seed"
 UNGRADED, ENTERED, PERSON = "could not be graded before", "0 was entered", "an adjustment or late work"
 
 
@@ -29,6 +32,7 @@ class StoredGrades(NamedTuple):
         seed: see `StudentResults`.
         score: the points that count; `None` if there is no score.
         points: the points of each exercise, with adjustments, that are not 0; `None` for those without.
+        exercises: a hash of the ids of all exercises.
     """
 
     student: str
@@ -37,6 +41,7 @@ class StoredGrades(NamedTuple):
     seed: int | None
     score: float | None
     points: Mapping[str, float | None]
+    exercises: str = ""
 
     @classmethod
     def of(cls, results: StudentResults) -> StoredGrades:
@@ -47,12 +52,17 @@ class StoredGrades(NamedTuple):
         for adjustment in results.adjustments:
             if adjustment.exercise:
                 points[adjustment.exercise] = total((points.get(adjustment.exercise) or 0.0, adjustment.points))
-        return cls(results.student, results.course_digest, results.made_from, results.seed, results.score, points)
+        return cls(
+            results.student, results.course_digest, results.made_from, results.seed, results.score, points,
+            _hash_of_ids(tuple(exercise.id for exercise in results.exercises)),
+        )  # fmt: skip
 
     def why(self, after: StoredGrades) -> str:
         """Return why the grades of the same student are other ones now, as a clause."""
         if self.course_digest != after.course_digest:
             return COURSE
+        if self.exercises != after.exercises:
+            return EXERCISES
         if self.made_from != after.made_from:
             return SUBMISSION
         if None in self.points.values():
@@ -143,6 +153,12 @@ class GradeComparison:
     def _totals(self) -> Iterator[GradeChange]:
         """Yield the changes of totals of students who were in the class before."""
         yield from (line for lines in self.changes.values() for line in lines if not line.exercise and line.why != NEW)
+
+
+@lru_cache(16)  # all students of a class have the same exercises
+def _hash_of_ids(ids: tuple[str, ...]) -> str:
+    """Return a short hash of the ids of exercises."""
+    return hashlib.sha256(repr(ids).encode()).hexdigest()[:16]
 
 
 def _changes(before: StoredGrades, after: StoredGrades, exercises: Sequence[str]) -> Iterator[GradeChange]:

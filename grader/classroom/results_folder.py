@@ -23,11 +23,18 @@ from .class_file import GRADES_FILE
 from .class_folder import ClassFolder
 from .exercise_names import ExerciseNames
 from .file_tree import name_bytes
-from .grade_comparison import GradeComparison, StoredGrades, grades_from_json, grades_to_json
+from .grade_comparison import (
+    COURSE,
+    EXERCISES,
+    GradeComparison,
+    StoredGrades,
+    grades_from_json,
+    grades_to_json,
+)
 from .grades_table import ClassSummary, GradesTable, NothingToGrade
 from .platform_names import Submission
 from .score_changes import NO_CHANGES, ScoreChanges
-from .student_results import ReadExercise, cached_exercises, read_record
+from .student_results import BASIS_FILE, Basis, ReadExercise, cached_exercises, read_basis, read_record
 from .submissions import SubmissionFacts
 
 LONGEST_NAME = 160  # bytes; with a hash and what an export puts after it, a name stays below 255
@@ -277,6 +284,8 @@ class ResultsFolder:
     def leave_blank(self, name: str, results: StudentResults) -> None:
         """Write the record of a student of whom nothing could be graded; move one with points to `removed/` before.
 
+        Points of 0 that a person entered for the same reason stay entered, unless the submission has changed.
+
         Args:
             name: the student's key.
             results: the results, with the reason.
@@ -286,12 +295,41 @@ class ResultsFolder:
             OSError: the record cannot be written.
         """
         path = self._file(name)
+        if self._has_entered_zero(name, results):
+            self._enter_zero(name, results)
+            return
         earlier = self.comparison.before.get(path.name)
         if earlier is not None and earlier.score and path.is_file():
             self._move_to_removed(path)
         self.write(name, results)
         if not self._has_points(name):
             self.blank[name] = results
+
+    def _has_entered_zero(self, name: str, results: StudentResults) -> bool:
+        """Return whether a student was given 0 points for the reason for which nothing can be graded now.
+
+        The reason may be the same for another submission; so it must not be known that the submission has changed.
+
+        Args:
+            name: the student's key.
+            results: the results now, with the reason.
+        """
+        stored = self._stored(name)
+        if stored is None or stored.reason or stored.notes[:1] != (results.reason,):
+            return False
+        before, now = StoredGrades.of(stored), StoredGrades.of(results)
+        return results.reason == NOTHING or before.why(now) in (COURSE, EXERCISES)
+
+    def _enter_zero(self, name: str, blank: StudentResults) -> None:
+        """Write the record of a student of whom nothing could be graded with 0 points, and the reason as a note.
+
+        Raises:
+            ResultsFolderLost: no result can be written any more.
+            OSError: this one cannot be written.
+        """
+        self.write(name, replace(blank, reason="", notes=(blank.reason, *blank.notes)))
+        if not self._has_points(name):
+            self.zeroed.append(NothingToGrade(blank.student, blank.reason))
 
     def enter_zeros(self) -> None:
         """Give 0 points to every student of whom nothing could be graded.
@@ -302,13 +340,11 @@ class ResultsFolder:
         while self.blank:
             name, blank = self.blank.popitem()
             try:
-                self.write(name, replace(blank, reason="", notes=(blank.reason, *blank.notes)))
+                self._enter_zero(name, blank)
             except ResultsFolderLost:
                 raise
             except Exception as error:
                 self.add_failure(name, blank.student, not_made(error))
-            else:
-                self.zeroed.append(NothingToGrade(blank.student, blank.reason))
 
     def record_absent(self, students: Iterable[str]) -> None:
         """Write or count the record of each of these students, who handed in nothing.
@@ -379,6 +415,19 @@ class ResultsFolder:
         except OSError as error:
             raise InfrastructureError(f"{path} cannot be moved to {REMOVED}/ ({error.strerror}): move it.") from error
         self.removed.append(path.name)
+
+    def remember(self, named_by: str) -> None:
+        """Write what a run of the whole class is based on, if a roster or a due date is a part of it.
+
+        Args:
+            named_by: the folded heading of the roster's column that names the students; empty without a roster.
+
+        Raises:
+            InfrastructureError: it cannot be written, or the folder was moved.
+        """
+        basis = Basis(named_by=named_by, late=self.changes.basis)
+        if basis != read_basis(self.out):
+            self._write_table(BASIS_FILE, basis.model_dump_json())
 
     def publish(self) -> None:
         """Write `grades.csv`.

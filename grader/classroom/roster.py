@@ -5,12 +5,13 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from grader.errors import UsageError
 
@@ -28,7 +29,9 @@ NO_PERSON = frozenset({"pointspossible", "manualposting"})  # lines of a gradebo
 FIRST_NAMES = "firstname givenname forename first".split()
 LAST_NAMES = "lastname surname familyname last".split()
 SECTIONS = "section sections classsection group".split()
+KNOWN = frozenset((*IDENTITIES, *FULL_NAMES, *SECTIONS))
 HANDED_IN = "handedin"
+POINTS = re.compile(r"score|grade|points|\(\d+\)$", re.IGNORECASE)  # in headings of columns that name nobody
 LARGEST = 16 << 20  # bytes of a roster
 EXCEL = "cp1252"  # the encoding of a CSV file that Excel saves on Windows in most of Europe and America
 MOST_LINES = 3  # in a sentence
@@ -45,6 +48,7 @@ class RosterStudent:
         derived: names that are made of these, such as the part of an address before the @.
         section: the student's section; empty if the roster has none.
         handed_in: when the student handed in, in UTC; `None` if the roster does not say it.
+        others: what stands in the columns that handgrad does not know, by heading.
     """
 
     key: str
@@ -52,10 +56,19 @@ class RosterStudent:
     derived: frozenset[str] = frozenset()
     section: str = ""
     handed_in: datetime | None = None
+    others: Mapping[str, str] = field(default_factory=dict)
 
 
-Certainty = Literal["key", "exact", "folded", "derived"]
+class Naming(NamedTuple):
+    """Hold the folded heading of the column that earlier results are named by, and the folder of these results."""
+
+    column: str
+    results: Path
+
+
+Certainty = Literal["key", "exact", "folded", "column", "number", "derived"]
 CERTAINTIES: tuple[Certainty, ...] = get_args(Certainty)  # the most certain first
+SURE = frozenset({"key", "exact", "folded", "column"})  # certainties with which two submissions are of one student
 
 
 @dataclass(frozen=True)
@@ -65,7 +78,8 @@ class Match:
     Args:
         places: the places of these students on the roster; more than one if nothing tells which of them it is.
         certainty: how the names agree: the key of the submission is the student's, a name is spelled in the same way,
-            it differs in case or accents, or only a part of it is the same.
+            it differs in case or accents, it stands in a column that handgrad does not know, it is a number that
+            differs in zeros at its beginning, or only a part of it is the same.
     """
 
     places: tuple[int, ...] = ()
@@ -79,15 +93,20 @@ class Roster:
         students: the students; no two have one key.
         aliases: the keys of students by the names that their submissions have.
         remarks: sentences on how the file was read.
+        named_by: the folded heading of the column that the keys are from.
 
     Raises:
         UsageError: an alias is of nobody on the roster.
     """
 
     def __init__(
-        self, students: Sequence[RosterStudent], aliases: Mapping[str, str] | None = None, remarks: Sequence[str] = ()
+        self,
+        students: Sequence[RosterStudent],
+        aliases: Mapping[str, str] | None = None,
+        remarks: Sequence[str] = (),
+        named_by: str = "",
     ) -> None:
-        self.students, self.remarks = tuple(students), tuple(remarks)
+        self.students, self.remarks, self.named_by = tuple(students), tuple(remarks), named_by
         places = {student.key: place for place, student in enumerate(students)}
         for alias, key in (aliases or {}).items():
             if composed_name(key) not in places:
@@ -107,22 +126,32 @@ class Roster:
         )
         derived = [(name, place) for place, student in enumerate(students) for name in student.derived]
         self._derived = _places_by_name((folded_name(name), place) for name, place in derived)
+        others = [(cell, place) for place, student in enumerate(students) for cell in student.others.values()]
+        self._others = _places_by_name((folded_name(cell), place) for cell, place in others)
+        numbers = [(name, place) for name, place in (*places.items(), *names) if name.isdecimal()]
+        self._numbers = _places_by_name((number.lstrip("0"), place) for number, place in numbers)
 
     def find(self, submission: Submission) -> Match:
         """Return the students on the roster who may have made a submission.
 
         A name of the submission is looked up exactly: as a key, an alias, and in the other columns; then without case
-        and accents, in the same order. The names of one submission must agree. Only if no name is known at all, a part
-        of a name counts, such as the end of a repository's name. A section tells students of one name apart.
+        and accents, in the same order; then in columns that handgrad does not know; then as a number without the zeros
+        at its beginning. The names of one submission must agree. Only if no name is known at all, a part of a name
+        counts, such as the end of a repository's name. A section tells students of one name apart.
         """
         if submission.key in self._by_key:
             return Match(self._by_key[submission.key], "key")
         if (place := self._aliases.get(composed_name(submission.title))) is not None:
             return Match(place, "exact")
         names = (submission.key, *sorted(submission.known_as))
-        match = _agreed([self._named(name, submission.section) for name in names])
-        if match.places:
-            return match
+        numbers = [self._numbers.get(name.lstrip("0"), ()) for name in names if name.isdecimal()]
+        for match in (
+            _agreed([self._named(name, submission.section) for name in names]),
+            _agreed([Match(self._others.get(folded_name(name), ()), "column") for name in names]),
+            _agreed([Match(places, "number") for places in numbers]),
+        ):
+            if match.places:
+                return match
         guesses = [self._named(guess, submission.section).places for guess in sorted(submission.guesses)]
         parts = [self._derived.get(folded_name(name), ()) for name in (*names, *sorted(submission.guesses))]
         match = _agreed([Match(places) for places in (*guesses, *parts)])
@@ -160,7 +189,11 @@ def _agreed(matches: Sequence[Match]) -> Match:
 
 
 def read_roster(
-    path: Path, aliases: Mapping[str, str] | None = None, assignment: str = "", penalised: Collection[str] = ()
+    path: Path,
+    aliases: Mapping[str, str] | None = None,
+    assignment: str = "",
+    penalised: Collection[str] = (),
+    naming: Naming | None = None,
 ) -> Roster:
     """Return the roster in a CSV file.
 
@@ -169,10 +202,11 @@ def read_roster(
         aliases: the keys of students by the names that their submissions have.
         assignment: the name of the assignment that is graded, whose column of times goes before `handed_in`.
         penalised: the names of all assignments in which late work loses points.
+        naming: the column that earlier results are named by, which stays the same; the best column if `None`.
 
     Raises:
-        UsageError: it cannot be read, no column identifies every student, or the times in `handed_in` may be those of
-            another assignment, and would cost points.
+        UsageError: it cannot be read, no column identifies every student, that of earlier results does not any more, or
+            the times in `handed_in` may be those of another assignment, and would cost points.
     """
     text, remarks = read_csv_text(path, "name a CSV file of the class with --roster")
     rows = [(line, row) for line, row in csv_rows(path, text) if any(cell.strip() for cell in row)]
@@ -188,10 +222,17 @@ def read_roster(
             "one, such as student, username or email, and every line should have another one there"
             f"{'; a section is no such column' if not set(SECTIONS).isdisjoint(head) else ''}."
         )
+    if naming is not None and (fault := faults.get(naming.column, "is gone")):
+        column = shown.get(naming.column, naming.column)
+        raise UsageError(
+            f"{path}: the results in {naming.results} are named by the column {column}, which {fault}: put that right, "
+            f"or move {naming.results} away to name everybody by {shown[identity]}."
+        )
+    identity = naming.column if naming is not None else identity
     for name, fault in faults.items():
         if name == identity:
             break
-        if all(not row[head.index(name)].strip() for _, row in people if head.index(name) < len(row)):
+        if not fault or all(not row[head.index(name)].strip() for _, row in people if head.index(name) < len(row)):
             continue  # a column that the school does not use
         remarks.append(f"{path}: {shown[name]} {fault}, so the results are named by {shown[identity]}.")
     times = _times_column(path, head, people, assignment, penalised)
@@ -200,8 +241,8 @@ def read_roster(
         # A mark that is closed lines later swallows those between; feedback in a worksheet may well have lines.
         if any(name in used and "\n" in cell.strip() for name, cell in zip(head, row, strict=False)):
             raise UsageError(f"{path}, line {line}: {QUOTE}.")
-    students = [_student(path, line, head, identity, row, times) for line, row in people]
-    return Roster(students, aliases, remarks)
+    students = [_student(path, line, rows[0][1], identity, row, times) for line, row in people]
+    return Roster(students, aliases, remarks, identity)
 
 
 def _times_column(
@@ -270,13 +311,14 @@ def read_csv_text(path: Path, advice: str) -> tuple[str, list[str]]:
 
 
 def _student(
-    path: Path, line: int, head: Sequence[str], identity: str, row: Sequence[str], times: str
+    path: Path, line: int, headings: Sequence[str], identity: str, row: Sequence[str], times: str
 ) -> RosterStudent:
     """Return the student on one line of a roster, with the time in the column whose folded name is `times`.
 
     Raises:
         UsageError: the time cannot be read.
     """
+    head = [folded_name(heading) for heading in headings]
     cells = {name: composed_name(cell.strip()) for name, cell in zip(head, row, strict=False)}
     key = composed_name(row[head.index(identity)].strip())
     names = {cells[name] for name in (*IDENTITIES, *FULL_NAMES) if name in cells and name != identity}
@@ -287,7 +329,13 @@ def _student(
     except (ValueError, OverflowError, OSError) as error:
         message = f"{path}, line {line}: {time!r} in handed_in is no time: write it like 2026-04-26T17:34."
         raise UsageError(message) from error
-    return RosterStudent(key, frozenset(names - {""}), frozenset(_derived_names(cells)) - {""}, section, handed_in)
+    derived = frozenset(_derived_names(cells)) - {""}
+    others = {
+        heading.strip(): composed_name(cell.strip())
+        for heading, name, cell in zip(headings, head, row, strict=False)
+        if name not in KNOWN and not name.startswith(HANDED_IN) and not POINTS.search(heading) and cell.strip()
+    }
+    return RosterStudent(key, frozenset(names - {""}), derived, section, handed_in, others)
 
 
 def _derived_names(cells: Mapping[str, str]) -> Iterator[str]:
@@ -306,10 +354,10 @@ def _derived_names(cells: Mapping[str, str]) -> Iterator[str]:
 def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
     """Return the same submissions, each under its student's key on the roster.
 
-    A submission of nobody on the roster keeps its own name. If several submissions may be of one student, the one whose
-    key is the student's counts, else one whose whole name matches, else the newest, if a platform says which that is.
-    A submission that may be of several students becomes an error, for itself and for each of these students who has no
-    other submission.
+    A submission of nobody on the roster keeps its own name. Of several submissions that have a name of one student, the
+    newest counts, if a platform says which that is; otherwise the student is an error. One that has only a part of a
+    name, or another number of zeros before a number, counts only if there is no such submission. A submission that may
+    be of several students becomes an error, for itself and for each of these students who has no other submission.
     """
     matches = [(submission, roster.find(submission)) for submission in class_folder.submissions]
     by_place = defaultdict[int, list[tuple[Submission, Match]]](list)
@@ -319,8 +367,9 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
     matched, unmatched, certain = dict[int, Submission](), list[Submission](), set[int]()
     for place, rivals in by_place.items():
         best = min((match.certainty for _, match in rivals), key=CERTAINTIES.index)
-        unmatched += [submission for submission, match in rivals if match.certainty != best]
-        own = [_named_by(roster.students[place], *rival) for rival in rivals if rival[1].certainty == best]
+        equal = SURE if best in SURE else {best}
+        unmatched += [submission for submission, match in rivals if match.certainty not in equal]
+        own = [_named_by(roster.students[place], *rival) for rival in rivals if rival[1].certainty in equal]
         matched[place] = counted_submission(own)
         certain.add(place)
     unmatched += [submission for submission, match in matches if not match.places]
@@ -341,27 +390,37 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
         f"{displayable_name(alias)} under aliases in class.yaml is the name of no submission: correct it if it should."
         for alias in roster.unused_aliases(class_folder.submissions)
     ]
-    remarks += _lost_zeros(absent, [submission.student for submission in unmatched])
+    remarks += _remarks_on_matches(roster, matches)
     return replace(
         class_folder,
         submissions=tuple(sorted([*matched.values(), *unmatched], key=lambda submission: submission.key)),
         absent=tuple(absent),
         unlisted=tuple(submission.student for submission in unmatched),
         remarks=(*class_folder.remarks, *roster.remarks, *remarks),
+        named_by=roster.named_by,
     )
 
 
-def _lost_zeros(absent: Iterable[str], unlisted: Iterable[str]) -> list[str]:
-    """Return a sentence on numbers that a roster and submissions write with more or fewer zeros before them, if any."""
-    numbers = {name.lstrip("0"): name for name in unlisted if name.isdecimal()}
-    pairs = [(numbers[key.lstrip("0")], key) for key in absent if key.isdecimal() and key.lstrip("0") in numbers]
-    if not pairs:
-        return []
-    (submitted, listed), more = pairs[0], f", one of {len(pairs)} such pairs," if len(pairs) > 1 else ""
-    return [
-        f"{submitted} (submitted) and {listed} (on the roster){more} differ in zeros at the beginning only: "
-        "if a spreadsheet removed them, write them into the roster again, with the column as text."
-    ]
+def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Match]]) -> Iterator[str]:
+    """Yield sentences on submissions whose students are known by an unknown column, or a number without its zeros."""
+    columns, numbers = Counter[str](), list[tuple[str, str]]()
+    for submission, match in ((submission, match) for submission, match in matches if len(match.places) == 1):
+        student = roster.students[match.places[0]]
+        if match.certainty == "column":
+            names = {folded_name(name) for name in (submission.key, *submission.known_as)}
+            columns.update([next(head for head, cell in student.others.items() if folded_name(cell) in names)])
+        elif match.certainty == "number":
+            numbers.append((submission.title, displayable_name(student.key)))
+    for heading, count in columns.items():
+        who = "1 submission is" if count == 1 else f"{count} submissions are"
+        yield f"{who} named as in the column {displayable_name(heading)} of the roster."
+    if numbers:
+        (submitted, listed), more = numbers[0], f", one of {len(numbers)} such pairs," if len(numbers) > 1 else ""
+        yield (
+            f"{submitted} (submitted) and {listed} (on the roster){more} differ in zeros at the beginning only, and "
+            "are taken for one student: if a spreadsheet removed them, write them into the roster again, with the "
+            "column as text."
+        )
 
 
 def _ambiguity(submissions: Sequence[Submission], who: str) -> str:
@@ -373,12 +432,13 @@ def _ambiguity(submissions: Sequence[Submission], who: str) -> str:
 
 def _named_by(student: RosterStudent, submission: Submission, match: Match) -> Submission:
     """Return a submission under its student's key, with the time that the roster gives."""
-    note = f"{submission.title} was taken for {displayable_name(student.key)}, by a part of a name"
+    how = {"derived": "by a part of a name", "number": "by a number with other zeros at the beginning"}
+    note = f"{submission.title} was taken for {displayable_name(student.key)}, {how.get(match.certainty)}"
     return replace(
         submission,
         key=student.key,
         known_as=submission.known_as | student.names | {submission.key},
-        notes=(*submission.notes, *([note] if match.certainty == "derived" else [])),
+        notes=(*submission.notes, *([note] if match.certainty in how else [])),
         origin=submission.origin or submission.key,
         handed_in=student.handed_in or submission.handed_in,
     )

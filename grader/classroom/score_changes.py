@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,10 +16,11 @@ from grader.results.points import exact, shown
 from grader.results.records import Adjustment, Lateness, StudentResults
 from grader.safe_text import one_line
 
-from .class_file import ClassPlan, LatePolicy, assignment_of, nearest, read_class_file
+from .class_file import GRADES, ClassAssignment, ClassPlan, LatePolicy, assignment_of, nearest, read_class_file
 from .class_folder import ClassFolder
 from .file_tree import displayable_name
-from .roster import csv_rows, read_csv_text
+from .roster import Naming, Roster, csv_rows, read_csv_text, read_roster
+from .student_results import read_basis
 
 ADJUSTMENTS_FILE = "adjustments.csv"
 COLUMNS = ("assignment", "student", "exercise", "points", "reason")
@@ -56,6 +58,7 @@ class ScoreChanges:
         handed_in: when each student handed in, by key, where it is known.
         late: what late work loses.
         remarks: sentences on how `adjustments.csv` was read.
+        basis: a hash of what decides what late work loses; empty if nothing does.
     """
 
     adjustments: Mapping[str, Sequence[AdjustmentRow]] = field(default_factory=dict)
@@ -63,6 +66,7 @@ class ScoreChanges:
     handed_in: Mapping[str, datetime] = field(default_factory=dict)
     late: LatePolicy = field(default_factory=LatePolicy)
     remarks: tuple[str, ...] = ()
+    basis: str = ""
 
     def apply(self, key: str, results: StudentResults) -> StudentResults:
         """Return the results of a student with the changes of points; changes that they had before are dropped.
@@ -122,7 +126,11 @@ def _days(count: int) -> str:
 
 
 def score_changes(
-    plan: ClassPlan, name: str, class_folder: ClassFolder, exercises: Mapping[str, float]
+    plan: ClassPlan,
+    name: str,
+    class_folder: ClassFolder,
+    exercises: Mapping[str, float],
+    roster: Roster | None = None,
 ) -> ScoreChanges:
     """Return what changes the graded points of an assignment.
 
@@ -131,6 +139,7 @@ def score_changes(
         name: the name of the assignment; empty for a run without one, in which nothing changes points.
         class_folder: the submissions of the class, whose keys or names the files use.
         exercises: the points of the exercises that are graded, by id.
+        roster: the roster of the class; `None` if it has none.
 
     Raises:
         UsageError: a file names a student, an exercise or an assignment that does not exist, or gives an exercise more
@@ -160,7 +169,66 @@ def score_changes(
             raise UsageError(f"{where}: line {same[0].line} sets {row.exercise} of {row.student} too: remove one.")
         adjustments.setdefault(row.student, []).append(row)
     due = {key: moment for key, moment in _due_dates(plan, name, students).items() if key in submissions}
-    return ScoreChanges(adjustments, due, handed_in, assignment.late, tuple(remarks))
+    return ScoreChanges(adjustments, due, handed_in, assignment.late, tuple(remarks), late_basis(assignment, roster))
+
+
+def late_basis(assignment: ClassAssignment, roster: Roster | None) -> str:
+    """Return a hash of what decides what late work loses in an assignment: dates, the rule, and times of the roster.
+
+    It is empty if nobody has a due date.
+    """
+    if assignment.due is None and not assignment.extensions:
+        return ""
+    due = None if assignment.due is None else assignment.due.timestamp()
+    extensions = sorted((student, moment.timestamp()) for student, moment in assignment.extensions.items())
+    times = (
+        [(student.key, student.handed_in.timestamp()) for student in roster.students if student.handed_in]
+        if roster
+        else []
+    )
+    everything = due, assignment.late.model_dump_json(), extensions, sorted(times)
+    return hashlib.sha256(repr(everything).encode()).hexdigest()
+
+
+def outdated_lateness(results: Path) -> str:
+    """Return which files say something else about late work now than when results were made; empty if none does.
+
+    Args:
+        results: the results folder, or a record in it.
+
+    Raises:
+        UsageError: `class.yaml` or the roster cannot be read, or is wrong.
+    """
+    name = assignment_of(results)
+    if not name:
+        return ""
+    plan = read_class_file(Path.cwd())
+    path, basis = plan.content.roster, read_basis(results.parent if results.is_file() else results)
+    roster = None if path is None else class_roster(plan, path, name)
+    if late_basis(plan.content.assignments[name], roster) == basis.late:
+        return ""
+    return plan.path.name if path is None else f"{plan.path.name} or {path}"
+
+
+def class_roster(plan: ClassPlan, path: Path, name: str, out: Path | None = None) -> Roster:
+    """Return the roster of a class, whose students are named by the column that earlier results are named by.
+
+    Args:
+        plan: the `class.yaml`.
+        path: the CSV list of the class.
+        name: the name of the assignment; empty for a run without one.
+        out: the results folder of a run without an assignment.
+
+    Raises:
+        UsageError: it cannot be read, or does not identify the students of earlier results.
+    """
+    assignments = plan.content.assignments
+    folders = (
+        [GRADES / each for each in sorted(assignments, key=lambda each: each != name)] if name else [out or GRADES]
+    )
+    naming = next((Naming(column, folder) for folder in folders if (column := read_basis(folder).named_by)), None)
+    penalised = [each for each, assignment in assignments.items() if assignment.late.per_day]
+    return read_roster(path, plan.content.aliases, name, penalised, naming)
 
 
 def _due_dates(plan: ClassPlan, name: str, students: Collection[str]) -> dict[str, datetime]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,7 +20,7 @@ from .class_file import assignment_of, grade_command
 from .graded_exercise import GradedExercise
 
 SUFFIX = ".json"
-CHANGES_FILE = "changes.csv"
+CHANGES_FILE, BASIS_FILE = "changes.csv", ".graded-with"
 SCHEMA_FAMILY = SCHEMA.partition("@")[0] + "@"  # of any version
 # The bytes around exercises in a record of handgrad.
 BEGIN, BETWEEN, END = b'\n "exercises": [\n  ', b",\n  ", b"\n ]"
@@ -75,6 +76,25 @@ def read_changes(folder: Path) -> list[ChangeRow]:
         return []
     except (OSError, ValueError, csv.Error) as error:
         raise UsageError(f"{path} cannot be read ({error}): grade the class again, or remove it.") from error
+
+
+class Basis(BaseModel):
+    """Hold what the last run of a whole class took from outside of the submissions, and later commands compare.
+
+    Args:
+        named_by: the folded heading of the roster's column that names the students; empty without a roster.
+        late: what decides what late work loses, as a hash; empty if nothing does.
+    """
+
+    named_by: str = ""
+    late: str = ""
+
+
+def read_basis(results: Path) -> Basis:
+    """Return what the last run of a whole class into a folder was based on; an empty one if it left nothing to read."""
+    with suppress(OSError, ValueError):
+        return Basis.model_validate_json((results / BASIS_FILE).read_text(encoding="utf-8-sig"))
+    return Basis()
 
 
 class _Record(BaseModel):

@@ -154,8 +154,8 @@ def grade(
     options = grade_options(plan, submissions, given)
     from grader.classroom.class_folder import find_submissions
     from grader.classroom.exercise_names import ExerciseNames
-    from grader.classroom.roster import match_roster, read_roster
-    from grader.classroom.score_changes import score_changes
+    from grader.classroom.roster import match_roster
+    from grader.classroom.score_changes import class_roster, score_changes
     from grader.nbgrader.gradebook_class import entering_in_gradebook
 
     folder = options.out or GRADES
@@ -166,9 +166,9 @@ def grade(
             raise
         key = "submissions" if options.layout is None or layout else "layout"
         raise UsageError(f"{plan.line('assignments', options.assignment, key)}: {error}") from error
+    roster_of_class = None
     if options.roster is not None:
-        penalised = [name for name, each in plan.content.assignments.items() if each.late.per_day]
-        roster_of_class = read_roster(options.roster, options.aliases, options.assignment, penalised)
+        roster_of_class = class_roster(plan, options.roster, options.assignment, folder)
         class_folder = match_roster(class_folder, roster_of_class)
     is_named = options.layout is not None
     confirm_layout(class_folder, options.submissions, is_named=is_named, plan=plan, assignment=options.assignment)
@@ -182,7 +182,7 @@ def grade(
     grading = Grading(workers, "none", seed, chosen, frozenset(student or ()))
     names = ExerciseNames(course, grading.exercises or course.exercises)
     points = {exercise.id: exercise.points for exercise in names.wanted}
-    changes = score_changes(plan, options.assignment, class_folder, points)
+    changes = score_changes(plan, options.assignment, class_folder, points, roster_of_class)
     grading = replace(grading, changes=changes, is_assignment=bool(options.assignment))
     for remark in changes.remarks:
         print(one_line(plain(remark)), file=sys.stderr)

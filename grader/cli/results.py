@@ -79,6 +79,8 @@ def _naming_outdated(
 ) -> Iterator[Callable[[StudentResults | UnreadableResult | Note], StudentResults | UnreadableResult | Note]]:
     """Yield a function to call with each entry, and say at the end whose record lacks changes in `adjustments.csv`.
 
+    Says as well if what late work loses has changed.
+
     Args:
         results: the results folder, or a record; `None` for a gradebook, to which the file does not apply.
 
@@ -87,14 +89,15 @@ def _naming_outdated(
     """
     from grader.classroom.class_file import grade_command
     from grader.classroom.class_folder import first_names
-    from grader.classroom.score_changes import ADJUSTMENTS_FILE, outdated_students
+    from grader.classroom.score_changes import ADJUSTMENTS_FILE, outdated_lateness, outdated_students
     from grader.results.records import StudentResults
 
+    is_outdated, late_files = None, ""
     try:
-        is_outdated = None if results is None else outdated_students(results)
+        if results is not None:
+            is_outdated, late_files = outdated_students(results), outdated_lateness(results)
     except UsageError as error:  # the results are what they were
         print(f"handgrad: {one_line(plain(str(error)))}", file=sys.stderr)
-        is_outdated = None
     students = list[str]()
 
     def note(entry: StudentResults | UnreadableResult | Note) -> StudentResults | UnreadableResult | Note:
@@ -104,6 +107,9 @@ def _naming_outdated(
         return entry
 
     yield note
+    if late_files and results is not None:
+        says = f"{late_files} has changed what late work loses since these points were made"
+        print(f"handgrad: {one_line(plain(says))}. To apply it: {grade_command(results)}", file=sys.stderr)
     if students and results is not None:
         says = f"{ADJUSTMENTS_FILE} has changed since these points were made: {first_names(students, MOST_NAMED)}"
         print(f"handgrad: {one_line(plain(says))}. To apply it: {grade_command(results)}", file=sys.stderr)

@@ -144,6 +144,49 @@ def test_points_from_before_an_edit_of_the_adjustments_are_named(school: Path, t
     assert "adjustments.csv" not in typed(*shlex.split(command), cwd=school).stderr
 
 
+@pytest.mark.parametrize("command", ["report week-1", "export week-1 --to feedback"])
+def test_points_from_before_an_edit_of_late_work_are_named(school: Path, typed: Typed, command: str) -> None:
+    """The old points were handed out without a word."""
+    typed("grade", cwd=school)
+    says = "handgrad: class.yaml or people.csv has changed what late work loses since these points were made. To apply"
+    assert says not in typed(*shlex.split(command), cwd=school).stderr
+    for file, old, new in (
+        ("class.yaml", "per_day: 0.1", "per_day: 0.2"), ("class.yaml", "ben: 2026-12-02", "ben: 2026-12-03"),
+        ("people.csv", "2026-12-03T10:00", "2026-12-04T10:00"), ("class.yaml", "due: 2026-11-30", "due: 2026-11-29"),
+    ):  # fmt: skip
+        text = (school / file).read_text(encoding="utf-8")
+        assert old in text
+        (school / file).write_text(text.replace(old, new), encoding="utf-8")
+        assert f"{says} it: handgrad grade week-1\n" in typed(*shlex.split(command), cwd=school).stderr
+        typed("grade", "--student", "ben", cwd=school)
+        assert says in typed(*shlex.split(command), cwd=school).stderr, "ada has the old rule"
+        typed("grade", cwd=school)
+        assert says not in typed(*shlex.split(command), cwd=school).stderr
+
+
+def test_a_new_column_of_the_roster_renames_nobody(school: Path, typed: Typed) -> None:
+    """All records went to removed/, and everybody was new in changes.csv."""
+    (school / "people.csv").write_text("id,name\nada,Ada\nben,Ben\ncem,Cem\n", encoding="utf-8")
+    typed("grade", cwd=school)
+    text = "id,name,email\nada,Ada,a@u\nben,Ben,b@u\ncem,Cem,c@u\n"
+    (school / "people.csv").write_text(text, encoding="utf-8")
+    done = typed("grade", cwd=school)
+    assert done.returncode == 1, done.stderr
+    assert not (school / "grades/week-1/removed").exists()
+    assert (school / "grades/week-1/changes.csv").read_text(encoding="utf-8-sig").count("\n") == 1
+    with_week = (school / "class.yaml").read_text(encoding="utf-8") + "  week-2:\n    submissions: submissions/\n"
+    (school / "class.yaml").write_text(with_week, encoding="utf-8")
+    typed("grade", "week-2", cwd=school)
+    assert (school / "grades/week-2/ben.json").exists(), "aliases and adjustments use the same names in all assignments"
+    (school / "people.csv").write_text(text.replace("id,", "number,"), encoding="utf-8")
+    done = typed("grade", "week-1", cwd=school)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "handgrad: people.csv: the results in grades/week-1 are named by the column id, which is gone: put that right, "
+        "or move grades/week-1 away to name everybody by email.\n"
+    )
+
+
 def with_second_week(school: Path, roster: str) -> None:
     """Give the class an assignment week-2, due a week later, that takes off points for lateness, too."""
     text = (school / "class.yaml").read_text(encoding="utf-8")
@@ -192,6 +235,29 @@ def test_an_assignment_may_change_its_exercises_and_nothing_else_may(school: Pat
     assert refused.returncode == 2
     assert typed("grade", "week-1", cwd=school).returncode == 1
     assert [each["id"] for each in record(school, "ada")["exercises"]] == ["slope", "lin_grad"]  # type: ignore[attr-defined]
+
+
+def test_zeros_that_were_entered_stay_when_the_exercises_change(school: Path, typed: Typed) -> None:
+    """They vanished, with the reason that the submission or the time limit had changed."""
+    with_two_units(school)
+    platforms.put(school / "submissions", {"dan/hw.rar": "Rar!"})
+    assert typed("grade", "--yes", cwd=school).returncode == 0
+    assert (record(school, "cem")["score"], record(school, "dan")["score"]) == (0, 0)
+    text = (school / "class.yaml").read_text(encoding="utf-8")
+    (school / "class.yaml").write_text(text.replace("units: [04_linear]", "units: [01_slopes, 04_linear]"))
+    slope = (ROOT / "solutions/01_slopes/slope.py").read_text(encoding="utf-8")
+    platforms.put(school / "submissions" / "Ada L.", {"slope.py": slope})
+    done = typed("grade", "--timeout", "9", cwd=school)
+    assert done.returncode == 0, done.stderr
+    assert "They have 0 points." in done.stdout
+    assert (record(school, "cem")["score"], record(school, "dan")["score"]) == (0, 0)
+    with (school / "grades/week-1/changes.csv").open(encoding="utf-8-sig", newline="") as file:
+        assert {(row["student"], row["why"]) for row in csv.DictReader(file)} == {
+            ("ada", "the assignment's exercises changed")
+        }
+    (school / "submissions/dan/hw.rar").rename(school / "submissions/dan/better.rar")
+    assert typed("grade", "--timeout", "9", cwd=school).returncode == 1, "a new submission is asked about again"
+    assert (record(school, "cem")["score"], record(school, "dan")["score"]) == (0, None)
 
 
 def test_the_command_that_a_message_advises_works_when_it_is_typed(school: Path, typed: Typed) -> None:

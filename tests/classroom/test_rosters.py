@@ -11,7 +11,7 @@ from test_class_grading import names_of, small_course
 
 from grader.classroom.class_folder import ClassFolder, LayoutName, find_student, find_submissions
 from grader.classroom.platform_names import Submission
-from grader.classroom.roster import Match, Roster, RosterStudent, match_roster, read_roster
+from grader.classroom.roster import Match, Naming, Roster, RosterStudent, match_roster, read_roster
 from grader.classroom.submissions import read_submission
 from grader.course.course import PACKAGE, Course
 from grader.errors import UsageError
@@ -127,13 +127,79 @@ def test_the_alias_that_the_message_advises_works(course, tmp_path) -> None:
     )
 
 
-def test_numbers_that_lost_their_zeros_are_named(course, tmp_path) -> None:
+def test_numbers_that_lost_their_zeros_are_of_their_students(course, tmp_path) -> None:
     found = matched(course, tmp_path, ["001", "002", "7"], "id,name\n1,Ada\n2,Bob\n7,Cem\n8,Dan\n")
-    assert (found.unlisted, found.absent) == (("001", "002"), ("1", "2", "8"))
+    assert (found.unlisted, found.absent) == ((), ("8",)), "nobody who handed in may get 0 points"
+    assert owners(found) == {"001": "1", "002": "2", "7": "7"}
     assert found.remarks == (
-        "001 (submitted) and 1 (on the roster), one of 2 such pairs, differ in zeros at the beginning only: "
-        "if a spreadsheet removed them, write them into the roster again, with the column as text.",
+        "001 (submitted) and 1 (on the roster), one of 2 such pairs, differ in zeros at the beginning only, and are "
+        "taken for one student: if a spreadsheet removed them, write them into the roster again, with the column as "
+        "text.",
     )
+    notes = {submission.key: submission.notes for submission in found.submissions}
+    assert notes == {
+        "1": ("001 was taken for 1, by a number with other zeros at the beginning",),
+        "2": ("002 was taken for 2, by a number with other zeros at the beginning",),
+        "7": (),
+    }
+
+
+def test_numbers_that_may_be_of_two_students_without_their_zeros_are_errors(course, tmp_path) -> None:
+    found = matched(course, tmp_path / "a", ["001", "cem"], "id,name\n1,Ada\n01,Bob\n7,cem\n")
+    assert {s.key: s.conflict[:24] for s in found.submissions} == {
+        "001": "001 may be of 1 or 01: r", "01": "001 may be of 1 or 01: r", "1": "001 may be of 1 or 01: r", "7": "",
+    }  # fmt: skip
+    found = matched(course, tmp_path / "b", ["001", "01", "7"], "id,name\n1,Ada\n7,Cem\n")
+    assert [submission.conflict for submission in found.submissions] == [
+        "2 submissions of one student: 001 and 01; keep the one that counts", "",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("other", ["José García", "jose garcia", "g@u.edu", "4711"])
+def test_a_second_submission_under_another_name_is_the_same_error(course, tmp_path, other) -> None:
+    """It was graded apart, and called not on the roster."""
+    text = "id,name,email,Matrikelnummer\n001,José García,g@u.edu,4711\n002,Bob,b@u.edu,4712\n"
+    found = matched(course, tmp_path, ["001", other, "002"], text.replace("id,", "student,"))
+    conflicts = {submission.key: submission.conflict for submission in found.submissions}
+    assert conflicts == {
+        "001": f"2 submissions of one student: 001 and {other}; keep the one that counts", "002": "",
+    }  # fmt: skip
+    assert found.unlisted == ()
+
+
+@pytest.mark.parametrize("heading", ["Student number", "Matrikelnummer"])
+def test_a_name_in_any_column_is_of_its_student(course, tmp_path, heading) -> None:
+    """They were not on the roster, and --yes gave them 0 points."""
+    text = f"{heading},Name,Email,Team,Score\n001,Ada,a@u,A,10\n002,Bob,b@u,A,11\n003,Cem,c@u,B,12\n"
+    found = matched(course, tmp_path / "a", ["001", "002", "B", "11"], text)
+    assert owners(found) == {"001": "a@u", "002": "b@u", "B": "c@u", "11": "11"}
+    assert (found.absent, found.unlisted) == ((), ("11",)), "points name nobody"
+    assert found.remarks == (
+        f"2 submissions are named as in the column {heading} of the roster.",
+        "1 submission is named as in the column Team of the roster.",
+    )
+    found = matched(course, tmp_path / "b", ["A", "Ada"], text)
+    assert {submission.key: submission.conflict[:21] for submission in found.submissions} == {
+        "A": "A may be of a@u or b@", "a@u": "", "b@u": "A may be of a@u or b@",
+    }  # fmt: skip
+
+
+def test_results_keep_the_column_that_they_are_named_by(tmp_path) -> None:
+    path, naming = tmp_path / "roster.csv", Naming("id", Path("grades"))
+    path.write_text("id,name,email\n1,Ada,a@u\n2,Bob,b@u\n", encoding="utf-8")
+    assert [student.key for student in read_roster(path).students] == ["a@u", "b@u"]
+    roster = read_roster(path, naming=naming)
+    assert ([student.key for student in roster.students], roster.remarks, roster.named_by) == (["1", "2"], (), "id")
+    path.write_text("id,name,email\n1,Ada,a@u\n1,Bob,b@u\n", encoding="utf-8")
+    with pytest.raises(UsageError) as refused:
+        read_roster(path, naming=naming)
+    assert str(refused.value) == (
+        f"{path}: the results in grades are named by the column id, which is '1' in lines 2, 3: put that right, or "
+        "move grades away to name everybody by email."
+    )
+    path.write_text("name,email\nAda,a@u\nBob,b@u\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="named by the column id, which is gone: put that right"):
+        read_roster(path, naming=naming)
 
 
 def test_a_part_of_a_name_names_those_who_have_it(course, tmp_path) -> None:
