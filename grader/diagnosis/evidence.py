@@ -14,7 +14,7 @@ from grader.child.call_arguments import group_arguments
 from grader.course.exercise import Answer, Declaration, Exercise, Routine
 from grader.course.sampling import Array, Dtype, Function
 from grader.reference.compare import worst_entry
-from grader.reference.finite_differences import nudged
+from grader.reference.finite_differences import add_step
 from grader.reference.references import loss_of
 from grader.reference.trial import Sample, Trial
 
@@ -56,7 +56,7 @@ def evidence_of(exercise: Declaration, answer: Answer, wrong: Sequence[Sample], 
         observed = _entry("output", output_index) if output_index else observed
     elif exercise.gives_upstream or array.ndim == 0 or out_g.ndim == 0:
         observed = "the loss"
-    moved = loss_of(exercise, trial, answer.wrt, nudged(values, nudge, NUDGE))
+    moved = loss_of(exercise, trial, answer.wrt, add_step(values, nudge, NUDGE))
     change = brief(moved - loss_of(exercise, trial, answer.wrt, values))
     yours = brief(NUDGE * array[index])
     if change == yours:  # so near that a nudge does not tell them apart

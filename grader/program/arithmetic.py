@@ -80,7 +80,13 @@ def _gelu_tanh_argument(x: Operand) -> Operand:
 
 
 def _gelu_derivative(_: Array, x: Operand, approximate: str = "none") -> Array:
-    """Return the derivative of `_gelu` at each entry of `x`, with `approximate` as it is there."""
+    """Return the derivative of `_gelu` at each entry of `x`: the exact one, or that of the tanh approximation.
+
+    Args:
+        _: the value, which is not needed.
+        x: the operand.
+        approximate: `"none"` for the exact function, anything else for the approximation.
+    """
     if approximate == "none":
         return _normal_cdf(x) + x * np.exp(-0.5 * np.square(x)) / math.sqrt(2 * math.pi)
     t = np.tanh(_gelu_tanh_argument(x))
@@ -115,7 +121,7 @@ def _clamp_derivative(x: Operand, low: Operand, high: Operand) -> Array:
 
 @cache
 def _clamp_passes_at_bound() -> bool:
-    """Return whether the installed torch gives a clamped entry that equals a bound its gradient: it does up to 2.13."""
+    """Return whether the installed torch passes a gradient to an entry that equals a bound, as it does up to 2.13."""
     entry = torch.zeros((), requires_grad=True)
     with torch.enable_grad():
         (slope,) = torch.autograd.grad(entry.clamp(min=0), entry)
@@ -443,7 +449,7 @@ def matmul_equation(left: int, right: int) -> str:
 
 
 def matmul(x: Array, w: Array) -> Array:
-    """Return the matrix product `x @ w`, with numpy's rules for shapes; of large matrices it is torch that computes it.
+    """Return the matrix product `x @ w`, with numpy's rules for shapes; torch multiplies large matrices.
 
     Args:
         x: the left operand.
@@ -479,7 +485,17 @@ def _matmul_vjp(slot: int, g: Array, _: Array, x: Array, w: Array) -> Array:
 
 
 def _vector_product_vjp(slot: int, g: Array, x: Array, w: Array) -> Array:
-    """Return the vjp of `x @ w` for one operand, where x or w has a single axis, or both; see `_matmul_vjp`."""
+    """Return the vjp of `x @ w` for one operand, where x or w is a vector, or both are.
+
+    Args:
+        slot: 0 for x; 1 for w.
+        g: the upstream gradient, shaped like the product.
+        x: the left operand.
+        w: the right operand.
+
+    Returns:
+        The contribution, shaped like the operand.
+    """
     columns, rows = (x if np.ndim(x) > 1 else x[None, :]), (w if np.ndim(w) > 1 else w[:, None])
     if np.ndim(w) == 1:
         g = np.expand_dims(g, -1)

@@ -125,7 +125,8 @@ def read_call(call: TorchCall) -> OperationCall:
     `OPERATIONS` is known for the call, the operation is one that torch runs and differentiates.
 
     Args:
-        call: the function, its arguments, and what it returned. Of several returned tensors one is meant.
+        call: the function, its arguments and its results. If there are several results, the operation is the one that
+            computes `results[result_number]`.
     """
     name = ALIASES.get(call.name, call.name)
     try:
@@ -140,7 +141,7 @@ def read_call(call: TorchCall) -> OperationCall:
             return _read_by_signature(name, SIGNATURES[name], call)
     except (TypeError, ValueError, LookupError, AttributeError):  # called in a form that is not known here
         pass
-    return _computed_by_torch(call)
+    return _operation_run_by_torch(call)
 
 
 def _named_arguments(parameters: Sequence[str], call: TorchCall) -> dict[str, object]:
@@ -573,11 +574,11 @@ def _axis_sizes(value: object, axes: int) -> tuple[int, ...]:
 # All other functions -------------------------------------------------------------------------------------------------
 
 
-def _computed_by_torch(call: TorchCall) -> OperationCall:
+def _operation_run_by_torch(call: TorchCall) -> OperationCall:
     """Return a call of a function that `OPERATIONS` lacks as a new operation, which torch runs and differentiates.
 
-    Its operands are all tensors among the arguments; its options are the plain numbers, truth values and words, by the
-    names of the parameters, or as `argument_1`, `argument_2`, ... where neither Python nor torch knows these.
+    Its operands are all tensors among the arguments. Its options are the plain numbers, truth values and strings, by
+    the names of the function's parameters; where these are not known, by the names `argument_1`, `argument_2`, ...
     """
     operands: list[torch.Tensor] = []
     names = _parameter_names(call.func, call.name, len(call.args))

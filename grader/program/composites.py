@@ -38,9 +38,9 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
         input: the scores; shape: (bs, c, ...) or (c,).
         target: class numbers, without the axis of the classes; or probabilities, shaped like input.
         weight: a weight for each class; shape: (c,).
-        size_average: taken for the signature of torch alone, as `reduce`.
-        ignore_index: taken for the signature alone: a call that has examples of this class is not written out.
-        reduce: see `size_average`.
+        size_average: ignored.
+        ignore_index: ignored: a call with examples of this class is not written out, see `has_special_numbers`.
+        reduce: ignored.
         reduction: `"mean"`, `"sum"` or `"none"` of the terms of all examples.
         label_smoothing: the share of the probability that is spread over all classes.
 
@@ -70,14 +70,15 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     Args:
         input: log-probabilities; shape: (bs, c, ...).
         target: class numbers, without the axis of the classes.
-        weight: a weight for each class, by which a mean divides; shape: (c,).
-        size_average: must not be set, as `reduce`.
-        ignore_index: taken for the signature alone: a call that has examples of this class is not written out.
-        reduce: see `size_average`.
+        weight: a weight for each class; shape: (c,). A mean divides by the sum of the examples' weights.
+        size_average: must be `None`.
+        ignore_index: ignored: a call with examples of this class is not written out, see `has_special_numbers`.
+        reduce: must be `None`.
         reduction: `"mean"`, `"sum"` or `"none"` of the terms of all examples.
 
     Raises:
-        ValueError: it cannot be written out: `target` holds no class numbers, or `input` has one axis.
+        ValueError: it cannot be written out: `target` holds no class numbers, `input` has one axis, or an argument is
+            set that must be `None`.
     """
     if target.dtype != torch.int64 or input.dim() < 2 or reduce or size_average:
         raise ValueError("only one class for each example is taken apart")
@@ -173,8 +174,8 @@ def kl_div(input: Tensor, target: Tensor, size_average: None = None, reduce: Non
     Args:
         input: log-probabilities, of any shape.
         target: probabilities; log-probabilities if `log_target`.
-        size_average: must not be set, as `reduce`.
-        reduce: see `size_average`.
+        size_average: must be `None`.
+        reduce: must be `None`.
         reduction: `"mean"`, `"sum"` or `"none"`; or `"batchmean"`, the sum divided by the length of the first axis.
         log_target: whether the targets are logarithms.
 
@@ -232,7 +233,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
         eps: is added to the variance.
 
     Raises:
-        ValueError: neither is it training, nor are there running statistics.
+        ValueError: `training` is False, and a running statistic is `None`.
     """
     shape = (-1, *(1,) * (input.dim() - 2))
     weight, bias = (None if row is None else row.reshape(shape) for row in (weight, bias))
@@ -362,7 +363,7 @@ def _standardize(x: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
 
 
 def _scale_and_shift(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    """Return `x * weight + bias`, without the product where the weight is `None`, and without the sum likewise."""
+    """Return `x * weight + bias`; a weight or a bias that is `None` is left out."""
     x = x if weight is None else x * weight
     return x if bias is None else x + bias
 

@@ -53,7 +53,10 @@ class ConstantCall:
 
 
 class Constants:
-    """The calls that made the constants of a forward pass, and the places that read these constants."""
+    """The calls that made the constants of a forward pass, and the places that read these constants.
+
+    A place is a pair of a node's id and a slot. Calls are numbered from 0 in the order in which they are added.
+    """
 
     def __init__(self) -> None:
         """Begin without any calls."""
@@ -62,11 +65,14 @@ class Constants:
         self._read: dict[tuple[int, int], tuple[int, Array]] = {}  # by place: the number of the call, and the value
 
     def takes(self, result: torch.Tensor) -> bool:
-        """Return whether a call that returned this tensor is kept: no earlier one did, and there are not too many."""
+        """Return whether a call that returned this tensor can be added.
+
+        It can unless an earlier call has returned the same tensor object, or there are `MOST_CALLS` calls already.
+        """
         return len(self.calls) < MOST_CALLS and id(result) not in self._numbers
 
     def add(self, call: ConstantCall) -> None:
-        """Append a call whose result `takes` accepts."""
+        """Append a call, for whose result `takes` must be true."""
         self._numbers[id(call.result)] = len(self.calls)
         self.calls.append(call)
 
@@ -83,7 +89,7 @@ class Constants:
 
     @cached_property
     def read_calls(self) -> tuple[ConstantCall, ...]:
-        """Return the calls, in order, whose results constants are made of that a node reads."""
+        """Return the calls, in order, whose results a node reads, and those whose results these calls have read."""
         read = {number for number, _ in self._read.values()}
         for number in reversed(range(len(self.calls))):
             if number in read:
@@ -97,7 +103,10 @@ class Constants:
 
     @cached_property
     def _repeatable(self) -> dict[tuple[int, int], int]:
-        """Return by place the number of the call, where running the calls once more gives the constant again."""
+        """Return by place (node, slot) of a constant the number of the call that made it.
+
+        Constants are left out that come out different when all calls are run once more.
+        """
         results = self._results(lambda call: call.run(), None)
         return {
             place: number
@@ -105,18 +114,18 @@ class Constants:
             if number in results and np.array_equal(_double(results[number]), value, equal_nan=value.dtype.kind == "f")
         }
 
-    def changed(
+    def rerun(
         self, key: tuple[object, ...], run: Callable[[ConstantCall], torch.Tensor]
     ) -> dict[tuple[int, int], Array]:
-        """Return the constants as they are if the calls with a key return other tensors.
+        """Return the constants that change, as they are if the calls with a key return other tensors.
 
         Args:
-            key: the key of these calls.
-            run: takes such a call; returns the tensor in place of its result.
+            key: the key of these calls: their position in the source.
+            run: takes one of these calls; returns the tensor in place of its result.
 
         Returns:
-            By place (node, slot) the constant there, of any shape; those that depend on none of these calls, or on a
-            call that gives something else each time, are missing.
+            By place (node, slot) the constant there, of any shape. Constants that depend on none of these calls are
+            missing, and those that come out different each time.
 
         Raises:
             ValueError, TypeError, RuntimeError, ArithmeticError: a call cannot be run.

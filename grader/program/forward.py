@@ -250,8 +250,11 @@ class _BoundVjps(dict[Place, Callable[[Array], Array]]):
         return self[place]
 
 
-def _products_of(node: Node) -> float:
-    """Return about how many products a matrix product, or any other contraction of two arrays, adds up."""
+def _product_count(node: Node) -> float:
+    """Return about how many products of two entries a node computes, if it is a contraction; else 0.
+
+    For the matrix product of shapes (n, k) and (k, m): n * k * m.
+    """
     sizes = [np.size(value) for value in node.values if np.ndim(value) > 1]
     if node.operation.family != "contraction" or len(sizes) < 2 or not node.value.size:
         return 0.0
@@ -342,7 +345,7 @@ class Forward:
         """
         calls = (TORCH_CALLS if node.operation.family == "other" else 1.5 for node in self.nodes)
         return tuple(
-            own + 2.0 * node.value.size / ENTRIES + _products_of(node) / PRODUCTS
+            own + 2.0 * node.value.size / ENTRIES + _product_count(node) / PRODUCTS
             for own, node in zip(calls, self.nodes, strict=True)
         )
 
@@ -444,15 +447,17 @@ class Forward:
 
     @np.errstate(all="ignore")
     def run_nodes(self, changes: Mapping[int, Change], gradient_paths: bool = False) -> list[Node]:
-        """Return all nodes of the forward pass, in order, with some of them changed; see `run`.
+        """Return all nodes of the forward pass, in order, with some of them changed.
 
         Args:
-            changes: by id of a node, a function that takes the node and returns the one that replaces it.
+            changes: by id of a node, a function that takes the node, with its operands as they have become, and returns
+                the node that replaces it. An input has its array in `values[0]`.
             gradient_paths: whether only those values are computed anew that depend on a changed node along edges:
                 masks, indices, detached values and Python numbers then stay as they are.
 
         Raises:
-            NoCandidate: as `run`.
+            NoCandidate: an operation cannot be computed, or a value changes that the forward pass has read as a Python
+                number.
         """
         affected, following = 0, self.descendants if gradient_paths else self.followers
         for i in changes:
@@ -473,9 +478,9 @@ class Forward:
         return nodes
 
     def up_to(self, value: int) -> Forward:
-        """Return the forward pass whose last node, and only output, is that of the value with this id.
+        """Return the forward pass that ends with the value of an id, as its last node and only output.
 
-        Its targets are all inputs up to this node; named values are none.
+        Its targets are the inputs among its nodes. It has no names for other values.
         """
         inputs = {name: i for name, i in self.inputs.items() if i <= value}
         return Forward(self.nodes[: value + 1], inputs, (value,), inputs)

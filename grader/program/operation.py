@@ -147,7 +147,15 @@ def define(
     variadic: bool = False,
     value_vjp: Function | None = None,
 ) -> Operation:
-    """Make an operation, add it to `OPERATIONS` under its name, and return it; see `Operation` for the arguments.
+    """Make an operation, add it to `OPERATIONS` under its name, and return it.
+
+    Args:
+        name: the name, such as `"matmul"`.
+        family: the group of operations that it belongs to, such as `"reduction"`.
+        forward: takes the operands by position and the options by name; returns the value.
+        vjps: for each slot the function that returns the contribution to the operand there, as in `Operation.vjps`.
+        variadic: whether the number of operands is free, as in `cat`.
+        value_vjp: the vjp for an only operand, written in terms of the value in place of the operand.
 
     Raises:
         ValueError: `OPERATIONS` has an operation of this name already.
@@ -228,8 +236,8 @@ def define_pointwise(
     """Make an operation that works entry by entry on broadcast operands, add it to `OPERATIONS`, and return it.
 
     Args:
-        name: see `Operation`.
-        forward: see `Operation`.
+        name: the name, such as `"tanh"`.
+        forward: takes the operands by position and the options by name; returns the value.
         derivatives: for each slot the function of the value, the operands and the options that returns the derivative
             of the value by that operand, entry by entry; a boolean array stands for 1 and 0. `None` for an operand that
             gets no gradient.

@@ -114,8 +114,8 @@ class Program:
             everywhere.
         is_value: whether the learner was asked for the value of the output alone, so that there is no backward pass.
         sizes: the sizes of this trial by the names of the axes, where these are known.
-        peers: the right programs of all trials, by which axes are told apart that have one size by chance in this one.
-            Who records several trials puts them into this list, which edited programs share.
+        peers: the right programs of all trials, by which axes are distinguished that have the same size in this trial.
+            The caller that records several trials fills this list, which edited programs share.
         numbers: by name the inputs that are whole numbers; these are no nodes.
         record_with_number: takes the name of such an input and another number; records the forward pass once more with
             it, and returns the right program of that, which may have other nodes; `None` where that is not possible.
@@ -311,7 +311,7 @@ class Program:
         """Return the gradient of the target with a name, shaped like it, unless `with_result` has replaced it.
 
         Raises:
-            NoCandidate: as `gradients`.
+            NoCandidate: a vjp of an edit cannot be computed, or gives another shape than that of its operand.
         """
         gradient = self.sweep.gradient(self.forward.targets[name])
         return self._apply_result(name, gradient) if name in self.results else gradient
@@ -349,7 +349,7 @@ class Program:
         a random upstream gradient u, and compare with the answer summed over the output's axes with the weights u.
 
         Raises:
-            NoCandidate: as `gradients`.
+            NoCandidate: a vjp of an edit cannot be computed, or gives another shape than that of its operand.
         """
         output = self.nodes[self.forward.outputs[0]].value
         return self._jacobians(self.forward.outputs[0], output.shape)
@@ -375,7 +375,7 @@ class Program:
             By name of the target, an array shaped like it.
 
         Raises:
-            NoCandidate: as `gradients`.
+            NoCandidate: a vjp of an edit cannot be computed, or gives another shape than that of its operand.
         """
         forward = replace(self.forward, outputs=(value,))
         edited_vjps = {place: vjp for place, vjp in self.edited_vjps.items() if place[0] != SINK}
@@ -437,7 +437,7 @@ class Program:
             one.
 
         Raises:
-            NoCandidate: as `gradients`.
+            NoCandidate: a vjp of an edit cannot be computed, or gives another shape than that of its operand.
         """
         if self.results:
             return np.asarray(tangents.project(self.gradients()) - tangents.right)
@@ -536,7 +536,9 @@ class Program:
         return f"axis {place} of {self.name_of(value)}" if name.startswith("_") else name
 
     def axes_of(self, value: int) -> Axes:
-        """Return the names of the axes of a value, as `axes_in_all` gives them for this trial and those of the peers.
+        """Return the names of the axes of a value: for each axis that of a declared axis with its size in all trials.
+
+        An axis without such a name is called `_0`, `_1`, ..., by its place.
 
         Args:
             value: the id of the value.
@@ -547,10 +549,10 @@ class Program:
         return axes_in_all([shape for shape, _ in alike], [sizes for _, sizes in alike])
 
     def in_all_trials(self, value: int) -> list[tuple[Program, int]]:
-        """Return pairs of a program and the id of a value in it, for this trial and for each of the peers that has it.
+        """Return the same value in this trial and in each peer that has it, as pairs of a program and the id there.
 
         Args:
-            value: the id of the value in this trial. In a peer, it is that of the first iteration.
+            value: the id of the value in this trial. In a peer, its id is that of the first iteration.
         """
         key = self.nodes[value].key
         others = ((peer, peer.forward.by_key.get(key, ())) for peer in self.peers if peer.forward is not self.forward)
@@ -784,7 +786,7 @@ class Sweep:
         """Return the contribution of an edge (reader, slot), shaped like its operand; zeros where there is none.
 
         Raises:
-            NoCandidate: as `gradient`.
+            NoCandidate: the gradient depends on a contribution that is being computed, or a vjp gives a wrong shape.
         """
         part = self.contribution_or_none(place)
         return np.zeros(self.program.nodes[self.program.source(place)].value.shape) if part is None else part
@@ -793,7 +795,7 @@ class Sweep:
         """Return the gradient of the value with an id, shaped like it; `None` where nothing contributes to it.
 
         Raises:
-            NoCandidate: as `gradient`.
+            NoCandidate: the gradient depends on a contribution that is being computed, or a vjp gives a wrong shape.
         """
         if not self.affected >> value & 1:
             return self._base_totals[value]
@@ -811,7 +813,7 @@ class Sweep:
         """Return the contribution of an edge (reader, slot), shaped like its operand, or `None` where there is none.
 
         Raises:
-            NoCandidate: as `gradient`.
+            NoCandidate: the gradient depends on a contribution that is being computed, or a vjp gives a wrong shape.
         """
         reader, slot = place
         vjp = self._edited_vjps.get(place)
@@ -838,7 +840,7 @@ class Sweep:
             number: the position of the edge in `Program.added`, from 0.
 
         Raises:
-            NoCandidate: as `gradient`.
+            NoCandidate: the gradient depends on a contribution that is being computed, or a vjp gives a wrong shape.
         """
         reader, value, vjp = self.program.added[number]
         place = (reader, ADDED - number)

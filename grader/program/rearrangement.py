@@ -26,7 +26,7 @@ def refined_shape(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int,
 
     Args:
         first: a shape without zeros.
-        second: another one of as many entries.
+        second: a shape with as many entries.
 
     Returns:
         The shape; `None` where there is none, as for (2, 3) and (3, 2).
@@ -326,7 +326,16 @@ def _scatter(x: Array, /, index: Array, source: Operand, *, dim: int) -> Array:
 
 
 def _scatter_add(x: Array, /, index: Array, source: Array, *, dim: int) -> Array:
-    """Return a copy of `x` to which the source is added where `gather` with this index would read; see `_scatter`."""
+    """Return a copy of `x` with the source added where `gather` with this index reads, as torch's `scatter_add` does.
+
+    For two axes and dim 1: source[i, j] is added to entry [i, index[i, j]].
+
+    Args:
+        x: an array of any shape.
+        index: integers, with as many axes as x.
+        source: an array that is at least as large as the index along each axis.
+        dim: the axis that the numbers in the index count along.
+    """
     value = np.array(x)
     np.add.at(value, _index_along(x, index, dim), source[tuple(map(slice, index.shape))])
     return value

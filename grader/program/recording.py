@@ -196,15 +196,15 @@ def expression_at(code: CodeType, instruction: int) -> SourceExpression:
     lines[-1] = lines[-1][:last]  # the columns are those of the encoded line
     lines[0] = lines[0][first:]
     text = " ".join(b" ".join(lines).decode(errors="replace").split())
-    return SourceExpression(shortened(text), line, variables, is_returned)
+    return SourceExpression(shorten(text), line, variables, is_returned)
 
 
-def shortened(text: str) -> str:
-    """Return an expression with at most `LONGEST_TEXT` characters: its parts are replaced by `...` where it is longer.
+def shorten(text: str) -> str:
+    """Return an expression with at most `LONGEST_TEXT` characters, in which `...` stands for the parts left out.
 
-    `(inp - inp.mean(-1, keepdim=True)) / (var + 1e-5).sqrt()` becomes `(inp - ...) / (var + 1e-5).sqrt()`. The part
-    that is left out is the smallest that is large enough, else the largest, and then another one. What is no expression
-    is cut off at its end.
+    `(inp - inp.mean(-1, keepdim=True)) / (var + 1e-5).sqrt()` becomes `(inp - ...) / (var + 1e-5).sqrt()`. The smallest
+    part is left out that makes the text short enough; if there is none, the largest, and then further ones. A text that
+    is no expression is cut off at its end. A long text of names alone stays as it is.
 
     Args:
         text: source code on one line.
@@ -271,9 +271,9 @@ def _frames() -> Iterator[tuple[CodeType, int]]:
 def _current_position() -> tuple[tuple[tuple[str, int, int, int], ...], SourceExpression]:
     """Return where the forward pass is at this moment: the instructions being executed, and the current expression.
 
-    The expression is the innermost one of a file that is neither of torch nor
-    of this package, with its source text, line, and the variables that its value is assigned to. Where a function only
-    returns the value, these are the variables that its call is assigned to, or the text of the call.
+    The expression is the innermost one of a file that is neither of torch nor of this package, with its source text,
+    line, and the variables that its value is assigned to. Where a function only returns the value, these are the
+    variables that its call is assigned to, or the text of the call.
 
     Returns:
         The instructions, outermost first, each as the file, line and column where its function begins, and its offset;
@@ -441,7 +441,7 @@ class _Recorder(TorchFunctionMode):
     def _note_constant(
         self, func: Function, name: str, args: Arguments, kwargs: Keywords, result: torch.Tensor
     ) -> None:
-        """Remember the call of a torch function that read no recorded value.
+        """Add the call of a torch function that read no recorded value to `constants`.
 
         Args:
             func: the function, such as `torch.arange`.
@@ -799,10 +799,7 @@ def _writes_in_place(name: str) -> bool:
 
 
 def _on_copy(func: Function) -> Function:
-    """Return the function without its effect: it lets `func`, such as `add_`, write to a copy, and returns the copy.
-
-    What is copied is the first argument.
-    """
+    """Return a function that lets `func`, such as `add_`, write to a copy of its first argument, and returns it."""
 
     def run(first: torch.Tensor, *args: object, **kwargs: object) -> torch.Tensor:
         """Return the copy after `func` has written to it."""

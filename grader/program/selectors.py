@@ -167,10 +167,10 @@ class ComputedValue:
     back: int = 0
 
     def find(self, program: Program, reader: int) -> int | None:
-        """Return the id of the node with `key` in the iteration of the node `reader`, less `back`; `None` if negative.
+        """Return the id of the node with `key`, `back` iterations before that of the node `reader`.
 
-        With `back` 1 and a reader in iteration 3 of the loop: the one in iteration 2. A reader behind the loop counts
-        as in the last iteration.
+        With `back` 1 and a reader in iteration 3 of the loop: the one in iteration 2. A reader after the loop counts as
+        in the last iteration. Return `None` where the loop has no such iteration.
         """
         return _node_in_iteration(program, self.key, reader, self.back)
 

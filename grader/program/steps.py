@@ -48,15 +48,15 @@ def parts_of(step: Step) -> StepParts:
     1)`: value 3 and the option `dim=1`; for `("const", 2.0)`: the number 2.0 alone.
     """
     name, taken = str(step[0]), step[1:]
-    count = values_taken(name)
+    count = operand_count(name)
     operands, others = tuple(map(int, taken[:count])), taken[count:]
     if name in POSITIONAL:
         return StepParts(operands, (), dict(zip(POSITIONAL[name], others, strict=False)))
     return StepParts(operands, others, DEFAULT_OPTIONS.get(name, {}))
 
 
-def values_taken(name: str) -> int:
-    """Return how many numbers of values stand behind an operation's name in a step: 2 for `"mul"`, 0 for `"const"`."""
+def operand_count(name: str) -> int:
+    """Return how many values an operation takes by number in a step: 2 for `"mul"`, 1 for `"pow"`, 0 for `"const"`."""
     return VALUES_TAKEN[name] if name in VALUES_TAKEN else len(OPERATIONS[name].vjps)
 
 
@@ -93,7 +93,7 @@ def program_of_steps(
 
 
 def _input_node(i: int, value: Array | float) -> Node:
-    """Return the input node number `i` for an input or a constant, with a copy of its value: a step may write to it."""
+    """Return a node with the id `i` for an input or a constant, with a copy of its value, as a step may write to it."""
     array = np.array(value, dtype=np.float64)
     return Node(i, INPUT, (), (array,), {}, array, (i,), text=str(i))
 
@@ -102,8 +102,9 @@ def autograd_of_steps(steps: Iterable[Step], inputs: Sequence[torch.Tensor]) -> 
     """Return the right gradient of each input, by torch's autograd; zeros where nothing depends on an input.
 
     Args:
-        steps: such as `("mul", 0, 1)`. If the calls `("backward", i)` and `("zero_grad",)` are among them, the sum of
-            the values is differentiated that `backward` was called on since the last `zero_grad`; else the last value.
+        steps: such as `[("mul", 0, 1)]`, whose last value is differentiated. If the calls `("backward", i)` and
+            `("zero_grad",)` are among them, it is the sum of the values that `backward` was called on since the last
+            `zero_grad`.
         inputs: the values 0, 1, ..., as tensors.
     """
     leaves = [value.detach().requires_grad_() for value in inputs]
@@ -166,7 +167,7 @@ def script_of_steps(
     Args:
         steps: the steps and calls.
         inputs: the values 0, 1, ..., arrays or numbers.
-        operations: see `program_of_steps`.
+        operations: by name, operations that take the place of those of the same name in `OPERATIONS`.
 
     Raises:
         NoCandidate: an operation cannot be computed.
@@ -198,11 +199,11 @@ def expand_steps(steps: Sequence[Step], inputs: int, definitions: Mapping[str, S
     expanded: list[Step] = []
     numbers = list(range(inputs))  # what each value is called now
     for name, *taken in steps:
-        count = values_taken(str(name))
+        count = operand_count(str(name))
         operands = [numbers[int(operand)] for operand in taken[:count]]
         first = inputs + len(expanded)
         for part, *places in definitions.get(str(name), ()):
-            own = values_taken(str(part))
+            own = operand_count(str(part))
             moved = [operands[-1 - p] if p < 0 else first + p for p in map(int, places[:own])]
             expanded.append((part, *moved, *places[own:]))
         if str(name) not in definitions:

@@ -104,11 +104,11 @@ class Walk:
         return old + new if self.keep is None else self.keep(old, new, name, slot)
 
     def _edges(self, forward: Forward) -> Iterable[Place]:
-        """Return the edges (reader, slot) in the order in which the walk goes through them, by the field `order`.
+        """Return the edges (reader, slot) of a forward pass in the order in which the walk goes through them.
 
-        `"latest first"` goes through the readers from the last to the first, `"earliest first"` the other way, and both
-        through the slots of each from the first on. In the other orders an edge may come more than once; see
-        `_edges_depth_first` and `_edges_as_met`.
+        By the field `order`: `"latest first"` goes through the readers from the last to the first, `"earliest first"`
+        from the first to the last, and both through the slots of each reader from the first on. In the other orders an
+        edge may come more than once; see `_edges_depth_first` and `_edges_as_met`.
         """
         if self.order == "latest first":
             return (place for i in range(len(forward.nodes) - 1, -1, -1) for place in _edges_of(forward, i))

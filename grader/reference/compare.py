@@ -34,12 +34,23 @@ def scaled_error(array: np.ndarray, reference: np.ndarray) -> float:
 
 
 def agrees(array: np.ndarray, reference: np.ndarray, precision: str = "float32") -> bool:
-    """Return whether the scaled error of an array is within the tolerance of a precision, such as `"float32"`."""
+    """Return whether the scaled error of an array is within the tolerance of a precision.
+
+    Args:
+        array: the array to judge, of any shape.
+        reference: the right array.
+        precision: the precision that sets the tolerance: `"float16"`, `"float32"` or `"float64"`.
+    """
     return scaled_error(array, reference) <= tolerance(reference, precision)
 
 
 def tolerance(reference: np.ndarray, precision: str = "float32") -> float:
-    """Return the largest scaled error of an array that agrees with a reference in a precision, such as `"float32"`."""
+    """Return the largest scaled error of an array that agrees with a reference.
+
+    Args:
+        reference: the right array; one of all zeros has a smaller tolerance, which is absolute.
+        precision: the precision that sets the tolerance: `"float16"`, `"float32"` or `"float64"`.
+    """
     return RTOL[precision] if reference.any() else ATOL_FOR_ZERO[precision]
 
 
@@ -49,10 +60,10 @@ def wrong_entries(array: np.ndarray, reference: np.ndarray, precision: str = "fl
     Args:
         array: the array to judge, of the same shape as `reference`.
         reference: the right array.
-        precision: the precision that sets the tolerance.
+        precision: the precision that sets the tolerance: `"float16"`, `"float32"` or `"float64"`.
 
     Returns:
-        A mask of this shape.
+        The mask, shaped like `reference`.
     """
     right = _double(reference)
     scale = float(np.abs(right).max(initial=0.0))
@@ -74,7 +85,7 @@ def share_wrong(array: np.ndarray, reference: np.ndarray, precision: str = "floa
     Args:
         array: the array to judge, of the same, non-empty shape as `reference`.
         reference: the right array.
-        precision: the precision that sets the tolerance, a key of `RTOL`.
+        precision: the precision that sets the tolerance: `"float16"`, `"float32"` or `"float64"`.
     """
     scale = max(float(np.abs(_double(reference)).max()), ATOL_FOR_ZERO[precision])
     gap = np.abs(_double(array) - _double(reference))

@@ -12,7 +12,7 @@ SMALLEST = 1e-2  # of the largest entry: the least size that sets the step of an
 STEP = 2e-6  # small, as a variance of 0, to which 1e-5 is added, makes a function curve sharply
 
 
-def nudged(values: np.ndarray, index: tuple[int, ...], step: float) -> np.ndarray:
+def add_step(values: np.ndarray, index: tuple[int, ...], step: float) -> np.ndarray:
     """Return a copy of an array with `step` added to the entry at an index."""
     moved = values.copy()
     moved[index] += step
@@ -32,7 +32,7 @@ def gradient(f: Callable[[np.ndarray], float], values: np.ndarray, step: float =
     """
     result = np.zeros(values.shape)
     for index in np.ndindex(values.shape):
-        difference = f(nudged(values, index, step)) - f(nudged(values, index, -step))
+        difference = f(add_step(values, index, step)) - f(add_step(values, index, -step))
         result[index] = difference / (2 * step)
     return result
 
@@ -53,25 +53,25 @@ def gradient_at(
     """
     slopes = np.full(values.shape, np.nan)
     for index in entries:
-        slopes[index] = (f(nudged(values, index, step)) - f(nudged(values, index, -step))) / (2 * step)
+        slopes[index] = (f(add_step(values, index, step)) - f(add_step(values, index, -step))) / (2 * step)
     return slopes
 
 
 def gradient_and_error(
     f: Callable[[np.ndarray], float], values: np.ndarray, entries: Iterable[tuple[int, ...]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return some entries of the gradient of a function, and how far each may be off, by central differences.
+    """Return some entries of the gradient of a function by central differences, and an estimate of the error of each.
 
-    Of a wide step and narrower ones, each with the cubic term of the error cancelled, the best is taken for each entry.
-    A wide step is best for a smooth function, also if it rounds to float32 inside; near a kink a narrow one is.
+    Each entry is measured with a wide step and with narrower ones, and the step with the least error is used: a wide
+    one for a smooth function, even if it rounds to float32 inside, and a narrow one near a kink.
 
     Args:
         f: takes an array shaped like `values`; returns a number.
         values: the array at which the gradient is computed; float64.
-        entries: the indices of these entries; every other entry is nan.
+        entries: the indices of these entries.
 
     Returns:
-        The gradient and its error, both shaped like `values`.
+        The gradient and its absolute error, both shaped like `values`, and nan at all other indices.
     """
     slopes, error = np.full(values.shape, np.nan), np.full(values.shape, np.nan)
     scale = float(np.abs(values).max(initial=0.0)) or 1.0
@@ -96,6 +96,6 @@ def _without_cubic_term(
 
     def slope(step: float) -> float:
         """Return the central difference of `f` over twice the step, divided by it."""
-        return (f(nudged(values, index, step)) - f(nudged(values, index, -step))) / (2 * step)
+        return (f(add_step(values, index, step)) - f(add_step(values, index, -step))) / (2 * step)
 
     return (4 * slope(step / 2) - slope(step)) / 3

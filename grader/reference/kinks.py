@@ -95,9 +95,9 @@ class AllowedGradient:
 
     Args:
         expected: torch's own gradient at the input itself.
-        sample: takes a move; returns torch's gradient beside the input, `None` where there is none.
-        has_kinks: returns whether what depends on the input is an operand of an operation that may have kinks, or is
-            compared exactly.
+        sample: takes a move; returns torch's gradient of the forward pass moved so, `None` where there is none.
+        has_kinks: returns whether a value that depends on the input is an operand of an operation that may have kinks,
+            or of an exact comparison.
     """
 
     expected: np.ndarray
@@ -107,21 +107,19 @@ class AllowedGradient:
     _moves: Iterator[Move] = field(default_factory=lambda: _moves(np.random.default_rng(0)), repr=False)
 
     def accepts(self, array: np.ndarray, bound: float) -> bool:
-        """Return whether no entry of an array is wrong.
+        """Return whether an array has the right shape, and no entry that is wrong by every convention.
 
         Args:
             array: the array to judge, of any shape.
-            bound: the tolerance, as in `compare`.
+            bound: the tolerance, in proportion to the largest entry of the right gradient; absolute where that is zero.
         """
         return array.shape == self.expected.shape and not self.compare(array, bound).wrong.any()
 
     def compare(self, array: np.ndarray, bound: float) -> Comparison:
         """Return which entries of an array are wrong, right by another convention, or cannot be judged.
 
-        The result does not depend on earlier comparisons.
-
         Args:
-            array: shaped like the right gradient.
+            array: the array to judge, shaped like the right gradient.
             bound: the tolerance, in proportion to the largest entry of the right gradient; absolute where that is zero.
         """
         array = array.astype("float64")
@@ -133,16 +131,19 @@ class AllowedGradient:
         if not other.any() or samples.is_smooth:
             nowhere = np.zeros_like(other)
             return Comparison(other, nowhere, unjudged, nowhere, self.expected, self.expected)
-        fits = samples.fitting(array, other)
+        fits = samples.conventional_entries(array, other)
         return Comparison(other & ~fits, fits, unjudged, samples.varies(KINK), *samples.ends())
 
     @property
     def is_smooth(self) -> bool:
-        """Return whether the gradients beside the input are the same as at the input."""
+        """Return whether the input is at no kink: moved slightly, the forward pass has the same gradient."""
         return _Samples(self).is_smooth
 
-    def drawn(self, count: int) -> list[np.ndarray]:
-        """Return the first `count` sampled gradients, each drawn once; fewer if most moves of the input give none."""
+    def samples(self, count: int) -> list[np.ndarray]:
+        """Return the first `count` gradients of the moved forward pass, the same ones in each call.
+
+        They are fewer if most moves give none. Each is an array shaped like the right gradient.
+        """
         samples: list[np.ndarray] = []
         for place in range(TRIES * count):
             if place == len(self._drawn):
@@ -154,13 +155,14 @@ class AllowedGradient:
 
 
 class _Samples:
-    """Sample the gradients beside an input for one comparison.
+    """Hold the sampled gradients of one comparison: those of the forward pass moved slightly off its kinks.
 
     Args:
         allowed: the right gradient and its source of samples.
     """
 
     def __init__(self, allowed: AllowedGradient) -> None:
+        """Begin without samples."""
         self.allowed = allowed
         self.expected = allowed.expected
         self._drawn: list[np.ndarray] = []
@@ -168,18 +170,21 @@ class _Samples:
 
     @property
     def is_smooth(self) -> bool:
-        """Return whether no gradient beside the input differs from that at the input."""
+        """Return whether no sampled gradient differs from the one at the input itself."""
         if not self.allowed.has_kinks():
             return True
         self._draw(FEW_SAMPLES)
         return bool(self._drawn) and not self.varies(LEAST).any()
 
-    def fitting(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries of a gradient that are right by another convention at a kink or a tie.
+    def conventional_entries(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Return a mask of the entries of a gradient that are right by another convention than torch's.
 
         Args:
             array: the gradient to judge, shaped like the right one.
             other: the mask of its entries that differ from torch's gradient.
+
+        Returns:
+            The mask, shaped like `array`; True only where `other` is.
         """
         fits = other & np.isfinite(array) & self._is_between(array, other)
         if array.ndim and fits.any() and not (other & ~fits).any():  # a number is related to no other entries
@@ -187,11 +192,11 @@ class _Samples:
         return np.asarray(fits)
 
     def _draw(self, count: int) -> None:
-        """Take the first `count` samples, in the order in which they are drawn."""
-        self._drawn = self.allowed.drawn(count)
+        """Hold the first `count` samples of `allowed`, in place of those that are held."""
+        self._drawn = self.allowed.samples(count)
 
     def _all(self) -> np.ndarray:
-        """Return the gradient at the input and those beside it, nan if not finite; shape: `(number, *shape)`."""
+        """Return torch's gradient and then all samples; shape: `(1 + samples, *gradient)`, nan for inf."""
         known = np.stack([self.expected, *self._drawn, *self._alone])
         return np.where(np.isfinite(known), known, np.nan)
 
@@ -201,20 +206,24 @@ class _Samples:
         return float(np.abs(np.nan_to_num(self._all())).max(initial=0.0)) or 1.0
 
     def varies(self, least: float) -> np.ndarray:
-        """Return a mask of the entries whose samples differ by more than `least` of the largest entry."""
+        """Return a mask of the entries that differ between samples by more than `least` times the largest entry."""
         low, high = self.ends()
         return np.asarray(np.isfinite(self.expected) & (high - low > least * self._scale))
 
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the least and the greatest of the gradients, entry by entry."""
+        """Return the least and the greatest value of each entry among the samples, both shaped like the gradient."""
         known = self._all()
         return np.fmin.reduce(known, 0), np.fmax.reduce(known, 0)
 
     def _is_between(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries between the least and the greatest right gradient.
+        """Return a mask of the entries of a gradient that are between the least and the greatest sample.
 
-        More samples are drawn for the `other` entries (a mask) as long as one is not between them. The one furthest off
-        comes first, and if it is wrong, the following ones are not examined.
+        For each `other` entry that is not, further samples are drawn, those furthest off first. The first entry that
+        remains outside ends this, and the following ones stay False.
+
+        Args:
+            array: the gradient to judge, shaped like the right one.
+            other: the mask of its entries that differ from torch's gradient.
         """
         self._draw(SAMPLES)
         missing = other & ~self._within(array)
@@ -222,7 +231,7 @@ class _Samples:
         order = np.argsort(-gap, axis=None, kind="stable")[: int(missing.sum())][:MOST_NUDGED]
         for place in order:
             index = tuple(map(int, np.unravel_index(int(place), array.shape)))
-            for number, move in enumerate(_alone(index) if np.isfinite(array[index]) else ()):
+            for number, move in enumerate(_moves_of_entry(index) if np.isfinite(array[index]) else ()):
                 if self._within(array)[index] or (number == NUDGED_ALONE and self._is_far_from_kinks(gap[index])):
                     break
                 self._alone.extend([sample] if (sample := self.allowed.sample(move)) is not None else [])
@@ -231,20 +240,23 @@ class _Samples:
         return self._within(array)
 
     def _is_far_from_kinks(self, gap: float) -> bool:
-        """Return whether no kink can explain an entry's error `gap`: it is large, and the samples do not differ."""
+        """Return whether no kink explains an entry's error `gap`: it is large, and no two samples differ."""
         return gap > KINK * self._scale and not self.varies(KINK).any()
 
     def _within(self, array: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries that vary, and in which the array is in the range of the samples so far."""
+        """Return a mask of the entries that differ between samples, and have a value in the range of the samples."""
         (low, high), slack = self.ends(), LEAST * self._scale
         return self.varies(LEAST) & (array >= low - slack) & (array <= high + slack)
 
     def _breaks_common_relations(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries at a tie whose sum along some axes is not the one that it has in every sample.
+        """Return a mask of the entries that break a linear relation which holds between the entries of every sample.
+
+        Where equal entries share an upstream gradient, their sum along an axis is the same in every sample. In general,
+        the entries must be an affine combination of the samples.
 
         Args:
-            array: the gradient to judge.
-            other: a mask, shaped like it, of the entries that differ from torch's.
+            array: the gradient to judge, shaped like the right one.
+            other: the mask of its entries that differ from torch's gradient.
         """
         broken = np.zeros(array.shape, bool)
         self._draw(min(int(self.varies(KINK).sum()), BLOCK) * 3 // 2 + SAMPLES)
@@ -255,11 +267,16 @@ class _Samples:
             missed = np.abs(array.sum(axes, keepdims=True) - sums[0]) > SHARE * self._scale
             broken |= np.broadcast_to(agreed & missed, array.shape) & varies & np.any(other, axes, keepdims=True)
         for block in _blocks(varies):
-            broken[block] |= self._is_no_mixture(array, block) & other[block].any()
+            broken[block] |= self._is_no_combination(array, block) & other[block].any()
         return broken
 
-    def _is_no_mixture(self, array: np.ndarray, block: tuple[np.ndarray, ...]) -> bool:
-        """Return whether the array, in the entries of a block, is no linear mixture of the samples."""
+    def _is_no_combination(self, array: np.ndarray, block: tuple[np.ndarray, ...]) -> bool:
+        """Return whether some entries of a gradient are no affine combination of those of the samples.
+
+        Args:
+            array: the gradient to judge, shaped like the right one.
+            block: the indices of these entries: one array of positions for each axis.
+        """
         every = np.stack([sample[block] for sample in self._all()])
         known = every[np.isfinite(every).all(1)]
         size = np.ptp(known, 0)
@@ -271,15 +288,20 @@ class _Samples:
 
 
 def allowed_gradient(exercise: Exercise, answer: Answer, trial: Trial) -> AllowedGradient:
-    """Return the right gradient for an answer in a trial, with its kinks; the same object for each call.
+    """Return the gradients that are right for an answer in a trial; the same object in each call.
 
-    The samples are drawn when they are first needed: an array that is torch's own gradient needs none.
+    They are sampled when they are first needed: to judge an array that is torch's own gradient needs none.
+
+    Args:
+        exercise: the exercise.
+        answer: a gradient or a Jacobian that may be stored in this trial.
+        trial: the trial.
     """
     return trial.remember(("allowed", answer.name), lambda: _allowed_in_trial(exercise, answer, trial))  # type: ignore[no-any-return]
 
 
 def _allowed_in_trial(exercise: Exercise, answer: Answer, trial: Trial) -> AllowedGradient:
-    """Return the right gradient for an answer in a trial, with a source of samples, of which none is drawn."""
+    """Return the gradients that are right for an answer in a trial, none of them sampled yet."""
     expected = trial.expected[answer.name]
     assert expected is not None
 
@@ -300,9 +322,10 @@ def _allowed_in_trial(exercise: Exercise, answer: Answer, trial: Trial) -> Allow
 
 
 def _has_kinks(exercise: Exercise, answer: Answer, trial: Trial) -> bool:
-    """Return whether what depends on an answer's input is an operand of an operation with kinks, or compared exactly.
+    """Return whether a value that depends on an answer's input is an operand of an operation with kinks.
 
-    Most forward passes have no such operation for any of the inputs: one run shows it for all answers.
+    An exact comparison counts as well. `True` also where the forward pass cannot be run with an input that requires a
+    gradient. One run serves all answers of an exercise in which no input meets such an operation.
     """
     own, steps = (answer.wrt,), exercise.step_names
     every = tuple(other.wrt for other in derivative_answers(exercise) if other.wrt not in steps)
@@ -330,20 +353,20 @@ def _meets_kinks(exercise: Exercise, trial: Trial, wrt: Sequence[str]) -> bool:
 def wrong_shares(
     exercise: Exercise, trial: Trial, arrays: Mapping[Answer, np.ndarray], bound: float
 ) -> dict[Answer, np.ndarray]:
-    """Return the answers whose shares of a gradient do not add up with those of earlier answers.
+    """Return the entries of gradients that are right by themselves, but share an upstream gradient wrongly.
 
-    Where `a` and `b` are equal, `a.maximum(b)` gives them the upstream gradient once, in shares.
+    Where `a` and `b` are equal, `a.maximum(b)` gives them the upstream gradient in shares, which must add up to it.
 
     Args:
         exercise: the exercise.
         trial: one trial.
-        arrays: by answer, an array shaped like it that is right by itself. Answers that are no gradients of an input
-            are ignored.
-        bound: the tolerance, as in `AllowedGradient.compare`.
+        arrays: by answer, the learner's array, which is right by itself. Answers that are no gradients of an input are
+            ignored.
+        bound: the tolerance, in proportion to the largest entry of the right gradient; absolute where that is zero.
 
     Returns:
-        By answer, a mask of the entries whose shares do not add up, shaped like its array. Answers whose shares do are
-        left out.
+        By answer, a mask of the entries that do not add up with those of the answers before it, shaped like its array.
+        Answers without such an entry are left out.
     """
     wrong: dict[Answer, np.ndarray] = {}
     sound: dict[Answer, np.ndarray] = {}
@@ -351,7 +374,7 @@ def wrong_shares(
         if answer.kind != "gradient" or answer.wrt not in exercise.forward_names:
             continue
         together = {**sound, answer: array}
-        mask = _last_is_wrong(exercise, trial, together, bound) if sound else np.zeros(array.shape, bool)
+        mask = _wrong_shares_of_last(exercise, trial, together, bound) if sound else np.zeros(array.shape, bool)
         if mask.any():
             wrong[answer] = mask
         else:
@@ -359,12 +382,21 @@ def wrong_shares(
     return wrong
 
 
-def _last_is_wrong(exercise: Exercise, trial: Trial, arrays: Mapping[Answer, np.ndarray], bound: float) -> np.ndarray:
-    """Return a mask of the entries of the last array that do not fit those of the others, though right alone."""
+def _wrong_shares_of_last(
+    exercise: Exercise, trial: Trial, arrays: Mapping[Answer, np.ndarray], bound: float
+) -> np.ndarray:
+    """Return a mask of the entries of the last array whose shares of a gradient do not add up with those of the others.
+
+    Args:
+        exercise: the exercise.
+        trial: one trial.
+        arrays: by answer, an array that is right by itself; all but the last fit together.
+        bound: the tolerance, in proportion to the largest entry of the right gradient; absolute where that is zero.
+    """
     order = _joint_order([array.size for array in arrays.values()])
     names = tuple(answer.name for answer in arrays)
     allowed: AllowedGradient = trial.remember(
-        ("allowed", names), lambda: _jointly_allowed(exercise, list(arrays), trial, order)
+        ("allowed", names), lambda: _joint_gradient(exercise, list(arrays), trial, order)
     )
     compared, last = allowed.compare(_joined(list(arrays.values()), order), bound), list(arrays.values())[-1]
     if not (compared.wrong & compared.kinks).any():
@@ -375,10 +407,14 @@ def _last_is_wrong(exercise: Exercise, trial: Trial, arrays: Mapping[Answer, np.
     return of_last[0] if of_last[0].any() else of_last[1]
 
 
-def _jointly_allowed(exercise: Exercise, answers: Sequence[Answer], trial: Trial, order: np.ndarray) -> AllowedGradient:
-    """Return which values several gradients may have together, where one choice at a kink holds for all of them.
+def _joint_gradient(exercise: Exercise, answers: Sequence[Answer], trial: Trial, order: np.ndarray) -> AllowedGradient:
+    """Return the right gradients of several answers as one vector, whose samples have one choice at each kink.
 
-    The gradients are flattened and joined in one vector, whose entries are permuted by `order`.
+    Args:
+        exercise: the exercise.
+        answers: gradients of inputs.
+        trial: one trial.
+        order: the permutation of the entries of the gradients, which are flattened and joined.
     """
     names = [answer.wrt for answer in answers]
     leaves = [trial.inputs[name] for name in names]
@@ -416,7 +452,16 @@ def _joined(arrays: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
 
 
 def _joint_order(sizes: Sequence[int]) -> np.ndarray:
-    """Return the permutation that brings entries in the same place of several arrays together; shape: `(entries,)`."""
+    """Return the permutation that brings entries at the same relative position of several arrays together.
+
+    For arrays of 2 and 2 entries: 0, 2, 1, 3.
+
+    Args:
+        sizes: the number of entries of each array.
+
+    Returns:
+        Indices of the entries of all arrays joined; shape: `(entries,)`.
+    """
     places = [(np.arange(size) + 0.5) / size for size in sizes if size]
     return np.argsort(np.concatenate(places), kind="stable") if places else np.zeros(0, int)
 
@@ -424,11 +469,15 @@ def _joint_order(sizes: Sequence[int]) -> np.ndarray:
 class _Moving(TorchFunctionMode):
     """Add noise to the arguments of every torch function with kinks, if they require a gradient.
 
+    Afterwards the attributes `has_kinks` and `compares_exactly` say whether any function with kinks, or any exact
+    comparison such as `eq`, was called with such an argument.
+
     Args:
         pattern: the noise; `None` for none.
     """
 
     def __init__(self, pattern: Pattern | None) -> None:
+        """Begin before the first call of a function."""
         super().__init__()
         self.pattern = pattern
         self.has_kinks = False
@@ -462,19 +511,26 @@ def _depends(value: Any) -> bool:
 
 
 def _with_noise(value: torch.Tensor, pattern: Pattern | None) -> torch.Tensor:
-    """Return a tensor plus the noise of a pattern (`_noise`); the tensor itself without a pattern."""
+    """Return a tensor plus the noise of a pattern, which is in proportion to the tensor's largest entry.
+
+    Return the tensor itself without a pattern.
+    """
     return value if pattern is None else value + _noise(value, pattern)
 
 
 def _noise(value: torch.Tensor, pattern: Pattern | None) -> torch.Tensor:
-    """Return noise of a pattern, shaped like a value and in proportion to its largest entry; 0 without a pattern."""
+    """Return noise of a pattern, shaped like a value, in proportion to its largest entry; zeros without a pattern."""
     noise = torch.zeros(value.shape) if pattern is None else torch.from_numpy(np.asarray(pattern(tuple(value.shape))))
     largest = float(value.detach().abs().nan_to_num(0, 0, 0).max()) if value.numel() else 0.0
     return NUDGE * (largest or 1.0) * noise.to(value)
 
 
 def _moves(rng: np.random.Generator) -> Iterator[Move]:
-    """Yield moves without end: first some to both sides of every kink and both ways through a tie, then random ones."""
+    """Yield moves without end: first to both sides of every kink and with either entry of a tie larger, then at random.
+
+    Args:
+        rng: the random numbers.
+    """
 
     def ramp(shape: tuple[int, ...]) -> np.ndarray:
         return np.linspace(0.5, 1, int(np.prod(shape))).reshape(shape)
@@ -495,13 +551,13 @@ def _moves(rng: np.random.Generator) -> Iterator[Move]:
         yield Move(None, at_random)
 
 
-def _alone(index: tuple[int, ...]) -> Iterator[Move]:
+def _moves_of_entry(index: tuple[int, ...]) -> Iterator[Move]:
     """Yield moves of one entry of the input: up, down, and then up or down while all other entries move at random.
 
-    So the entry is the largest in some of the windows that contain it, and not in others.
+    In a random move the entry is the largest in some of the pooling windows that contain it, and not in others.
 
     Args:
-        index: the index of the entry; of a Jacobian, its last numbers are those of the input.
+        index: the index of an entry of the gradient, or of the Jacobian, whose last axes are those of the input.
     """
     rng = np.random.default_rng(0)
 
@@ -521,13 +577,20 @@ def _alone(index: tuple[int, ...]) -> Iterator[Move]:
 
 
 def _axes(count: int) -> Iterator[tuple[int, ...]]:
-    """Yield every choice of one or more of `count` axes."""
+    """Yield every choice of one or more of `count` axes: (0,), (1,), (0, 1) for 2."""
     for size in range(1, count + 1):
         yield from itertools.combinations(range(count), size)
 
 
 def _blocks(varies: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
-    """Yield the indices of a few varying entries at a time: neighbours along the last axis, then along the first."""
+    """Yield the indices of at most `BLOCK` entries at a time: neighbours along the last axis, then along the first.
+
+    Args:
+        varies: the mask of the entries.
+
+    Yields:
+        One array of positions for each axis; shape: `(entries of the block,)`.
+    """
     rows = np.argwhere(varies)
     orders = [rows] if len(rows) <= BLOCK or varies.ndim < 2 else [rows, rows[np.lexsort(rows.T)]]
     for order in orders:

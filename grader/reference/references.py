@@ -47,8 +47,8 @@ def right_answers(
 
     Args:
         exercise: the exercise.
-        arguments: the arguments of the learner's function, by name.
-        inputs: the inputs of the forward pass, by name.
+        arguments: the arguments of the learner's function, by name; arrays as `Array`.
+        inputs: the inputs of the forward pass and its declared steps, by name; arrays as tensors.
         out_g: the upstream gradient.
         out: the output of the forward pass, of the shape of `out_g`.
     """
@@ -70,16 +70,16 @@ def plus_prior(gradient: np.ndarray, answer: Answer, arguments: Mapping[str, Any
 def autograd_answers(
     exercise: Exercise, answers: Sequence[Answer], inputs: Mapping[str, Any], out_g: torch.Tensor | None
 ) -> dict[str, np.ndarray]:
-    """Return several answers by torch autograd; the gradients of inputs all by one backward pass.
+    """Return several answers by torch autograd, in the precision of `inputs`; gradients of inputs by one backward pass.
 
     Args:
         exercise: the exercise.
         answers: gradients and Jacobians.
-        inputs: as for `autograd_answer`.
-        out_g: as for `autograd_answer`.
+        inputs: the inputs of the forward pass and its declared steps, by name; arrays as tensors.
+        out_g: the upstream gradient, shaped like the output; `None` for 1 everywhere.
 
     Returns:
-        By name of the answer, its array.
+        By name of the answer, its array: a gradient shaped like its input, a Jacobian (*out.shape, *wrt.shape).
 
     Raises:
         SpecError: the output is not of a floating-point type.
@@ -103,7 +103,7 @@ def autograd_answer(
     Args:
         exercise: the exercise.
         answer: a gradient or a Jacobian.
-        inputs: the inputs of the forward pass, by name, and the steps that are given to the learner.
+        inputs: the inputs of the forward pass and its declared steps, by name; arrays as tensors.
         out_g: the upstream gradient, shaped like the output; `None` for 1 everywhere.
 
     Returns:
@@ -250,10 +250,11 @@ class _Detaching(TorchFunctionMode):
     """Record every tensor that is detached, in order, in `detached`.
 
     Args:
-        constants: the tensors that `detach` returns instead, in this order; empty to return what it does.
+        constants: the tensors that the calls of `detach` return instead, in order; empty to leave their results.
     """
 
     def __init__(self, constants: Sequence[torch.Tensor] = ()) -> None:
+        """Begin before the first call of `detach`."""
         super().__init__()
         self.constants = list(constants)
         self.detached: list[torch.Tensor] = []
@@ -273,10 +274,10 @@ class _Detaching(TorchFunctionMode):
 
 
 def right_in_single_precision(exercise: Exercise, trial: Trial) -> bool:
-    """Return whether torch itself computes the same gradients in single precision, in which the learner works.
+    """Return whether torch computes the right gradients of a trial in single precision too, in which the learner works.
 
-    A gradient that is a small difference of large numbers is mostly rounding. With more than a few entries, the largest
-    is not, so only small gradients are checked.
+    A gradient that is a small difference of large numbers is mostly rounding. Only gradients of at most `FEW` entries
+    are compared: of more entries, the largest is not mostly rounding.
     """
     rights = [(answer, trial.expected[answer.name]) for answer in exercise.answers if answer.kind == "gradient"]
     small = [(answer, right) for answer, right in rights if right is not None and right.size <= FEW]
@@ -291,10 +292,13 @@ def right_in_single_precision(exercise: Exercise, trial: Trial) -> bool:
 
 
 def rounding(exercise: Exercise, answer: Answer, trial: Trial) -> float:
-    """Return how far a right gradient in single precision may be from the reference, as a scaled error.
+    """Return the largest scaled error that a right gradient in single precision may have in a trial.
 
-    It is several times the error of torch's own: a variance of two nearly equal numbers, say, loses so many digits that
-    no right answer has them.
+    It is several times the error that torch's gradient has there: a variance of two nearly equal numbers, for example,
+    loses so many digits that no right answer has them.
+
+    Raises:
+        ValueError: torch cannot compute the gradient in single precision.
     """
 
     def worst() -> float:
@@ -312,7 +316,7 @@ def rounding(exercise: Exercise, answer: Answer, trial: Trial) -> float:
 
 
 def _rounded_at_random(value: Any, rng: torch.Generator) -> Any:
-    """Return a floating-point tensor in single precision, the last digit of each entry at random; others unchanged."""
+    """Return a floating-point tensor in single precision, with a random last digit in each entry; others unchanged."""
     if not isinstance(value, torch.Tensor) or not value.is_floating_point():
         return value
     last = torch.finfo(torch.float32).eps * (torch.rand(value.shape, generator=rng, dtype=value.dtype) - 0.5)

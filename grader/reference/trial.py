@@ -78,7 +78,7 @@ class Trial:
         return np.zeros(()) if expected is None else expected
 
     def prior(self, answer: Answer) -> np.ndarray | None:
-        """Return the `.g` that the answer's argument had before the call, and must be added to; `None` without one."""
+        """Return the `.g` that an argument had before the call, which the answer must add to; `None` without one."""
         return prior_gradient(answer, self.arguments)
 
     def new(self, answer: Answer) -> np.ndarray:
@@ -149,7 +149,10 @@ def describe_options(trial: Trial) -> str:
 
 
 def request_texts(trial: Trial) -> dict[str, str]:
-    """Return the argument that asks for some gradients only, by name, as Python writes a set: `{"needs": "{'w'}"}`."""
+    """Return by name the arguments that ask for some gradients only, written as Python sets: `{"needs": "{'w'}"}`.
+
+    The result is empty for a trial without such an argument.
+    """
     sets = {name: value for name, value in trial.arguments.items() if isinstance(value, frozenset)}
     return {
         name: f"{{{', '.join(repr(argument) for argument in trial.arguments if argument in value)}}}"

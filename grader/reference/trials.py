@@ -93,24 +93,24 @@ class TrialsOfRun:
 
     @cached_property
     def watched(self) -> Trial | None:
-        """Return the trial that is watched for finite differences in the learner's code; `None` for a routine."""
+        """Return the trial in which the worker looks for finite differences by the learner; `None` for a routine."""
         return watched_trial(self.declaration, self._random(1))
 
     @cached_property
     def tight(self) -> Trial | None:
         """Return the trial that runs with too little memory for the array that the exercise forbids to hold.
 
-        It is `None` if the exercise forbids none.
+        `None` where the exercise forbids none, or the array is held in any case: as an argument or by the forward pass.
         """
         return tight_memory_trial(self.declaration, self.judged[0], self._random(2))
 
     def _random(self, *stream: int) -> np.random.Generator:
-        """Return the random numbers of a stream of this exercise, from its start."""
+        """Return a new generator of a stream of random numbers, which the seed and the id of the exercise determine."""
         return random_numbers(self.seed, self.name, *stream)
 
 
 def random_numbers(seed: int, exercise: str, *stream: int) -> np.random.Generator:
-    """Return the random numbers of one exercise in a run.
+    """Return a new generator of the random numbers of one exercise in a run.
 
     Args:
         seed: the seed of the run.
@@ -121,11 +121,11 @@ def random_numbers(seed: int, exercise: str, *stream: int) -> np.random.Generato
 
 
 def repeat_some(declaration: Declaration, trials: Sequence[Trial]) -> list[Trial]:
-    """Return every trial, then the last of them again, then the largest again, which has the same sizes.
+    """Return the trials in the order of the calls: each of them once, then the last one again, and the largest again.
 
-    An answer that depends on an earlier call differs in one of these, or is wrong in the last trial. The answer of a
-    learner's test may depend on chance or on the order, so all of its trials follow again from last to first, and once
-    more in order.
+    The last trial has the sizes of the largest, so that an answer that is cached by sizes differs in a repeated call,
+    or is wrong in the last trial. The trials of a learner's test, whose answer may depend on chance or on the order,
+    are repeated from last to first, and once more in order.
     """
     if declaration.is_test:
         return [*trials, *reversed(trials), *trials]
@@ -165,7 +165,10 @@ def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Tria
 
 
 def _with_axes_of_output(declaration: Declaration, trials: list[Trial]) -> list[Trial]:
-    """Return the trials, where an axis of an output without declared axes is named if its name fits in all of them."""
+    """Return the trials with names for the axes of the output where the exercise declares none.
+
+    An axis is named after an input axis that has its size in every trial. Other exercises keep their trials.
+    """
     markers = declaration.inputs.items() if isinstance(declaration, Exercise) else ()
     name = next(
         (name for name, each in markers if isinstance(each, Marker) and each.role == "output" and not each.spec), ""
@@ -194,10 +197,10 @@ def _series(declaration: Declaration, rng: np.random.Generator) -> list[Setting]
 
 
 def _test_trials(routine: Routine, rng: np.random.Generator) -> list[Trial]:
-    """Return one trial of a learner's test for each backward pass: the author's last one first, the others shuffled.
+    """Return the trials of a routine in which the learner writes a test: one for each backward pass to be tested.
 
-    The last one is wrong in any case. So a test that takes the first call for a pattern of all others has taken a wrong
-    one.
+    The author's last backward pass comes first, and the others follow in random order. The last one is always wrong, so
+    a test that takes its first call for right, and compares the others with it, fails.
     """
     (sampler,) = routine.samplers.values()
     turns = [sampler.turns - 1, *map(int, rng.permutation(sampler.turns - 1))]
@@ -209,7 +212,7 @@ def make_trial(declaration: Declaration, setting: Setting, rng: np.random.Genera
 
     Args:
         declaration: the exercise.
-        setting: the sizes; those of the trial with exact entries give that one if there is one.
+        setting: the sizes; a setting of the kind `EXACT_KIND` gives a trial with exact zeros and ties, if that exists.
         rng: the random numbers.
         metered: whether the worker measures the work and the peak memory of the call.
     """
@@ -262,7 +265,7 @@ def tight_memory_trial(declaration: Declaration, first: Trial, rng: np.random.Ge
 
 
 def _may_be_right_by_chance(trials: Sequence[Trial]) -> bool:
-    """Return whether some answer has so few nonzero numbers in a batch of one that a wrong rule may have them right."""
+    """Return whether a wrong rule may be right by chance in a batch of one: an answer has few nonzero entries there."""
     of_one = (trial for trial in trials if trial.setting.kind == ONE_KIND)
     return any(
         array is not None and np.count_nonzero(array) <= FEW for trial in of_one for array in trial.expected.values()
@@ -273,7 +276,10 @@ def _may_be_right_by_chance(trials: Sequence[Trial]) -> bool:
 
 
 def _has_answer_like_upstream(exercise: Exercise, trial: Trial) -> bool:
-    """Return whether an answer has the shape of the upstream gradient, which may then be used entry by entry."""
+    """Return whether an answer has the shape of the upstream gradient, so that a rule may use it entry by entry.
+
+    `False` where the learner is given no upstream gradient.
+    """
     assert trial.out_g is not None
     shape = tuple(trial.out_g.shape)
     return exercise.gives_upstream and any(
@@ -282,14 +288,28 @@ def _has_answer_like_upstream(exercise: Exercise, trial: Trial) -> bool:
 
 
 def _with_other_upstream(exercise: Exercise, trial: Trial, index: int, rng: np.random.Generator) -> Trial:
-    """Return a trial with another upstream gradient, which shows how an answer depends on it entry by entry."""
+    """Return the trial with the same inputs and another upstream gradient, drawn at random.
+
+    Args:
+        exercise: the exercise.
+        trial: the trial.
+        index: the number of the new trial in its series.
+        rng: the random numbers.
+    """
     assert trial.out is not None
     upstream = _upstream(exercise, trial.setting, tuple(trial.out.shape), rng)
     return with_upstream(exercise, trial, upstream, replace(trial.setting, index=index, kind=OTHER_UPSTREAM_KIND))
 
 
 def with_upstream(exercise: Exercise, trial: Trial, upstream: np.ndarray, setting: Setting) -> Trial:
-    """Return a trial with the same inputs and another upstream gradient, shaped like the output."""
+    """Return the trial with the same inputs, another upstream gradient, and the right answers for it.
+
+    Args:
+        exercise: the exercise.
+        trial: the trial.
+        upstream: the upstream gradient, shaped like the output, float32.
+        setting: the setting of the new trial: the same sizes, under another index and kind.
+    """
     assert trial.out is not None
     arguments = dict(trial.arguments)
     for name, argument in exercise.inputs.items():
@@ -310,17 +330,22 @@ def _without_gradient(trial: Trial, argument: str, chosen: tuple[str, ...], left
         trial: the trial that requests all of them.
         argument: the name of the argument that requests gradients.
         chosen: the names whose gradients can be requested.
-        left_out: the one that is not.
+        left_out: the name whose gradient is not requested.
     """
     arguments = {**trial.arguments, argument: frozenset(chosen) - {left_out}}
     return replace(trial, arguments=arguments, expected={**trial.expected, f"{left_out}.g": None}, memo={})
 
 
 def exact_trial(declaration: Declaration, setting: Setting, rng: np.random.Generator) -> Trial | None:
-    """Return a trial with exact zeros, ties and repeated entries, in as many arrays as the right answer allows.
+    """Draw a trial with exact zeros, ties and repeated entries, in as many arrays as the right answer allows.
 
     The right answer must be finite there. For a routine, it must also be unchanged when the inputs are moved slightly;
     for an exercise it may be one of several conventions at a kink.
+
+    Args:
+        declaration: the exercise or routine.
+        setting: the sizes.
+        rng: the random numbers.
 
     Returns:
         The trial; `None` where no array can have such entries.
@@ -357,8 +382,8 @@ def _trial_with_exact(
     Args:
         declaration: the exercise.
         setting: the sizes.
-        levels_by_name: by array, the exact values that its entries may get besides zeros and ties.
-        drawn: all sampled arguments by name.
+        levels_by_name: by name of an array, the exact values that its entries may get besides zeros and ties.
+        drawn: all sampled arguments by name; arrays as `Array`.
         rng: the random numbers.
     """
     exact = with_exact_entries(drawn, levels_by_name, rng)
@@ -407,7 +432,14 @@ def confirm(declaration: Declaration, trial: Trial, rng: np.random.Generator) ->
 def holds_in_a_similar_trial(
     exercise: Exercise, trial: Trial, rng: np.random.Generator, claim: Callable[[Trial], bool]
 ) -> bool:
-    """Return whether a claim holds in a trial, or in one of a few others of its setting: an input may lie on a kink."""
+    """Return whether a claim holds in a trial, or in one of a few others of its setting, as an input may lie on a kink.
+
+    Args:
+        exercise: the exercise.
+        trial: the trial.
+        rng: the random numbers.
+        claim: takes a trial; returns whether the claim holds in it.
+    """
     redrawn = (make_trial(exercise, trial.setting, rng) for _ in range(REDRAWS))
     return any(map(claim, itertools.chain([trial], redrawn)))
 
@@ -423,7 +455,15 @@ def exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generato
 def _trial_from(
     exercise: Exercise, setting: Setting, sampled: Mapping[str, Any], rng: np.random.Generator, *, metered: bool = False
 ) -> Trial:
-    """Return the trial with these sampled arguments; its upstream gradient is drawn from `rng`."""
+    """Return the trial with the given sampled arguments.
+
+    Args:
+        exercise: the exercise.
+        setting: the sizes.
+        sampled: the arguments that have a sampler, by name; arrays as `Array`.
+        rng: the random numbers that the upstream gradient is drawn from.
+        metered: whether the worker measures the work and the peak memory of the call.
+    """
     inputs = {name: _as_double(sampled[name]) for name in exercise.forward_names}
     out = _run_forward(exercise, inputs)
     if isinstance(exercise.forward, InSteps):
@@ -454,6 +494,10 @@ def trial_of_entries(exercise: Exercise, trial: Trial, mask: np.ndarray) -> Tria
         exercise: the exercise.
         trial: the trial.
         mask: which entries to keep, shaped like the output.
+
+    Returns:
+        The trial, in which every array has the shape (entries,); `None` too where an array has another shape than the
+        output, or no entry is kept.
     """
     arrays = {name: value for name, value in trial.inputs.items() if isinstance(value, torch.Tensor)}
     if trial.out is None or trial.out_g is None or isinstance(exercise.forward, InSteps) or not mask.any():
@@ -515,9 +559,17 @@ def _output_axes(exercise: Exercise, shape: tuple[int, ...], setting: Setting) -
 
 
 def _upstream(exercise: Exercise, setting: Setting, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    """Draw an upstream gradient from a normal distribution, in one kind of trial far larger; shape: `shape`, float32.
+    """Draw an upstream gradient from a normal distribution; all ones if the learner is given none.
 
-    A backward pass is linear in its upstream gradient, which the larger one tests. Without one it is all ones.
+    Args:
+        exercise: the exercise.
+        setting: the setting; one of the kind `LARGE_UPSTREAM_KIND` gives far larger entries, which show whether a
+            backward pass is linear in them, and one of the kind `EXACT_KIND` gives zeros and repeated entries as well.
+        shape: the shape of the output.
+        rng: the random numbers.
+
+    Returns:
+        Shape: `shape`; float32.
     """
     if not exercise.gives_upstream:
         return np.ones(shape, "float32")

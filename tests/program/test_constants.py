@@ -20,7 +20,7 @@ def test_a_constant_is_made_again_from_another_result_of_a_call() -> None:
     program = record(lambda x: x * (10 ** torch.arange(3)[:, None]), X)
     constants = program.forward.constants
     (call,) = [call for call in constants.read_calls if call.name == "arange"]
-    (array,) = constants.changed(call.key, one_more).values()
+    (array,) = constants.rerun(call.key, one_more).values()
     np.testing.assert_array_equal(array, [[10], [100], [1000]])
 
 
@@ -32,14 +32,14 @@ def test_a_constant_that_was_written_to_is_not_made_again() -> None:
 
     constants = record(forward, X).forward.constants
     (call,) = constants.read_calls
-    assert constants.changed(call.key, one_more) == {}
+    assert constants.rerun(call.key, one_more) == {}
 
 
 def test_a_random_constant_is_not_drawn_again() -> None:
     program = record(lambda x: x * torch.rand(3, 3).round(), X)
     state = torch.get_rng_state()
     for call in program.forward.constants.read_calls:
-        program.forward.constants.changed(call.key, one_more)
+        program.forward.constants.rerun(call.key, one_more)
     assert torch.equal(torch.get_rng_state(), state)
 
 

@@ -20,7 +20,7 @@ from helpers.forwards import (
 from test_operations import prove
 
 from grader.program.operation import NoCandidate
-from grader.program.recording import Unrecordable, record, shortened
+from grader.program.recording import Unrecordable, record, shorten
 
 
 def test_a_node_has_its_expression_line_and_variable() -> None:
@@ -262,4 +262,4 @@ def test_what_the_forward_pass_raises_is_raised() -> None:
     ],
 )
 def test_a_long_expression_is_shortened_in_its_parts(text: str, short: str) -> None:
-    assert shortened(text) == short
+    assert shorten(text) == short

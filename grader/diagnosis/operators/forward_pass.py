@@ -906,7 +906,7 @@ def change_constant(program: Program, place: Place, choice: ConstantChange) -> P
         NoCandidate: the constant cannot be made with this number, or gets another shape.
     """
     try:
-        constants = program.right.forward.constants.changed(choice.key, choice.run)
+        constants = program.right.forward.constants.rerun(choice.key, choice.run)
     except (ValueError, TypeError, LookupError, RuntimeError, ArithmeticError) as error:
         raise NoCandidate(f"no constant: {error}") from error
     by_node: dict[int, dict[int, Array]] = {}
