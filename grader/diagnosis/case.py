@@ -70,7 +70,7 @@ class ProgramSample:
     Args:
         trial: the sizes, the inputs and the upstream gradient.
         program: the right program.
-        given: by target the learner's array, for the answers that are wrong; without what was stored before.
+        given: by target the learner's array for each wrong answer, without the prior gradient.
     """
 
     trial: Trial
@@ -145,7 +145,7 @@ class ProgramSample:
         return name in self.given and self.given[name].shape == self.right[name].shape
 
     def is_vague(self, name: str) -> bool:
-        """Return whether the target `name` has more `rounding` than `MOST_ROUNDING`: no array can be judged here."""
+        """Return whether rounding may change the gradient of the target `name` here so much that no array is judged."""
         return self.rounding[name] > MOST_ROUNDING
 
     def matches_learner(self, name: str, array: Array) -> bool:
@@ -174,14 +174,14 @@ class ProgramSample:
 
     @cached_property
     def match_tolerances(self) -> dict[str, float]:
-        """Return by target how far from the learner's array what a mistake gives may be: see `_tolerance`."""
+        """Return by target the greatest scaled error at which a candidate's array counts as the learner's."""
         return {name: self._tolerance(name) for name in self.given}
 
     def _tolerance(self, name: str) -> float:
-        """Return how far from the learner's array what a mistake gives may be, in proportion to its greatest entry.
+        """Return the greatest scaled error at which a candidate's array counts as the learner's for a target.
 
-        It is `MATCH`. Of an array that is nearly right only a small share of its error is allowed, if rounding allows
-        it: a small term that is missing is so told from an answer that is not precise.
+        It is `MATCH`; for a learner's array that is nearly right, a small share of its error, but no less than
+        rounding. So a missing small term is distinguished from an imprecise answer.
 
         Args:
             name: the target.
@@ -297,9 +297,9 @@ class ScreeningTrial:
             self.bounds[rows] = SPREAD * error * np.sqrt(array.size) + TINY * np.abs(self.tangents.right[rows])
 
     def effect_of(self, edit: Rewriting) -> Effect:
-        """Return an `Effect`: how a rewriting moves each projection in this trial, the work that it takes, and more.
+        """Return the `Effect` of a rewriting in this trial: its change of each projection, and the work to compute it.
 
-        It does not depend on the learner's arrays, and is kept for further answers of the same function.
+        The effect does not depend on the learner's arrays. It is cached for further answers of the same function.
         """
         effect = self._effects.get(edit)
         if effect is None:
@@ -307,9 +307,9 @@ class ScreeningTrial:
         return effect
 
     def _compute_effect(self, edit: Rewriting) -> Effect:
-        """Compute what `effect_of` returns: apply the rewriting to this trial's right program, and see what it moves.
+        """Return the `Effect` of a rewriting on this trial's right program, without a cache.
 
-        The effect is empty where the rewriting changes no gradient of the screen's targets, or cannot be computed.
+        Its `change` is `None` where the rewriting changes no gradient of the screen's targets, or cannot be computed.
         """
         effect = Effect()
         try:
@@ -324,8 +324,8 @@ class ScreeningTrial:
         except NoCandidate:
             return effect
 
-    def fitting(self, change: Array) -> tuple[str, ...]:
-        """Return the targets all of whose projections become those of the learner's arrays by a change.
+    def matched_targets(self, change: Array) -> tuple[str, ...]:
+        """Return the targets whose right projections plus a change are all those of the learner's arrays.
 
         Args:
             change: what a rewriting adds to each projection of the right gradients; shape: (rows,).
@@ -343,10 +343,11 @@ class Case:
         names: the targets whose answers are wrong.
         right_names: the targets whose answers are known to be right.
         work: what has been computed so far, in calls of numpy.
-        changes: for each rewriting that changes gradients, what it changes of the projections in each screen.
-        results: the same for rewritings that replace a target's gradient at the end, after which nothing can follow.
-        reshaping: for each rewriting of that kind, the targets that it is about, of those whose answers have a wrong
-            shape.
+        changes: for each rewriting that changes gradients, for each screen, what it adds to the projections there;
+            shape: (rows,).
+        results: the same for each rewriting that replaces a target's gradient at the end, as `Program.with_result`.
+        reshaping: for each rewriting that replaces gradients at the end, those of their targets whose answers have a
+            wrong shape.
         explaining: for each rewriting that explains answers, their targets.
         comparisons: how many times gradients were computed in full and compared.
         suspects: the candidates whose gradients were compared in full, in the order in which they were tried.
@@ -365,15 +366,15 @@ class Case:
 
     @cached_property
     def listing(self) -> Program:
-        """Return the right program whose spots and choices are listed as edits: that of the first screen.
+        """Return the right program whose spots and choices the search lists as edits.
 
-        Without a screen, that of the first trial. Screens are no trials with two iterations, if others serve.
+        It is the program of the first screen; of the first trial where there is no screen.
         """
         return self.screens[0].sample.program if self.screens else self.samples[0].program
 
     @cached_property
     def _best_for_screens_first(self) -> list[ProgramSample]:
-        """Return the samples, those first that are best as screens (see `_screening_order`)."""
+        """Return the samples sorted by how well they serve as screens, the best first."""
         return sorted(self.samples, key=_screening_order)
 
     @cached_property
@@ -437,14 +438,14 @@ class Case:
 
     @cached_property
     def following(self) -> dict[str, tuple[str, ...]]:
-        """Return the targets whose wrong arrays follow rightly from the learner's arrays nearer to the loss.
+        """Return the targets whose wrong arrays are the right consequence of the learner's arrays nearer to the loss.
 
         The gradient of `mean` follows from that of `centred = inp - mean` if it is what the chain rule makes of the
         learner's own gradient of `centred`, in every trial.
 
         Returns:
-            By such a target, those that it depends on and that do not follow from others themselves, nearest to the
-            loss first.
+            For each of these targets, the targets with wrong arrays that it depends on, nearest to the loss first,
+            without those that follow from others themselves.
         """
         if not self.samples or self.samples[0].is_value:
             return {}
@@ -478,11 +479,11 @@ class Case:
         """Return the targets of the answers that no rewriting explains so far."""
         return frozenset(self.names).difference(*self.explaining.values())
 
-    def explained_by(self, edit: Rewriting, names: Iterable[str] | None = None) -> tuple[str, ...]:
-        """Return the targets whose answers a rewriting explains: first by the screens, then computed in full.
+    def targets_explained_by(self, edit: Rewriting, names: Iterable[str] | None = None) -> tuple[str, ...]:
+        """Return the targets whose answers a rewriting explains, judged by the screens and then by all gradients.
 
-        Trials in which rounding hides the answer (see `ProgramSample.is_vague`) are left out. By how much the rewriting
-        moves the projections is noted in the case's `changes`.
+        Trials in which rounding hides the answer (see `ProgramSample.is_vague`) are left out. What the rewriting adds
+        to the projections is stored in the field `changes` or `results`.
 
         Args:
             edit: the rewriting.
@@ -490,13 +491,13 @@ class Case:
         """
         compared = set(self.names if names is None else names)
         names = self.confirm(edit, [name for name in self._screen(edit) if name in compared])
-        return names + self._emptied_by(edit) if names and self.zeros else names
+        return names + self._zeros_explained_by(edit) if names and self.zeros else names
 
-    def _emptied_by(self, edit: Rewriting) -> tuple[str, ...]:
+    def _zeros_explained_by(self, edit: Rewriting) -> tuple[str, ...]:
         """Return the targets in `zeros` for which a rewriting gives zeros, too, in each trial whose program it changes.
 
-        Many edits make a gradient zero, so that such an answer alone has no certain cause: this is asked of a rewriting
-        that explains a further answer.
+        Many edits make a gradient zero, so that an answer of zeros alone has no certain cause. So only a rewriting that
+        explains another answer explains zeros as well.
         """
         names = set(self.zeros)
         for sample in self.samples:
@@ -575,7 +576,7 @@ class Case:
                 names.extend(screen.names)
             elif effect.change is not None and (abs(effect.change) > screen.bounds).any():
                 changes.append(effect.change)
-                names.extend(screen.fitting(effect.change))
+                names.extend(screen.matched_targets(effect.change))
         if changes and len(changes) == len(self.screens) and all(np.isfinite(change).all() for change in changes):
             (self.results if effect.results else self.changes)[edit] = tuple(changes)
         return tuple(names)
@@ -602,13 +603,13 @@ class Case:
             edit: the rewriting.
             results: the targets whose gradients it replaces at the end.
         """
-        names = tuple(name for name in self.shapeless if name in results)
+        names = tuple(name for name in self.targets_of_wrong_shape if name in results)
         if names:
             self.reshaping[edit] = names
         return names
 
     @cached_property
-    def shapeless(self) -> tuple[str, ...]:
+    def targets_of_wrong_shape(self) -> tuple[str, ...]:
         """Return the targets that have no screen because their answers have a wrong shape wherever they are wrong."""
         screened = {name for screen in self.screens for name in screen.names}
         return tuple(name for name in self.names if name not in screened and name not in self.zeros)
@@ -629,7 +630,7 @@ class Case:
         )
 
     def _arrays(self, name: str) -> list[tuple[Array, Array]]:
-        """Return the learner's and the right array for a target in each trial in which the right one is not zero."""
+        """Return pairs (learner's array, right array) for a target, of all trials whose right array is not zero."""
         samples = [sample for sample in self.samples if name in sample.given and sample.right[name].any()]
         return [(sample.given[name], sample.right[name]) for sample in samples]
 

@@ -37,7 +37,7 @@ class DeclaredMistake:
     Args:
         misconception: the declaration, with the formula.
         wrong: for each target that the formula is about the answer and its samples.
-        right: the answers that are right, where the formula is for all that is returned at once.
+        right: for a formula of all that is returned at once, the answers that are right; else empty.
         rank: the likelihood rank.
     """
 
@@ -125,10 +125,10 @@ def find_mistakes(
 ) -> dict[str, Mistake]:
     """Return the mistake in each wrong answer of a function, by name of the answer.
 
-    Answers with a common cause have one mistake, which the first of them tells; the others refer to that one. An answer
-    that is right, given the learner's own values of answers nearer to the loss, has the code `follows`. Trials with
-    exact entries are left out: at a kink a right answer may differ from the reference, and near one a mistake may
-    divide by 0.
+    Answers with a common cause have the same mistake: the first of them has its message, and the others name that
+    answer as their `cause`. An answer that is the right consequence of the learner's answers nearer to the loss has the
+    code `follows`. Trials with exact entries are left out: at a kink a right answer may differ from the reference, and
+    near a kink a mistake may divide by 0.
 
     Args:
         exercise: the exercise.
@@ -254,8 +254,8 @@ def declared_mistakes(
 def case_of(exercise: Declaration, wrong: WrongAnswers, right: tuple[str, ...] = ()) -> Case:
     """Return the wrong answers of a function as a case: one sample for each trial, with its right program.
 
-    Of trials with very large arrays only one is kept, or `MOST_LARGE` where there are no others. The case has no
-    samples where a forward pass cannot be recorded, or the exercise has none.
+    Of the trials with very large arrays only one is kept, or `MOST_LARGE` if all trials are so large. The case has no
+    samples where the exercise has no forward pass, or a forward pass cannot be recorded.
 
     Args:
         exercise: the exercise.
@@ -360,7 +360,7 @@ def program_of(exercise: Exercise, trial: Trial) -> Program:
 def faithful_program_of(exercise: Declaration, trial: Trial) -> Program | None:
     """Return the forward pass of a trial as a program, if its right gradients are those of the reference; else `None`.
 
-    It is `None`, too, for what has no forward pass, and where this cannot be recorded.
+    `None` is also returned for an exercise without a forward pass, and where the forward pass cannot be recorded.
     """
     if not isinstance(exercise, Exercise):
         return None

@@ -72,7 +72,7 @@ class ExplanatoryRewriting(DescribedRewriting, Protocol):
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
         """Return by target the mistake in each answer that the rewriting explains, by its gradients in every trial."""
-        return explained_mistakes(self, case, case.explained_by(self))
+        return explained_mistakes(self, case, case.targets_explained_by(self))
 
     def changes_right_answer(self, case: Case) -> bool:
         """Return whether the rewriting changes a gradient that the learner got right."""
@@ -244,7 +244,7 @@ class EditOnPath(ExplanatoryRewriting):
 
 @dataclass(frozen=True, eq=False)
 class EditVariant(ExplanatoryRewriting):
-    """An edit in a backward pass that differs from the right one in a further way that no learner has to be told.
+    """An edit in a backward pass that differs from the right one in a further way, which is not reported.
 
     A subclass says in `apply` how it differs, and in `added_rank` how much rarer the variant is than the edit alone.
 
@@ -329,8 +329,8 @@ class EditOfOtherStructure(EditVariant):
 class WithRightOutput(EditVariant):
     """An edit of the forward pass, where the derivative of the operation that makes the output is still right.
 
-    So it is in a backward pass that is given the output, and computes only the values before it once more: 1 - out**2
-    for tanh.
+    Such a backward pass is given the output, as in 1 - out**2 for tanh, and computes the values before the output once
+    more, with the mistake.
     """
 
     added_rank: ClassVar[float] = OUTPUT_RANK
@@ -528,12 +528,12 @@ def explained_factor(
         if array.shape != plain.shape:
             return None
         if plain.any() and not sample.is_vague(name):
-            ratio = factors.one_ratio(array, plain)
+            ratio = factors.common_ratio(array, plain)
             if ratio is None:
                 return None
             known.append((sample.trial, ratio))
             places.append(place)
-            if not case.forms.fit(places, [ratio for _, ratio in known]):
+            if not case.forms.may_give(places, [ratio for _, ratio in known]):
                 return None
             alone = sample.is_value or array.ndim == 0  # a number is told by what it is in the other trials
             entries += max(int(np.count_nonzero(array)) - (not alone), 0)
@@ -643,13 +643,13 @@ class TwoEdits(ExplanatoryRewriting):
         If `first_explains`, only answers count that no rewriting explains so far.
         """
         names = case.unexplained if self.first_explains else None
-        return explained_mistakes(self, case, case.explained_by(self, names))
+        return explained_mistakes(self, case, case.targets_explained_by(self, names))
 
     def apply(self, program: Program) -> Program:
         """Return the program with the first edit, and then the second.
 
         Raises:
-            NoCandidate: as either of the two.
+            NoCandidate: one of the edits cannot be applied or computed.
         """
         return self.second.apply(self.first.apply(program))
 

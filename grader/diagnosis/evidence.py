@@ -98,12 +98,12 @@ def _named_entry(
 
 
 def _value(values: Any, index: tuple[int, ...]) -> str:
-    """Return an entry with three digits, as mistakes name it; "no entry" where the array has none at this index."""
+    """Return an entry of an array with three digits; "no entry" where the index has not one number for each axis."""
     return f"{float(values[index]):.3g}" if len(index) == values.ndim else "no entry"
 
 
 def _worst_entry(sample: Sample) -> tuple[int, ...] | None:
-    """Return the index of the entry that differs most; `None` if the learner's array has a wrong shape."""
+    """Return the index of the learner's entry furthest from the right one; `None` if the array has a wrong shape."""
     return worst_entry(sample.given, sample.expected) if sample.has_shape else None
 
 
@@ -113,7 +113,7 @@ def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[S
     Args:
         name: the name of the learner's function.
         routine: declares the function.
-        answer: all that it returns, or an item of it.
+        answer: the value that the function returns, or one of several.
         wrong: the samples in which the answer is wrong.
         reveal: whether the right answer may be shown, where there is only one.
 
@@ -127,36 +127,48 @@ def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[S
     call, sample = min(small, key=lambda call_and_sample: len(call_and_sample[0]))
     if sample.given.size > MOST_SHOWN:
         return ""
-    given = f"returns {shown(sample.given)}"
+    given = f"returns {array_text(sample.given)}"
     if answer.place is not None:
-        given = f"returns {shown(sample.given)} as {answer_in_words(answer.name)}"
+        given = f"returns {array_text(sample.given)} as {answer_in_words(answer.name)}"
     is_asked = sample.trial.expected[answer.name] is not None
-    right = f", and must return {shown(sample.expected)}" if reveal and routine.accepts is None and is_asked else ""
-    return f"{call} {given}{right}"
+    if not (reveal and routine.accepts is None and is_asked):
+        return f"{call} {given}"
+    return f"{call} {given}, and must return {array_text(sample.expected)}"
 
 
 def _typed_call(name: str, routine: Routine, trial: Trial) -> str:
-    """Return a call as it can be typed in; before it, the body of an argument that is a function written with `def`."""
+    """Return a call of the learner's function with the arguments of a trial as source code: `area(f=lambda x: x)`.
+
+    An argument that is a function of several lines is named in the call, and its body stands before the call.
+
+    Args:
+        name: the name of the learner's function.
+        routine: declares the arguments.
+        trial: the trial.
+    """
     known = group_arguments(trial.arguments)
     given = {argument: known[argument] for argument in routine.argument_names}
-    bodies = {a: body_shown(v.source) for a, v in given.items() if isinstance(v, Function) and "\n" in v.source}
+    bodies = {a: body_text(v.source) for a, v in given.items() if isinstance(v, Function) and "\n" in v.source}
     arguments = ", ".join(a if a in bodies else f"{a}={_typed(value)}" for a, value in given.items())
     return "".join(f"with `{body}` in {a}, " for a, body in bodies.items()) + f"{name}({arguments})"
 
 
-def body_shown(source: str) -> str:
-    """Return the body of a function from the source of its `def`, on one line; empty where it is too long for that."""
+def body_text(source: str) -> str:
+    """Return the body of a function from the source of its `def`, on one line.
+
+    Empty where a statement of the body has more than two lines.
+    """
     (function,) = ast.parse(source).body
     assert isinstance(function, ast.FunctionDef)
     lines = [ast.unparse(statement).splitlines() for statement in function.body]
     return "; ".join(" ".join(map(str.strip, each)) for each in lines) if max(map(len, lines)) <= 2 else ""
 
 
-def both_shown(sample: Sample) -> str:
+def sample_text(sample: Sample) -> str:
     """Return "expected [1 2], yours is [1 3]"; empty where one of the arrays has more than `MOST_SHOWN` entries."""
     if max(sample.expected.size, sample.given.size) > MOST_SHOWN:
         return ""
-    return f"expected {shown(sample.expected)}, yours is {shown(sample.given)}"
+    return f"expected {array_text(sample.expected)}, yours is {array_text(sample.given)}"
 
 
 def _largest_size(trial: Trial) -> int:
@@ -180,7 +192,7 @@ def _typed(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else repr(value)
 
 
-def shown(array: np.ndarray) -> str:
+def array_text(array: np.ndarray) -> str:
     """Return an array on one line, with three digits for each entry."""
     text = np.array2string(array, separator=", ", formatter={"float_kind": lambda x: f"{x + 0.0:.3g}"})
     return " ".join(text.split())

@@ -42,7 +42,7 @@ def examination(
     """Return an exercise whose learner writes a test of the backward pass of a function.
 
     Args:
-        title: see `Routine`, as for `hints`.
+        title: the title of the exercise.
         forward: takes the inputs by name; returns out, whose upstream gradient is in out.g.
         inputs: the axes of each input whose gradient the backward pass stores, such as {"x": "bs n"}; all inputs
             together have at most two names of axes.
@@ -98,7 +98,8 @@ def _probes(right: str, gradients: Sequence[str]) -> list[tuple[str, str, str, s
         gradients: the gradients that it stores, such as `"x.g"`.
 
     Returns:
-        For each (name, body of the function, what it reveals about the test, a question for the learner).
+        For each a tuple: its name, the body of the function, what it reveals about the test, and a question for the
+        learner.
     """
 
     def each(change: str) -> str:

@@ -33,9 +33,11 @@ def diagnose_error(
     Args:
         error: the exception as the child reported it.
         source: the learner's source, which names the line.
-        trial: the trial whose call raised it; its shapes are named where the message speaks of shapes.
-        time_limit: of the call, in seconds.
-        signature: how the function is called, named where the exception arose outside of learner code.
+        trial: the trial whose call raised it; the message names its shapes if the exception is about shapes. `None`
+            where no call was running.
+        time_limit: the time limit of the call, in seconds.
+        signature: how the function is called; the message names it if the exception was raised outside of learner
+            code.
     """
     where = source.location(_line_of(error, source), error.file) if error.lines else ""
     read = "file" if error.file or source.file else "cell"
@@ -65,17 +67,23 @@ def diagnose_error(
 
 
 def _line_of(error: Raised, source: Source) -> int:
-    """Return the line to name: that which raised the exception.
+    """Return the number of the line to name in a message: the line that raised the exception.
 
-    At the end of the time limit it is the line of the outermost `while` loop that was running: which line of the loop
-    was reached is chance.
+    For a call that exceeded the time limit it is the line of the outermost `while` loop that was running, as it is
+    chance which line of the loop was reached.
     """
     loops = [] if error.kind != "timeout" or error.file else [source.loop_around(line) for line in error.lines]
     return next((loop for loop in loops if loop is not None), error.lines[-1])
 
 
 def diagnose_autograd_use(line: int, words: str, source: Source) -> Mistake:
-    """Return the mistake that the function lets torch differentiate, in this line of the source with these words."""
+    """Return the mistake that the learner's function lets torch differentiate.
+
+    Args:
+        line: the number of the line that does so.
+        words: the code there, such as `loss.backward`.
+        source: the learner's source.
+    """
     return Mistake("used-autograd", DIFFERENTIATES.format(f", with `{words}`{source.location(line)}"))
 
 
@@ -85,7 +93,7 @@ def _one_line(message: str) -> str:
 
 
 def _shapes(trial: Trial) -> str:
-    """Return a clause on the shapes of a trial's arrays and on its options: "inp and inp.g are (n=2, d=3)"."""
+    """Return a clause on the shapes of a trial's arrays and on its options: "x and x.g are (n=2, d=3), dim is 1"."""
     parts = []
     for name, value in trial.arguments.items():
         if isinstance(value, Array):

@@ -103,7 +103,7 @@ def quantities(trial: Trial) -> dict[str, int]:
 
 
 def _quantities(trial: Trial) -> dict[str, int]:
-    """Work out the mapping that `quantities` returns, without the cache of the trial."""
+    """Compute for a trial the whole numbers that a factor may be made of, by expression: {"bs": 4, "x.numel()": 12}."""
     sizes = named_axis_sizes(trial)
     arrays = {name: value.values for name, value in trial.arguments.items() if isinstance(value, Array)}
     output_entries = 1 if trial.out is None else trial.out.numel()
@@ -126,7 +126,7 @@ def _quantities(trial: Trial) -> dict[str, int]:
     }
 
 
-def one_ratio(array: np.ndarray, right: np.ndarray) -> float | None:
+def common_ratio(array: np.ndarray, right: np.ndarray) -> float | None:
     """Return the number f with array = f * right in every entry but for rounding.
 
     Return `None` where there is none, either array is all zero, or the shapes differ.
@@ -173,7 +173,7 @@ def explained_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
 
 
 class FactorForms:
-    """The values in each trial of all expressions of `explained_factor`, to reject a factor after few trials."""
+    """The value in each trial of every expression that `explained_factor` tries, to reject factors after few trials."""
 
     @np.errstate(all="ignore")  # a size may be 0
     def __init__(self, trials: Sequence[Trial]) -> None:
@@ -197,7 +197,7 @@ class FactorForms:
             every.append(np.array([own[name][1] if name in own else np.nan for own in shares]))
         self._values = np.array(every)
 
-    def fit(self, places: Sequence[int], ratios: Sequence[float]) -> bool:
+    def may_give(self, places: Sequence[int], ratios: Sequence[float]) -> bool:
         """Return whether any expression, times a constant, has the values of a factor in some trials.
 
         Args:

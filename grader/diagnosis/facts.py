@@ -19,7 +19,7 @@ from grader.course.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND
 from grader.reference.compare import MATCH, scaled_error, share_wrong
 from grader.reference.trial import Sample, Trial, options
 
-from .factors import CLOSE, TrialRatios, number_text, one_ratio
+from .factors import CLOSE, TrialRatios, common_ratio, number_text
 from .failing_arguments import operations_of_wrong_trials, options_of_right_trials
 from .mistake import Fact, Mistake
 
@@ -134,7 +134,7 @@ def ratio_in_each_trial(samples: Samples) -> TrialRatios:
     Returns:
         Pairs (trial, f); none at all if there is no such number in one of these trials.
     """
-    ratios = [(sample, one_ratio(sample.given, sample.expected)) for sample in samples]
+    ratios = [(sample, common_ratio(sample.given, sample.expected)) for sample in samples]
     if any(ratio is None and np.any(sample.expected) for sample, ratio in ratios):
         return []
     return [(sample.trial, ratio) for sample, ratio in ratios if ratio is not None]
@@ -167,7 +167,7 @@ def training_step(answer: Answer, samples: Samples) -> Mistake | None:
     if answer.kind != "gradient" or not have_right_shapes(samples):
         return None
     rates = [
-        one_ratio(sample.given - np.asarray(sample.trial.inputs[answer.wrt]), sample.expected) for sample in samples
+        common_ratio(sample.given - np.asarray(sample.trial.inputs[answer.wrt]), sample.expected) for sample in samples
     ]
     rate = rates[0]
     if rate is None or len(rates) < 2 or any(r is None or not math.isclose(r, rate, rel_tol=1e-2) for r in rates):
@@ -240,10 +240,10 @@ def right_in_some_trials(answer: Answer, samples: Samples) -> Mistake | None:
 
 
 def _is_held_down(sample: Sample) -> bool:
-    """Return whether an answer is right or, as after clipping, smaller than it must be; not 0 and not another array.
+    """Return whether an answer is right, or smaller than it must be, as a clipped gradient is.
 
-    It is smaller if each entry has the right sign and at most the right size, or all together are far too small. An
-    array that is wrong in another way may be so for the sizes of its trial.
+    It is smaller if each entry has the right sign and at most the right size, or if its norm is far too small, but not
+    0. Return False for an array that is wrong in any other way, which the sizes of the trial may cause.
     """
     given, expected = sample.given, sample.expected
     if sample.agrees or not sample.has_shape:
@@ -373,11 +373,11 @@ def _entry_fields(answer: Answer, trial: Trial, place: tuple[int, ...]) -> dict[
 def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistake:
     """Return the fact that an answer is wrong only in the trial whose inputs have exact zeros and equal entries.
 
-    It tells the number of wrong entries, and of the first one index and input.
+    Its message fields are the number of wrong entries, and the index of the first one with the input's entry there.
 
     Args:
         answer: the answer.
-        trial: this trial.
+        trial: the trial with exact zeros and equal entries.
         wrong: True for each wrong entry, shaped like the answer.
     """
     place = tuple(int(i) for i in np.argwhere(wrong)[0])
@@ -387,11 +387,11 @@ def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistak
 
 
 def misused_upstream(answer: Answer, upstream_name: str, samples: Samples) -> Mistake | None:
-    """Return the fact about how an answer depends on the upstream gradient g, from two trials that differ in g alone.
+    """Return the fact that an answer depends on the upstream gradient g in a wrong way; `None` where it does not.
 
-    The answer does not depend on g; is divided by g; is g times a factor entry by entry, where the right one mixes
-    entries of g; or is g times a factor, as it must be, but the factor is wrong. Return `None` where none of these is
-    true, or no trials differ in g alone.
+    It is seen in two trials that differ in g alone; `None` is also returned where there are none. One of four is true:
+    the answer does not depend on g; it is divided by g; it is g times a factor entry by entry, while the right answer
+    mixes entries of g; or it is g times a factor, as it must be, and the factor is wrong.
 
     Args:
         answer: the answer.
@@ -416,7 +416,7 @@ def misused_upstream(answer: Answer, upstream_name: str, samples: Samples) -> Mi
         upstream = np.asarray(g), np.asarray(other_g)
         if _is_entrywise(*arrays, *upstream[::-1]) and _is_entrywise(*rights, *upstream):
             return make_fact("not-linear", "upstream-in-denominator", upstream=upstream_name)
-        if not _is_entrywise(*arrays, *upstream) or one_ratio(sample.given, sample.expected) is not None:
+        if not _is_entrywise(*arrays, *upstream) or common_ratio(sample.given, sample.expected) is not None:
             continue
         if _is_entrywise(*rights, *upstream):
             constant = _constant_slope_fact(answer, upstream_name, samples)
@@ -447,7 +447,7 @@ def _constant_slope_fact(answer: Answer, upstream_name: str, samples: Samples) -
         upstream_name: the learner's name of the upstream gradient; `"1"` where there is none.
         samples: the answer in each trial.
     """
-    slopes = [one_ratio(sample.given, np.asarray(sample.trial.out_g)) or 0.0 for sample in samples]
+    slopes = [common_ratio(sample.given, np.asarray(sample.trial.out_g)) or 0.0 for sample in samples]
     if not slopes[0] or np.ptp(slopes) > CLOSE * abs(slopes[0]):
         return None
     fields = {"upstream": upstream_name, "variable": answer.wrt}

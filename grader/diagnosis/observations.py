@@ -22,7 +22,7 @@ from grader.reference.compare import MATCH, scaled_error
 
 from . import facts
 from .case import Candidate, Case, ProgramSample
-from .factors import one_ratio
+from .factors import common_ratio
 from .facts import Samples, make_fact
 from .mistake import Fact, Mistake
 from .operators.branches import masking
@@ -160,7 +160,7 @@ def _observe_stored(
 def _of_samples(
     observe: Callable[[Samples], Mistake | None],
 ) -> Callable[[Answer, Samples], Mistake | None]:
-    """Turn a function of an answer's samples into one of the answer, which is not read, and its samples."""
+    """Return a function of an answer and its samples that calls `observe` with the samples alone."""
     return lambda answer, given: observe(given)
 
 
@@ -178,9 +178,9 @@ def _broadcast_fact(answer: Answer, given: Samples) -> Mistake | None:
 
 
 def _unknown_fact(answer: Answer, given: Samples) -> Mistake | None:
-    """Return the fact that the answer is wrong, with the number of wrong entries and the error; this always applies.
+    """Return the fact that the answer is wrong, with the number of wrong entries and the error; it is never `None`.
 
-    Or, if the answer is right in all trials that are left, the fact that there is nothing to compare.
+    If the answer is right in all given trials, return the fact that there is nothing to compare.
     """
     return facts.nothing_to_compare() if all(sample.agrees for sample in given) else facts.unknown_mistake(given)
 
@@ -207,7 +207,7 @@ def _training_step_fact(answer: Answer, given: Samples) -> Mistake | None:
     It is `None`, too, where the variable is a multiple of its right gradient, so that a step is no more than a factor.
     """
     inputs = [np.asarray(sample.trial.inputs.get(answer.wrt, np.zeros(()))) for sample in given]
-    if any(one_ratio(own, sample.expected) is not None for own, sample in zip(inputs, given, strict=True)):
+    if any(common_ratio(own, sample.expected) is not None for own, sample in zip(inputs, given, strict=True)):
         return None
     return facts.training_step(answer, given)
 
@@ -499,10 +499,10 @@ def _uncounted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
 
 
 def _weighted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
-    """Return the fact that an answer is a sum of what the rows contribute with unequal weights; else `None`.
+    """Return the fact that an answer is the sum of the rows' contributions with unequal weights; `None` if it is not.
 
-    It is `None`, too, where too few entries tell it. Trials whose rows have one entry each are left out: there a wrong
-    derivative is a weight of each row, too.
+    `None` is also returned where too few entries show it. Trials whose rows have one entry each are left out: a wrong
+    derivative has the same effect there as a weight of each row.
 
     Args:
         splits: for each trial, the contribution of each row of an axis to the answer, and the learner's array.
@@ -564,7 +564,7 @@ def wrong_value(case: Case, sample: ProgramSample, names: tuple[str, ...]) -> No
     """Return the node nearest to the loss such that a wrong gradient of its value alone explains the answers `names`.
 
     That is: for some array G in place of this gradient, with all vjps from there to the inputs right, the gradients of
-    the targets are the learner's. So it must be in one more trial, if there is one in which all these answers are
+    the targets are the learner's. The same must hold in one more trial, if there is one in which all these answers are
     wrong.
 
     Args:
@@ -590,12 +590,12 @@ def wrong_value(case: Case, sample: ProgramSample, names: tuple[str, ...]) -> No
 
 
 def _nearest_to_inputs(program: Program, node: Node, names: tuple[str, ...]) -> Node:
-    """Return the value nearest to the inputs for which a wrong vjp behind a node cannot be told from one before it.
+    """Return the node nearest to the inputs whose wrong gradient explains the answers as well as that of a given node.
 
-    Every path from the node to the targets passes this value, and the gradients of both can give the same arrays, or
-    what is between them has no weights and keeps the number of entries, as a softmax does: a wrong derivative of p with
-    rows that sum to 0 is the right one with another gradient of p. So nothing shows that the vjps between them are
-    right.
+    The numbers then do not show whether the vjps between the two nodes are right. A node is as good if every path from
+    the given one to the targets passes it, and the gradients of both can give the same arrays, or what is between them
+    has no weights and keeps the number of entries, as a softmax does: a wrong derivative of p with rows that sum to 0
+    is the right one with another gradient of p.
 
     Args:
         program: the program of the trial.
@@ -665,10 +665,11 @@ def _rank_of_jacobian(program: Program, value: int, names: tuple[str, ...]) -> i
 
 
 def _before_bijections(program: Program, node: Node) -> Node:
-    """Return the node that is left if pointwise functions with derivatives other than 0 are taken off a node's value.
+    """Return the operand of a chain of pointwise functions that ends with a node; the node itself if there is no chain.
 
-    For exp(tanh(x @ w)): the product x @ w; for the product: itself. If the gradient of one of these values is wrong,
-    so are those of the values between them, so that nobody can say at which the mistake is.
+    For exp(tanh(x @ w)): the product x @ w. A function whose derivative is 0 somewhere ends the chain, as an input
+    does. If the gradient of one of these values is wrong, so are all, so that the numbers do not show at which of them
+    the mistake is.
     """
     while node.operation.family == "pointwise" and len(program.forward.edges[node.id]) == 1:
         ((slot, operand),) = program.forward.edges[node.id]

@@ -113,7 +113,7 @@ class Quotient:
         return self.height(ahead, step) - self.height(behind, step)
 
     def right_rise(self, step: Any = None) -> Any:
-        """Return f(x + ahead * h) - f(x - behind * h): the numerator of the right difference quotient.
+        """Return f(x + ahead * h) - f(x + behind * h): the numerator of the right difference quotient.
 
         Args:
             step: replaces h; `None` keeps it.
@@ -195,7 +195,7 @@ def _slope(quotient: Quotient) -> Array:
 
 
 def _function_value(quotient: Quotient) -> Array:
-    """Return f(x), where the quotient is wanted; shape: whatever f returns."""
+    """Return f(x), which stands in place of the quotient; shape: that of f's value."""
     return np.asarray(quotient.f(quotient.x), dtype=np.float64)
 
 

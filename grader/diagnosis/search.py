@@ -213,8 +213,8 @@ def stream(
     """Yield every candidate of a search in rising rank; of the same rank, in the order of the list below.
 
     They are `others`; every edit, as it is, without idle edges, and with the right output; edits that only trials of
-    another structure have; and what the combinators
-    make of the edits that have been tried by then: edits in rows or on a path, with a factor, and pairs.
+    another structure have; and what the combinators make of the edits that have been tried by then: edits in rows or on
+    a path, with a factor, and pairs.
 
     Args:
         case: the wrong answers.
@@ -516,7 +516,7 @@ def pairs_with_explaining_edit(case: Case, operators: Iterable[Operator[Hashable
 
     Args:
         case: the wrong answers, after the search for single edits.
-        operators: those of the second edits; tried are those of a rank up to `MOST_RANK_OF_SECOND`, in rising rank.
+        operators: the operators of the second edit; those with a rank above `MOST_RANK_OF_SECOND` are left out.
     """
     firsts, unexplained = explaining_edits(case), case.unexplained
     explained = set(case.names) - unexplained

@@ -39,7 +39,7 @@ def words() -> Mapping[str, Any]:
 
 
 def with_words(mistake: Mistake) -> Mistake:
-    """Return a mistake with its facts in words: with a clause about the answer, and hints that fit it."""
+    """Return a mistake with a clause about the answer in `says`, made from its facts, and with hints that fit it."""
     of = words()["hints_of"]
     operator = mistake.facts[0].operator
     own = of.get(f"{operator} {mistake.code}", of.get(operator, ()))
@@ -50,7 +50,7 @@ def with_words(mistake: Mistake) -> Mistake:
 def message_of(mistake: Mistake) -> str:
     """Return the clauses of all facts of a mistake, about the answer: "it is not summed over bs; besides, ...".
 
-    An answer whose mistake another one tells refers to that one: "as for x.g".
+    If the mistake names another answer as its `cause`, return a reference to that one: "as for x.g".
     """
     if mistake.cause:
         return f"as for {answer_in_words(mistake.cause)}"
@@ -70,43 +70,54 @@ def answer_in_words(name: str) -> str:
 
 
 def clause(fact: Fact) -> str:
-    """Return one edit or observation as a clause: its own, or the template of its operator, filled in."""
-    return fact.says or filled(words()["says"][fact.operator], fact.parameters)
+    """Return one edit or observation as a clause: its own in `says`, or the template of its operator, filled in."""
+    return fact.says or fill_template(words()["says"][fact.operator], fact.parameters)
 
 
-def filled(template: str, fields: Mapping[str, Any]) -> str:
+def fill_template(template: str, fields: Mapping[str, Any]) -> str:
     """Return a template such as "it is {number} everywhere" with the message fields filled in, in words."""
     return _Filler(fields).vformat(template, (), fields)
 
 
 class _Filler(Formatter):
-    """Fill a template in, in which `{name}` is a message field and `{name:style}` one with a style of `STYLES`."""
+    """Fill a template in, in which `{name}` is a message field and `{name:style}` one with a style of `STYLES`.
+
+    Args:
+        fields: the message fields by name.
+    """
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
+        """Store the message fields."""
         self.fields = fields
 
     def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Return the message field called `key` in words, or what `DERIVED` makes of all fields under that name."""
+        """Return the message field called `key` in words; for a key of `DERIVED`, what is made of all fields there.
+
+        Args:
+            key: the name in the braces.
+            args: not read.
+            kwargs: not read.
+        """
         name = str(key)
         if name in DERIVED:
             return DERIVED[name](self.fields)
-        return spoken(self.fields[name], name)
+        return field_in_words(self.fields[name], name)
 
     def format_field(self, value: Any, format_spec: str) -> str:
         """Return a value as text, in the style that stands after the colon of the template's field."""
         return str(value) if not format_spec else STYLES[format_spec](value, self.fields)
 
 
-def spoken(value: Any, name: str = "") -> Any:
+def field_in_words(value: Any, name: str = "") -> Any:
     """Return a message field as text: a shape in brackets, a float with three digits, a list with "and"."""
     if name in ("shape", "expected"):
         return _shape(value)
     if isinstance(value, float):
         return f"{value:.3g}"
-    return listed(map(spoken, value)) if isinstance(value, (list, tuple)) else value
+    return list_in_words(map(field_in_words, value)) if isinstance(value, (list, tuple)) else value
 
 
-def listed(items: Iterable[Any]) -> str:
+def list_in_words(items: Iterable[Any]) -> str:
     """Return the items as a list in words: "a", "a and b", "a, b and c"."""
     *some, last = [str(item) for item in items]
     return f"{', '.join(some)} and {last}" if some else last
@@ -141,7 +152,7 @@ def _kinds(fields: Mapping[str, Any]) -> str:
     for kind, sizes in fields["kinds"]:
         known = ", ".join(f"{axis}={size}" for axis, size in sizes)
         texts.append(f"{kind} ({known})" if known else kind)
-    return listed(texts)
+    return list_in_words(texts)
 
 
 def _options(fields: Mapping[str, Any]) -> str:
@@ -174,7 +185,14 @@ DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def _share(wrong: int, fields: Mapping[str, Any]) -> str:
-    """Return how many entries are wrong, and by how much; of an answer that is one number, both numbers."""
+    """Return how many entries are wrong, and by how much: "3 of 12 entries are wrong; the largest error is ...".
+
+    For an answer of one entry, return its value and the right one.
+
+    Args:
+        wrong: the number of wrong entries.
+        fields: the message fields, among them `entries`, `error` and `alone`, see `facts.unknown_mistake`.
+    """
     if fields["entries"] == 1 and "given" in fields:
         return f"the value is {fields['given']}, and must be {fields['right']}"
     times = "as large as" if fields["error"] == "1" else f"{fields['error']} times"
@@ -183,13 +201,23 @@ def _share(wrong: int, fields: Mapping[str, Any]) -> str:
 
 
 def _mask(passes: bool, fields: Mapping[str, Any]) -> str:
-    """Return the sentence on a wrong mask: which entry passes its gradient, or does not."""
+    """Return the sentence on a wrong mask, with an entry at which it is wrong.
+
+    Args:
+        passes: whether the gradient passes there, and must be 0; else it is 0, and must pass.
+        fields: the message fields, with the entry's array, index and value as `name`, `place` and `value`.
+    """
     state = "the gradient passes, and must be 0" if passes else "the gradient is 0, and must pass"
     return f"the mask is wrong: at {_entry(fields)} {state}"
 
 
 def _zeros(wrong: int, fields: Mapping[str, Any]) -> str:
-    """Return how many entries that must be 0 are not: "3 of 12 entries that must be 0 are nonzero"."""
+    """Return how many entries that must be 0 are not: "3 of 12 entries that must be 0 are nonzero; ...".
+
+    Args:
+        wrong: the number of entries that are nonzero and must be 0.
+        fields: the message fields, with the number of entries that must be 0 as `zeros`.
+    """
     zeros = fields["zeros"]
     which = f"{wrong} of {zeros} entries" if zeros > 1 else "the entry"
     return f"{which} that must be 0 {'is' if wrong == 1 else 'are'} nonzero; the others are right"

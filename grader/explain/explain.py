@@ -12,7 +12,7 @@ import torch
 
 from grader.course.exercise import Answer, Exercise
 from grader.course.shapes import describe
-from grader.diagnosis.words import listed
+from grader.diagnosis.words import list_in_words
 from grader.reference.compare import scaled_error
 from grader.reference.references import autograd_answer, one_thread
 
@@ -184,7 +184,7 @@ class Question:
             return ""
         first, (name, place) = refused[0], refused[0].places[0]
         error = self._error_at(with_sizes(self.shapes, {first.places: first.refused}))
-        names = listed(f"{axis.name} = {axis.size}" for axis in refused)
+        names = list_in_words(f"{axis.name} = {axis.size}" for axis in refused)
         where = f"where {name}.shape[{place}] is {first.refused}" + (f" ({error})" if error else "")
         return f"{self.code.name} was tried with {names} alone: it raises {where}, and forward does not"
 
@@ -440,7 +440,7 @@ def _notes_on_other_inputs(question: Question, drawing: Drawing, answer: Answer,
     if not failing:
         return
     if any(drawing.has_given_sizes(run.code_trial) for run in failing):
-        tables = listed(drawing.tables)
+        tables = list_in_words(drawing.tables)
         yield f"{answer.name} is right with the given {tables}, and wrong with others that were drawn in their range"
         return
     wrong_sizes: dict[str, set[int]] = {}
@@ -457,8 +457,9 @@ def _notes_on_other_inputs(question: Question, drawing: Drawing, answer: Answer,
         conditions.append(
             f"{axis} is not {drawing.sizes[axis]}" if is_right_at_given_alone else f"{axis} is {min(wrong)}"
         )
-    examples = listed(f"{axis} = {size}" for axis, wrong in wrong_sizes.items() for size in sorted(wrong))
-    yield f"{answer.name} is right at the given sizes, and wrong where {listed(conditions)} ({examples} was tried)"
+    examples = list_in_words(f"{axis} = {size}" for axis, wrong in wrong_sizes.items() for size in sorted(wrong))
+    where = list_in_words(conditions)
+    yield f"{answer.name} is right at the given sizes, and wrong where {where} ({examples} was tried)"
 
 
 def _fails_alone(question: Question, drawing: Drawing, answer: Answer, axis: str, size: int) -> bool:
@@ -492,7 +493,7 @@ def _notes(question: Question, drawing: Drawing, verdicts: Verdicts) -> Iterator
 def _why_measured(question: Question) -> str:
     """Return the reason, a clause, why the right gradients are measured and not taken from torch."""
     if question.own_backwards:
-        return f"torch's own go through the backward pass of {listed(sorted(question.own_backwards))}"
+        return f"torch's own go through the backward pass of {list_in_words(sorted(question.own_backwards))}"
     if question.leaves_torch:
         return "it leaves torch (numpy, .data or plain numbers), so torch cannot differentiate it"
     if question.own_backwards is None:

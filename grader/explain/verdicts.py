@@ -19,10 +19,10 @@ from grader.course.shapes import describe
 from grader.diagnosis.case import LARGE, Case
 from grader.diagnosis.diagnose import faithful_program_of, find_mistakes, plain_facts, program_of
 from grader.diagnosis.evidence import evidence_of
-from grader.diagnosis.factors import number_text, one_ratio
+from grader.diagnosis.factors import common_ratio, number_text
 from grader.diagnosis.mistake import Fact, Mistake
 from grader.diagnosis.operators.places import describe_places
-from grader.diagnosis.words import listed, with_words
+from grader.diagnosis.words import list_in_words, with_words
 from grader.errors import describe_error
 from grader.reference import finite_differences
 from grader.reference.compare import scaled_error
@@ -330,7 +330,7 @@ class Verdicts:
         wrong = [run for run in self.runs if run.is_wrong(answer)]
         if not wrong or not all(run.layout for run in wrong):
             return None
-        g, where = self.code.upstream_name, listed(dict.fromkeys(run.layout for run in wrong))
+        g, where = self.code.upstream_name, list_in_words(dict.fromkeys(run.layout for run in wrong))
         read = all(self._is_misread(answer, run) for run in wrong)
         first = f"it reads {g} as if it were contiguous" if read else f"it is right only where {g} is contiguous"
         return Mistake("wrong-operand" if read else "unknown", f"{first}, and it is wrong where {g} is {where}")
@@ -551,7 +551,7 @@ def _factor(run: Run, name: str, mistake: Mistake) -> Mistake | None:
     array = run.array(answer)
     if array is None or mistake.code != "unknown":
         return None
-    factor = one_ratio(array, run.right(answer))
+    factor = common_ratio(array, run.right(answer))
     if factor is None:
         return None
     return with_words(Mistake("wrong-factor", facts=(Fact("factor-number", {"factor": number_text(factor)}),)))

@@ -17,7 +17,7 @@ from grader.course.course import CourseExercise
 from grader.course.exercise import VERDICTS, Answer, Routine
 from grader.course.sampling import BackwardPass
 from grader.diagnosis.diagnose import find_mistakes, plain_facts
-from grader.diagnosis.evidence import body_shown, both_shown, call_evidence, evidence_of
+from grader.diagnosis.evidence import body_text, call_evidence, evidence_of, sample_text
 from grader.diagnosis.exceptions import TOO_DEEP, diagnose_autograd_use, diagnose_error
 from grader.diagnosis.failing_arguments import options_of_right_trials
 from grader.diagnosis.mistake import Mistake
@@ -303,7 +303,7 @@ class Judge:
             evidence = call_evidence(self.exercise.id, declaration, answer, given.wrong, reveal=reveal)
         else:
             nudge = evidence_of(declaration, answer, given.wrong, mistake)
-            evidence = nudge or (both_shown(first) if reveal else "")
+            evidence = nudge or (sample_text(first) if reveal else "")
         error = scaled_error(first.given, first.expected)
         return answer_result(
             self.exercise, answer, mistake, evidence=evidence, error=error if np.isfinite(error) else None
@@ -424,5 +424,5 @@ class Examination:
 
 def _pass_shown(label: str, given: BackwardPass) -> str:
     """Return a label and the body of a backward pass on one line, "called with: <body>"; empty if it is too long."""
-    text = body_shown(given.source)
+    text = body_text(given.source)
     return f"{label}: {text}" if 0 < len(text) <= LONGEST_PASS else ""

@@ -15,7 +15,7 @@ from grader.child.call_arguments import function_of
 from grader.course.course import Course
 from grader.course.exercise import Routine
 from grader.course.sampling import BackwardPass
-from grader.diagnosis.evidence import body_shown
+from grader.diagnosis.evidence import body_text
 from grader.judging.grading import Grader
 from grader.reference.trials import make_trials
 from grader.results.records import AnswerResult, ExerciseResult
@@ -260,7 +260,7 @@ def test_a_body_that_was_left_as_it_was_found_is_still_to_do(course: Course, gra
 def test_a_function_argument_is_an_expression_or_a_def(source: str, expected: str) -> None:
     """And is told on one line, unless it has loops and the like."""
     assert function_of(source)(0) == 1
-    assert (body_shown(source) if "def" in source else source) == expected
+    assert (body_text(source) if "def" in source else source) == expected
 
 
 def test_the_call_that_shows_a_bug_is_told_with_its_body(grade: Grade) -> None:
