@@ -105,8 +105,8 @@ def wrong_array_of(misconception: Misconception, answer: Answer, trial: Trial, g
         answer: the answer, such as `w.g`. Of a formula for all that is returned, its item is taken: for `return.1` the
             second.
         trial: the trial.
-        given: the learner's array, for a formula with a parameter `answer`; with `None`, that returns an example of its
-            mistake.
+        given: the learner's array, for a formula with a parameter `answer`; for `None` such a formula returns an
+            example of its mistake.
     """
     known = {"answer": given, **trial.inputs, "out": trial.out, "out_g": trial.out_g}
     names = inspect.signature(misconception.rule).parameters

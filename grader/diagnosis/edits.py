@@ -290,8 +290,8 @@ class WithoutIdleEdges(EditVariant):
         These would no longer contribute zero. Return the program unchanged where the edit does not apply in this trial.
 
         Raises:
-            NoCandidate: the program has idle edges but none of these, so that it would be the edit alone; or the edit
-                replaces a target's gradient.
+            NoCandidate: the program has idle edges, but the edit may change the contribution of none, so that the
+                variant is the edit alone; or the edit replaces a target's gradient at the end.
         """
         idle = idle_edges(program)
         edited = self.edit.apply(program)
@@ -595,7 +595,7 @@ class EditInRows(ExplanatoryRewriting):
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return the edit's facts, with the rows added to the clause of the first one.
 
-        It is then "for the last row, " with the clause of the edit, and "; the other rows are right".
+        The clause is "for the last row, ", the clause of the edit, and "; the other rows are right".
         """
         (fact, *others) = self.edit.facts(program)
         says = f"for {ROW_WORDS[self.rows]}, {fact.says}; the other rows are right"

@@ -227,7 +227,7 @@ def _form_values(shape: Callable[[float], float], sizes: np.ndarray) -> list[flo
 
 
 def _all_close(values: Iterator[float]) -> bool:
-    """Return whether all values equal the first one, but for rounding; there must be one."""
+    """Return whether all of one or more values are equal, but for rounding."""
     first, *others = values
     return all(math.isclose(value, first, rel_tol=CLOSE) for value in others)
 

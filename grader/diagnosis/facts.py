@@ -228,7 +228,7 @@ def right_in_some_trials(answer: Answer, samples: Samples) -> Mistake | None:
         for trials, name in ((right, "right-only-in"), (wrong, "right-except-in")):
             if {trial.setting.kind for trial in trials} <= {ONE_KIND, "a square case"}:
                 return make_fact("shape-special", name, kinds=_setting_kinds_with_sizes(trials))
-    if kinds[1] == {LARGE_UPSTREAM_KIND} and all(map(_is_held_down, samples)):
+    if kinds[1] == {LARGE_UPSTREAM_KIND} and all(map(_is_right_or_shrunk, samples)):
         return make_fact("not-linear", "right-for-small-upstream")
     if where := options_of_right_trials(answer, right, wrong):
         return make_fact("hard-coded", "right-only-where", where=where)
@@ -239,7 +239,7 @@ def right_in_some_trials(answer: Answer, samples: Samples) -> Mistake | None:
     return None
 
 
-def _is_held_down(sample: Sample) -> bool:
+def _is_right_or_shrunk(sample: Sample) -> bool:
     """Return whether an answer is right, or smaller than it must be, as a clipped gradient is.
 
     It is smaller if each entry has the right sign and at most the right size, or if its norm is far too small, but not
@@ -286,8 +286,8 @@ def _right_and_wrong_trials(samples: Samples) -> tuple[list[Trial], list[Trial]]
 def wrong_for_function_part(samples: Samples) -> Mistake | None:
     """Return the fact that an answer is wrong exactly in the trials whose function argument uses certain operations.
 
-    The learner's function takes a function f; the answer is wrong wherever f uses `tanh`, say, and right wherever it
-    does not. Return `None` where no operations are so.
+    The learner's function takes a function f: the answer is wrong wherever f uses `tanh`, for example, and right
+    wherever f does not. Return `None` where no operation distinguishes the trials in this way.
     """
     name, parts = operations_of_wrong_trials(*_right_and_wrong_trials(_with_nonzero_answer(samples)))
     spelled = " or ".join(f"`{part}`" for part in parts)
@@ -455,14 +455,15 @@ def _constant_slope_fact(answer: Answer, upstream_name: str, samples: Samples) -
 
 
 def _wrong_slope_fact(answer: Answer, upstream_name: str, sample: Sample, g: np.ndarray) -> Mistake:
-    """Return the fact that the entry that is furthest off is its g times a wrong number, with the right number.
+    """Return the fact that an entry of an answer is its upstream gradient times a wrong number, with the right number.
 
-    The numbers are the learner's entry / g and the right entry / g, a derivative.
+    It is the entry with the largest error. The numbers are the learner's entry / g and the right entry / g, which is a
+    derivative.
 
     Args:
         answer: the answer.
         upstream_name: the learner's name of the upstream gradient; `"1"` where there is none.
-        sample: the same trial, with the learner's and the right array.
+        sample: the answer in one trial.
         g: the upstream gradient, shaped like the answer.
     """
     place = tuple(
@@ -476,7 +477,7 @@ def _wrong_slope_fact(answer: Answer, upstream_name: str, sample: Sample, g: np.
 def broadcast_accident(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that an answer has the shape of two inputs broadcast against each other, and of neither of them.
 
-    With x of shape (4,) and y of shape (4, 1): (4, 4). Return `None` where no two inputs have this shape.
+    With x of shape (4,) and y of shape (4, 1): (4, 4). Return `None` where no two inputs broadcast to its shape.
 
     Args:
         answer: the answer.

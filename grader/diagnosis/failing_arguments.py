@@ -95,7 +95,7 @@ def operations_of(source: str) -> frozenset[str]:
 
 
 def _operations(body: ast.expr, argument: str) -> Iterator[str]:
-    """Yield the operations in an expression that use an argument, given by name."""
+    """Yield the operations in an expression that use the variable `argument`, such as `x / 2` or `x.sin()`."""
     for node in ast.walk(body):
         if not _uses(node, argument):
             continue

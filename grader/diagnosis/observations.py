@@ -165,7 +165,7 @@ def _of_samples(
 
 
 def _wrong_shape_fact(answer: Answer, given: Samples) -> Mistake | None:
-    """Return the fact that the learner's array has a wrong shape in one trial or more; `None` where it has in none."""
+    """Return the fact that the learner's array has a wrong shape in some trial; `None` if its shapes are all right."""
     return None if facts.have_right_shapes(given) else facts.wrong_shape(answer, given)
 
 
@@ -196,7 +196,7 @@ def _constant_fact(given: Samples) -> Mistake | None:
 def _typed_in_fact(answer: Answer, given: Samples) -> Mistake | None:
     """Return the fact that a value (no gradient or Jacobian) is one number in all entries of all trials; else `None`.
 
-    A gradient may be 1 everywhere for another reason: its upstream gradient is left out.
+    Gradients are left out, as one may be 1 everywhere because its upstream gradient is missing.
     """
     return _constant_fact(given) if answer.kind == "value" else None
 

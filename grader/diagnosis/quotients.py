@@ -90,7 +90,7 @@ class Quotient:
         return np.array(numbers).reshape(self.x.shape)
 
     def at(self, point: float) -> float:
-        """Return f(point): the function's value at a number of its own, wherever x is.
+        """Return f(point): the function's value at a given number in place of x.
 
         Raises:
             ValueError: x is no number.
@@ -213,7 +213,7 @@ def _weights(quotient: Quotient) -> Array:
 def _slope_without_weights(quotient: Quotient) -> Array:
     """Return the quotient without the weights v: (sum(f(x + h)) - sum(f(x))) / h for the offsets 1 and 0.
 
-    It is a number for each entry of x, which alone is moved.
+    There is a number for each entry of x, for which this entry alone is moved.
 
     Raises:
         ValueError: the quotient has no weights.
@@ -225,7 +225,7 @@ def _slope_without_weights(quotient: Quotient) -> Array:
 def _slope_weighted_by_value(quotient: Quotient) -> Array:
     """Return the quotient with f(x) in place of the weights v: sum(f(x) * (f(x + h) - f(x))) / h for offsets 1 and 0.
 
-    It is a number for each entry of x, which alone is moved.
+    There is a number for each entry of x, for which this entry alone is moved.
 
     Raises:
         ValueError: the quotient has no weights.
@@ -237,7 +237,7 @@ def _slope_weighted_by_value(quotient: Quotient) -> Array:
 def _slope_with_squared_weights(quotient: Quotient) -> Array:
     """Return the quotient with v * v in place of the weights v: sum(v * v * (f(x + h) - f(x))) / h for offsets 1 and 0.
 
-    It is a number for each entry of x, which alone is moved.
+    There is a number for each entry of x, for which this entry alone is moved.
 
     Raises:
         ValueError: the quotient has no weights.

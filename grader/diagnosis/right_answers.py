@@ -65,7 +65,7 @@ class EditOfRightAnswer:
 
 
 def edits_of_right_answers(wrong: Mapping[str, tuple[Answer, Samples]], *, recorded: bool) -> list[EditOfRightAnswer]:
-    """Return candidates that edit the right array of an answer that is no gradient of a program, as if it were one.
+    """Return candidates that edit the right arrays of answers that are no gradients of a program, as if they were.
 
     They are for Jacobians and values, and for gradients where no program is recorded. The right array stands as the
     gradient of a target, so that every operator on results works, such as the transpose, a sign, a sum over an axis.

@@ -357,8 +357,8 @@ def _wrong_rows(case: Case, name: str) -> Rows | None:
     """Return which rows (entries along the first axis) of an answer are wrong, as a key of `ROWS`.
 
     These are "first", "last", "all but the first" and "all but the last", as they are in the first trial in which the
-    answer is wrong and has at least `LEAST_ROWS`. Return `None` where exactly the wrong rows are none of these, or no
-    trial has as many.
+    answer is wrong and has at least `LEAST_ROWS` rows. Return `None` where the wrong rows are none of these, or no
+    trial has so many rows.
 
     Args:
         case: the wrong answers.

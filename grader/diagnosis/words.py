@@ -109,7 +109,12 @@ class _Filler(Formatter):
 
 
 def field_in_words(value: Any, name: str = "") -> Any:
-    """Return a message field as text: a shape in brackets, a float with three digits, a list with "and"."""
+    """Return a message field as text: a shape in brackets, a float with three digits, a list with "and".
+
+    Args:
+        value: the value of the field; a string or a whole number is returned unchanged.
+        name: the name of the field; the fields `shape` and `expected` are shapes.
+    """
     if name in ("shape", "expected"):
         return _shape(value)
     if isinstance(value, float):

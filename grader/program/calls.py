@@ -114,7 +114,7 @@ def function_name(func: Function) -> str:
 
 
 def operation_name(name: str) -> str:
-    """Return the name of the operation that a torch function with a given name computes: `div` for `__rtruediv__`."""
+    """Return the name of the operation that a torch function computes: `div` for `__rtruediv__`; by default its own."""
     return ALIASES.get(name, REVERSED.get(name, name))
 
 

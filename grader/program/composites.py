@@ -146,6 +146,8 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
                          reduce: None = None, reduction: str = "mean") -> Tensor:  # fmt: skip
     """Return the cross entropy of probabilities with targets from 0 to 1, averaged or summed by `reduction`.
 
+    Input and target have one shape; a weight, which multiplies the terms, broadcasts with it.
+
     Raises:
         ValueError: `size_average` or `reduce` is set, which cannot be written out.
     """
@@ -158,6 +160,8 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
                                      size_average: None = None, reduce: None = None, reduction: str = "mean",
                                      pos_weight: Tensor | None = None) -> Tensor:  # fmt: skip
     """Return the cross entropy of sigmoid(input) with targets from 0 to 1, averaged or summed by `reduction`.
+
+    Input and target have one shape; a weight, which multiplies the terms, broadcasts with it.
 
     Raises:
         ValueError: `size_average`, `reduce` or `pos_weight` is set, which cannot be written out.
@@ -210,7 +214,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
         input: shape: (..., *normalized_shape).
         normalized_shape: the sizes of the axes that the mean is taken over.
         weight: shape: normalized_shape.
-        eps: is added to the mean square.
+        eps: is added to the mean square; `None` for the machine epsilon of the input's dtype.
     """
     axes = tuple(range(-len(normalized_shape), 0))
     eps = torch.finfo(input.dtype).eps if eps is None else eps

@@ -508,10 +508,10 @@ class Program:
         return as_code(node.text or node.name)
 
     def is_one_of_several_operations(self, value: int) -> bool:
-        """Return whether one expression of the source records several operations, as the call of a module does.
+        """Return whether the expression that computes a value records several operations, as the call of a module does.
 
         Args:
-            value: the id of the value of one of these operations.
+            value: the id of the value.
         """
         node = self.nodes[value]
         return (

@@ -398,7 +398,7 @@ def _wrong_shares_of_last(
     allowed: AllowedGradient = trial.remember(
         ("allowed", names), lambda: _joint_gradient(exercise, list(arrays), trial, order)
     )
-    compared, last = allowed.compare(_joined(list(arrays.values()), order), bound), list(arrays.values())[-1]
+    compared, last = allowed.compare(_join_arrays(list(arrays.values()), order), bound), list(arrays.values())[-1]
     if not (compared.wrong & compared.kinks).any():
         return np.zeros(last.shape, bool)
     # Where it has torch's own choice, it is the others' choice that it does not fit.
@@ -440,13 +440,13 @@ def _joint_gradient(exercise: Exercise, answers: Sequence[Answer], trial: Trial,
             return None
         gradients = [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, computed, strict=True)]
         pairs = zip(gradients, answers, strict=True)
-        return _joined([plus_prior(g.numpy(), answer, trial.arguments) for g, answer in pairs], order)
+        return _join_arrays([plus_prior(g.numpy(), answer, trial.arguments) for g, answer in pairs], order)
 
     expected = [array for answer in answers if (array := trial.expected[answer.name]) is not None]
-    return AllowedGradient(_joined(expected, order), sample)
+    return AllowedGradient(_join_arrays(expected, order), sample)
 
 
-def _joined(arrays: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
+def _join_arrays(arrays: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
     """Return the entries of all arrays in one vector, permuted by the indices `order`; shape: `(entries,)`."""
     return np.asarray(np.concatenate([array.ravel() for array in arrays])[order])
 

@@ -78,10 +78,10 @@ class TrialsOfRun:
         return repeat_some(self.declaration, self.judged)
 
     def confirm(self) -> None:
-        """Check the right answers by finite differences, the first time only.
+        """Check the right answers by finite differences of the forward pass, in the first call only.
 
         Raises:
-            SpecError: they disagree.
+            SpecError: the answers and the finite differences disagree.
         """
         _ = self._confirmed
 
@@ -228,7 +228,7 @@ def make_trial(declaration: Declaration, setting: Setting, rng: np.random.Genera
 
 
 def watched_trial(declaration: Declaration, rng: np.random.Generator) -> Trial | None:
-    """Draw a trial that shares neither sizes nor numbers with others, so that no array cached from them is of use.
+    """Draw a trial whose sizes and numbers no other trial has, so that no array cached by the learner's code fits.
 
     Returns:
         The trial, without the inputs of the forward pass; `None` for a routine, which may be a difference quotient.
@@ -393,9 +393,7 @@ def _trial_with_exact(
             arrays = trial.expected.values()
             return trial if all(array is None or np.isfinite(array).all() for array in arrays) else None
         trial = _trial_of_routine(declaration, setting, exact)
-        moved = {
-            name: _slightly_moved(value, rng) if name in levels_by_name else value for name, value in exact.items()
-        }
+        moved = {name: _move_slightly(value, rng) if name in levels_by_name else value for name, value in exact.items()}
         beside = _trial_of_routine(declaration, setting, moved).expected
         errors = [scaled_error(array, beside[name]) for name, array in trial.expected.items()]  # type: ignore[arg-type]
         return trial if max(errors) <= AGREEMENT else None
@@ -403,7 +401,7 @@ def _trial_with_exact(
         return None
 
 
-def _slightly_moved(value: Array, rng: np.random.Generator) -> Array:
+def _move_slightly(value: Array, rng: np.random.Generator) -> Array:
     """Return an array with every entry moved up or down by a tiny step."""
     return replace(value, values=value.values + TINY_STEP * rng.choice([-1.0, 1.0], value.values.shape))
 
@@ -412,7 +410,9 @@ def _slightly_moved(value: Array, rng: np.random.Generator) -> Array:
 
 
 def confirm(declaration: Declaration, trial: Trial, rng: np.random.Generator) -> None:
-    """Check that a trial's right answers agree with finite differences of the forward pass; a routine has none.
+    """Check that a trial's right answers agree with finite differences of the forward pass.
+
+    A routine, which has no forward pass, is not checked.
 
     Raises:
         SpecError: they disagree in this trial and in others like it.
