@@ -65,7 +65,7 @@ class Rewriting(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ProgramSample:
-    """One trial with its right program and the learner's array for each wrong answer: their samples, in one.
+    """One trial of a case: its right program, and the learner's array for each wrong answer.
 
     Args:
         trial: the sizes, the inputs and the upstream gradient.
@@ -268,6 +268,14 @@ class ScreeningTrial:
 
     It compares projections on random directions: a rewriting passes for a target if it moves each of the target's
     projections from the right one to that of the learner's array.
+
+    Attributes:
+        sample: the trial, with its program and the learner's arrays.
+        names: the targets that are compared.
+        tangents: the random directions of these targets, and the derivatives of all values along them.
+        targets: the same targets as a bit mask of ids.
+        wanted: what a rewriting must add to each projection of the right gradients; shape: (rows,).
+        bounds: how far off each projection may be; shape: (rows,).
     """
 
     def __init__(self, sample: ProgramSample, names: Sequence[str]) -> None:

@@ -154,9 +154,9 @@ class NamedValue:
 
 @dataclass(frozen=True)
 class ComputedValue:
-    """Names the value of a node with a certain key, in the iteration of the node that takes it or so many before.
+    """Names the value of a node with a certain key, `back` iterations before that of the node that takes the value.
 
-    A node after the loop takes the value of the last iteration, or so many before.
+    A node after the loop counts as one in the last iteration.
 
     Args:
         key: the key of the node that makes the value.
