@@ -389,8 +389,8 @@ class Case:
     def further_listings(self) -> tuple[Program, ...]:
         """Return right programs of other structure than `listing`: one for each structure that usual trials have.
 
-        A structure is the number of axes of each array that the forward pass takes, and which of them have one entry.
-        There is no further one unless an exercise broadcasts in several ways, or takes arrays of any number of axes.
+        A structure is the number of axes of each array that the forward pass takes, and which axes have one entry. The
+        result is empty unless an exercise broadcasts in several ways, or takes arrays of any number of axes.
         """
         programs = {_structure(self.listing): self.listing}
         for sample in self._best_for_screens_first:
@@ -402,9 +402,9 @@ class Case:
     def screens(self) -> tuple[ScreeningTrial, ...]:
         """Return the screens: a few trials, each with the targets whose answers are compared in it by projections.
 
-        For each target there is one in which its answer is wrong. There is none for an answer that has the wrong shape
-        wherever it is wrong, or that is nothing but zeros; nor for a value of the forward pass, which is computed
-        without any sweep.
+        Each target has a screen in which its answer is wrong. A target has none if its answer has the wrong shape
+        wherever it is wrong, or is 0 everywhere. There are no screens for answers that are values, which are computed
+        without a backward pass.
         """
         if self.samples and self.samples[0].is_value:
             return ()
@@ -518,7 +518,8 @@ class Case:
     def confirm(self, edit: Rewriting, names: Sequence[str]) -> tuple[str, ...]:
         """Return those of the targets `names` whose answers a rewriting explains, by all its gradients in every trial.
 
-        Trials in which rounding hides the answer are left out, if they are no more than half.
+        Trials in which rounding hides the answer are left out; a target with more than half of such trials counts as
+        not explained.
 
         Args:
             edit: the rewriting.
@@ -671,7 +672,7 @@ def _screening_order(sample: ProgramSample) -> tuple[bool, bool, bool, int]:
 
 
 def _structure(program: Program) -> tuple[tuple[bool, ...], ...]:
-    """Return for each input of a program, for each of its axes, whether it has a single entry."""
+    """Return for each axis of each input of a program whether it has one entry: ((False, True),) for shape (4, 1)."""
     return tuple(tuple(size == 1 for size in shape) for shape in program.forward.shapes)
 
 

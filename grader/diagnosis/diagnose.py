@@ -151,7 +151,7 @@ def find_mistakes(
 
 
 def _first_answers(mistakes: Mapping[str, Mistake]) -> dict[str, str]:
-    """Return for each answer the first one of those with the same cause, and an empty text for that one itself.
+    """Return for each answer the name of the first answer with the same cause; an empty text if it is the first itself.
 
     Args:
         mistakes: by name of the answer, in the order in which a learner sees them; the `cause` of each names the answer
@@ -165,7 +165,7 @@ def _first_answers(mistakes: Mapping[str, Mistake]) -> dict[str, str]:
 
 
 def _in_double(samples: Iterable[Sample]) -> list[Sample]:
-    """Return the samples with the real part of each learner's array, in double precision, in its place."""
+    """Return the samples, in which each learner's array is replaced by its real part in double precision."""
     return [sample._replace(given=sample.given.real.astype(np.float64)) for sample in samples]
 
 
@@ -288,8 +288,8 @@ def case_of(exercise: Declaration, wrong: WrongAnswers, right: tuple[str, ...] =
 def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], wrong: WrongAnswers) -> ProgramSample:
     """Return one trial as a sample of a case, in which every answer is compared like a gradient.
 
-    From a gradient, what was stored before is subtracted. A Jacobian is summed over the axes of the output with random
-    weights, which are the upstream gradient of the sample's program.
+    The prior gradient is subtracted from a learner's gradient. A Jacobian is summed over the axes of the output with
+    random weights, which are the upstream gradient of the sample's program.
 
     Args:
         trial: the trial.

@@ -213,7 +213,7 @@ class EditOnPath(ExplanatoryRewriting):
     def apply(self, program: Program) -> Program:
         """Return the program in which the edges of `spot` take as g the gradient of their reader in the edited program.
 
-        All other edges take that in the program without the edit.
+        All other edges take the gradient of their reader in the program without the edit.
 
         Raises:
             NoCandidate: the edit changes the forward pass, or replaces a target's gradient at the end.
@@ -317,7 +317,7 @@ class EditOfOtherStructure(EditVariant):
     def apply(self, program: Program) -> Program:
         """Return the program with the edit alone, as `Edit.apply` does: the variant differs only in its rank.
 
-        In a trial without such a place the program is returned unchanged.
+        In a trial that lacks the place of the edit the program is returned unchanged.
 
         Raises:
             NoCandidate: the operator of the edit cannot be applied at its place.
@@ -483,14 +483,14 @@ class FactorOnPath:
         return bool(self.edit.code) and case.changes_right_answer(self.edit)
 
     def _readers(self, program: Program) -> str:
-        """Return in words the operations that read by the edges with the factor: `` `h @ u` and `x * h` ``."""
+        """Return in words the readers of the edges that have the factor: `` `h @ u` and `x * h` ``."""
         dropped = [place for place, rule in self.edit.apply(program).edited_vjps.items() if rule is zero_vjp]
         return " and ".join(dict.fromkeys(expression_of(program, program.reader(place)) for place in dropped))
 
     def _arrays(self, name: str, sample: ProgramSample) -> tuple[Array, Array]:
-        """Return what the edges contribute to the target `name` in the learner's array, and in the right one.
+        """Return two arrays: what the edges contribute to the target `name` in the learner's and in the right array.
 
-        It is what is left of either array after the gradient without the edges has been subtracted.
+        Each is the learner's or the right array minus the gradient without the edges.
 
         Raises:
             NoCandidate: the learner's array has the wrong shape, or the edit's gradient cannot be computed.
@@ -571,7 +571,7 @@ class EditInRows(ExplanatoryRewriting):
         return "partial-batch"
 
     def apply(self, program: Program) -> Program:
-        """Return the program that returns for the target the edit's gradient in the chosen rows, else the right one.
+        """Return the program whose gradient of the target is the edit's in the chosen rows, and right in all others.
 
         Rows are the entries along the gradient's first axis.
 
@@ -589,7 +589,7 @@ class EditInRows(ExplanatoryRewriting):
         return program.with_result(self.name, mixed)
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return {target: mistake} if this explains its answer, the only one that is compared; else an empty dict."""
+        """Return {target: mistake} if the edit in these rows explains the answer of its target; else an empty dict."""
         return explained_mistakes(self, case, case.confirm(self, [self.name]))
 
     def facts(self, program: Program) -> tuple[Fact, ...]:

@@ -49,7 +49,7 @@ class Engine:
     def gradients(self, steps: Sequence[Step], inputs: Sequence[float] | Sequence[torch.Tensor]) -> list[Array]:
         """Return the gradient of the last value for each input as this engine computes it.
 
-        It is zeros where no contribution comes to an input.
+        The gradients are in the order of the inputs; zeros where no contribution comes to an input.
 
         Args:
             steps: such as `("mul", 0, 1)`; see `grader.program.steps`.
@@ -95,7 +95,7 @@ def right_gradients(steps: Sequence[Step], inputs: Sequence[torch.Tensor]) -> li
 
     Args:
         steps: such as `("mul", 0, 1)`, `("backward", 2)`; see `grader.program.steps`.
-        inputs: the values 0, 1, ...
+        inputs: the values 0, 1, ..., as tensors.
     """
     from grader.program.steps import autograd_of_steps
 

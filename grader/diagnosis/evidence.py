@@ -123,7 +123,7 @@ def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[S
     fewest = min(_largest_size(sample.trial) for sample in wrong)
     if fewest > MOST_SHOWN:
         return ""
-    small = [(_typed_call(name, routine, s.trial), s) for s in wrong if _largest_size(s.trial) == fewest]
+    small = [(_call_source(name, routine, s.trial), s) for s in wrong if _largest_size(s.trial) == fewest]
     call, sample = min(small, key=lambda call_and_sample: len(call_and_sample[0]))
     if sample.given.size > MOST_SHOWN:
         return ""
@@ -136,7 +136,7 @@ def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[S
     return f"{call} {given}, and must return {array_text(sample.expected)}"
 
 
-def _typed_call(name: str, routine: Routine, trial: Trial) -> str:
+def _call_source(name: str, routine: Routine, trial: Trial) -> str:
     """Return a call of the learner's function with the arguments of a trial as source code: `area(f=lambda x: x)`.
 
     An argument that is a function of several lines is named in the call, and its body stands before the call.
@@ -149,7 +149,7 @@ def _typed_call(name: str, routine: Routine, trial: Trial) -> str:
     known = group_arguments(trial.arguments)
     given = {argument: known[argument] for argument in routine.argument_names}
     bodies = {a: body_text(v.source) for a, v in given.items() if isinstance(v, Function) and "\n" in v.source}
-    arguments = ", ".join(a if a in bodies else f"{a}={_typed(value)}" for a, value in given.items())
+    arguments = ", ".join(a if a in bodies else f"{a}={_argument_source(value)}" for a, value in given.items())
     return "".join(f"with `{body}` in {a}, " for a, body in bodies.items()) + f"{name}({arguments})"
 
 
@@ -178,13 +178,13 @@ def _largest_size(trial: Trial) -> int:
     return max(sizes, default=1)
 
 
-def _typed(value: Any) -> str:
+def _argument_source(value: Any) -> str:
     """Return an argument as a Python expression, with enough digits to give the same wrong answer again."""
     if isinstance(value, Array):
         entries = np.array2string(value.values, separator=", ", formatter={"float_kind": lambda x: f"{x:.4g}"})
         return f"torch.tensor({' '.join(entries.split())})"
     if isinstance(value, list) and any(isinstance(each, Array) for each in value):
-        return f"[{', '.join(map(_typed, value))}]"
+        return f"[{', '.join(map(_argument_source, value))}]"
     if isinstance(value, Function):
         return value.source
     if isinstance(value, Dtype):

@@ -177,9 +177,9 @@ class FactorForms:
 
     @np.errstate(all="ignore")  # a size may be 0
     def __init__(self, trials: Sequence[Trial]) -> None:
-        """Compute the value of each expression in each trial.
+        """Compute the value in each trial of every expression that `explained_factor` tries.
 
-        NaN where a trial lacks what the expression is made of.
+        It is NaN where a trial lacks a size or an argument of the expression.
         """
         sizes, shares = [quantities(trial) for trial in trials], [argument_numbers(trial) for trial in trials]
         every = [np.ones(len(trials))]

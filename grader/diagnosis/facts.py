@@ -255,7 +255,7 @@ def _is_right_or_shrunk(sample: Sample) -> bool:
 
 
 def _may_be_right_by_luck(samples: Samples) -> bool:
-    """Return whether the right trials have so few entries that those which are wrong elsewhere may be missing there.
+    """Return whether an answer may be right in some trials only because these have few entries.
 
     If a tenth of the entries is wrong in the other trials, a trial of six entries is often right by luck.
     """

@@ -63,7 +63,7 @@ def _distinguishing_condition(right: set[Any], wrong: set[Any]) -> str:
 def operations_of_wrong_trials(right: Sequence[Trial], wrong: Sequence[Trial]) -> tuple[str, list[str]]:
     """Return an argument that is a function, and the operations that it has in every wrong trial and in no right one.
 
-    If no operation, such as `x / 2`, distinguishes the trials, it may be a sign, such as `/`.
+    If no operation, such as `x / 2`, distinguishes the trials, the signs that do are returned, such as `/`.
 
     Returns:
         The name of the argument, and the operations in sorted order; an empty name and no operations where there are
@@ -116,5 +116,5 @@ def _uses(node: ast.AST, name: str) -> bool:
 
 
 def _signs_of(source: str) -> frozenset[str]:
-    """Return the signs of a lambda's operations: one method may be wrong for all of them, whatever the operands."""
+    """Return the signs of the operations that use a lambda's argument, such as `/`, whatever their operands."""
     return frozenset(operation.split()[1] for operation in operations_of(source) if " " in operation)

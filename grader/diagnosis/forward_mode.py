@@ -112,7 +112,7 @@ def _exchange_operands(node: Node) -> Node:
 
 @lru_cache(64)  # every rule is tried on the same functions
 def _recorded_function(f: Callable[..., Any], x: torch.Tensor) -> Program:
-    """Return a function of one tensor as a program with the input `x`, recorded at this x; it is kept."""
+    """Return a function of one tensor as a program with the input `x`, recorded at this x; the program is cached."""
     from grader.program.recording import record
 
     return record(lambda x: f(x), {"x": x})

@@ -648,7 +648,7 @@ def _passed_by_all_paths(program: Program, value: int, names: tuple[str, ...]) -
 def _rank_of_jacobian(program: Program, value: int, names: tuple[str, ...]) -> int:
     """Return the rank of the right Jacobian of a value with respect to the targets `names` together.
 
-    Each target is measured by the greatest entry of its own part.
+    The part of each target is divided by its greatest entry first.
 
     Args:
         program: the program of a trial.
@@ -665,7 +665,7 @@ def _rank_of_jacobian(program: Program, value: int, names: tuple[str, ...]) -> i
 
 
 def _before_bijections(program: Program, node: Node) -> Node:
-    """Return the operand of a chain of pointwise functions that ends with a node; the node itself if there is no chain.
+    """Return the operand of the chain of pointwise functions that ends with a node; the node itself without a chain.
 
     For exp(tanh(x @ w)): the product x @ w. A function whose derivative is 0 somewhere ends the chain, as an input
     does. If the gradient of one of these values is wrong, so are all, so that the numbers do not show at which of them
@@ -695,7 +695,7 @@ def value_in_program(node: Node, program: Program) -> int | None:
 
 
 def _can_be_solved_for(program: Program, node: Node, names: tuple[str, ...]) -> bool:
-    """Return whether a node depends on all targets `names`, and their gradients may tell that of the node's value.
+    """Return whether a node depends on all targets `names`, and their gradients may determine that of the node's value.
 
     They may if they have at least `LEAST_SPARE` entries more than the value, and the value no more than `MOST_ENTRIES`.
     """

@@ -157,8 +157,9 @@ def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, Mistake]:
     """Return the mistake in each answer by as few of the candidates as explain all answers, the likeliest of these.
 
     A candidate that explains several answers is reported at the one nearest to the loss, and the mistakes of the others
-    name that one as their cause. It may be a little rarer than the candidates that explain one of them alone. A mistake
-    that edits no operation has the places of one that is hardly less likely, if there is one.
+    name that answer as their cause. Such a candidate may be a little rarer than those that explain one of the answers
+    alone. A mistake that edits no operation gets the places of another candidate for the answer that is hardly less
+    likely, if there is one.
 
     Args:
         case: the wrong answers.
@@ -436,7 +437,7 @@ def edits_with_factor(case: Case) -> Iterator[Candidate]:
     """Yield `WithFactor`s: an edit of those tried so far, with the answers that may be its gradient times a factor.
 
     These are the answers whose projections in the screens are one multiple of those of the edited program's gradient.
-    Edits that are tried while this iterates are taken afterwards.
+    Edits that are tried while this generator runs follow in a later round.
     """
     tried = set[Rewriting]()
     while new := (case.changes.keys() | case.results.keys()) - tried:

@@ -104,7 +104,12 @@ class _Filler(Formatter):
         return field_in_words(self.fields[name], name)
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        """Return a value as text, in the style that stands after the colon of the template's field."""
+        """Return a value as text, by the function of `STYLES` that the template names after a colon, if it names one.
+
+        Args:
+            value: the value of the field.
+            format_spec: the name of the style; empty for none.
+        """
         return str(value) if not format_spec else STYLES[format_spec](value, self.fields)
 
 

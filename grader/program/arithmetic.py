@@ -290,7 +290,7 @@ def _var(x: Array, /, dim: Axes = None, *, correction: int = 1, keepdim: bool = 
 
 
 def _var_vjp(g: Array, _: Array, x: Array, dim: Axes = None, *, correction: int = 1, keepdim: bool = False) -> Array:
-    """Return the vjp of `_var`: 2 (x - mean) / (n - correction) times g, with n entries in each; shape: that of x."""
+    """Return the vjp of `_var`, for a variance of n entries: 2 (x - mean) / (n - correction) g; shape: that of x."""
     centred = x - np.mean(x, axis=axes_of(x, dim), keepdims=True)
     return np.asarray(_restore_axes(g, x, dim, keepdim) * 2 * centred / (_reduced_size(x, dim) - correction))
 

@@ -240,7 +240,7 @@ class _BoundVjps(dict[Place, Callable[[Array], Array]]):
     """The vjp of each edge as a function of the upstream gradient, made when it is first asked for."""
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
-        """Begin with no vjps of these nodes."""
+        """Begin without a vjp of the given nodes."""
         self._nodes = nodes
 
     def __missing__(self, place: Place) -> Callable[[Array], Array]:
@@ -480,7 +480,7 @@ class Forward:
     def up_to(self, value: int) -> Forward:
         """Return the forward pass that ends with the value of an id, as its last node and only output.
 
-        Its targets are the inputs among its nodes. It has no names for other values.
+        Its targets are the inputs among its nodes; named values are no targets of it.
         """
         inputs = {name: i for name, i in self.inputs.items() if i <= value}
         return Forward(self.nodes[: value + 1], inputs, (value,), inputs)

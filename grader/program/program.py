@@ -232,10 +232,10 @@ class Program:
         Args:
             changes: by id of a node, a function that takes the node with its operands in the changed forward pass, and
                 returns the node that stands in its place.
-            affects: what the change is seen by. `"all"`: all values computed from it, and the backward pass.
-                `"values"`: all values computed from it, but the changed nodes keep their right vjps, at the changed
-                values. `"backward"`: only the vjps of the changed nodes, at the right values. `"partners"`: only the
-                vjps, and these see a changed value as a partner operand alone, not as the operand that they are for.
+            affects: what the change takes effect in. `"all"`: all values computed from the changed nodes, and the
+                backward pass. `"values"`: the same, but the changed nodes keep their right vjps, at the changed values.
+                `"backward"`: only the vjps of the changed nodes, at the right values. `"partners"`: only the vjps that
+                read a changed value as a partner operand, and not as the operand that the contribution is for.
 
         Raises:
             NoCandidate: the changed forward pass cannot be computed.
@@ -261,7 +261,8 @@ class Program:
         Args:
             name: the input.
             value: the array, of any shape that the forward pass can be computed for.
-            affects: see `with_nodes`.
+            affects: what the change takes effect in: `"all"`, `"values"`, `"backward"` or `"partners"`; see
+                `with_nodes`.
 
         Raises:
             NoCandidate: the forward pass cannot be computed.
@@ -325,7 +326,7 @@ class Program:
         return Sweep(self, self.right_sweep, self.reach[0]) if is_own and self.original is not None else Sweep(self)
 
     def _apply_result(self, name: str, gradient: Array) -> Array:
-        """Return the array that the function which `with_result` has set for a target makes of the target's gradient.
+        """Return the array in place of a target's gradient, made by the function that `with_result` has set for it.
 
         Args:
             name: the name of the target.

@@ -135,7 +135,7 @@ def loops(program: Program) -> tuple[Loop, ...]:
 
 
 def _are_rows(program: Program, ids: tuple[int, ...]) -> bool:
-    """Return whether the nodes of a key are the rows that `for row in x` takes of x at once, so no iterations.
+    """Return whether the nodes of a key are the rows that `for row in x` takes of x, which are no iterations of a loop.
 
     Args:
         program: the program.

@@ -94,8 +94,8 @@ def record(
         upstream_name: what a learner calls the upstream gradient; empty where none is given.
 
     Raises:
-        Unrecordable: the forward pass does something that cannot be recorded. What it raises itself is raised
-            unchanged.
+        Unrecordable: the forward pass does something that cannot be recorded. An exception of the forward pass itself
+            is not caught.
         ValueError: an upstream gradient is not shaped like its output.
     """
     recorder = _Recorder()
@@ -244,7 +244,7 @@ def _assigned_variables(following: list[tuple[str, object]]) -> tuple[str, ...]:
         following: the instructions, each as its name and its argument: ("STORE_FAST", "q").
 
     Returns:
-        One name, or one for each result that is unpacked; none where the value is not assigned.
+        One name, or one for each result that is unpacked; an empty tuple where the value is not assigned.
     """
     several = following[0][1] if following and following[0][0] == "UNPACK_SEQUENCE" else None
     count = several if isinstance(several, int) else 1

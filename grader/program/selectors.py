@@ -98,9 +98,9 @@ def _iterations_in_words(noun: str, iterations: Iterations) -> str:
 def node_selectors(program: Program) -> Iterator[Selector]:
     """Yield a selector for each set of nodes that can be named: a group of some width, in all or some iterations.
 
-    Such as `h @ u` in the last iteration, or every `@` that reads x. Those of the width `"key"` come first, those of
-    `"operation"` last, and each set comes once, with its first name. In a program with two iterations, the first one is
-    all but the last: take that of a trial with three or more.
+    Such as `h @ u` in the last iteration, or every `@` that reads x. Selectors of the width `"key"` come first, those
+    of `"operation"` last. Each set comes once: in a loop of two iterations "the first" and "all but the last" are one
+    set, so that the program of a trial with three or more iterations gives more selectors.
     """
     known = set()
     for width in WIDTHS:
@@ -302,7 +302,7 @@ _NAMES: WeakKeyDictionary[Forward, tuple[ValueName, ...]] = WeakKeyDictionary()
 
 
 def _values_by_name(program: Program, reader: int) -> dict[ValueName, int]:
-    """Return what `values_by_name` returns for any shape: by `ValueName` the id of each value, computed anew."""
+    """Return by `ValueName` the id of each floating-point value that an edit may use at a node, without a cache."""
     forward = program.forward
     if forward not in _NAMES:
         made = [key for key, ids in forward.by_key.items() if forward.nodes[ids[0]].text]

@@ -165,12 +165,12 @@ def skipped_edges(forward: Forward, skip: Skip, names: tuple[str, ...] = ()) -> 
 
     Args:
         forward: the forward pass.
-        skip: `""`: none. `"dead"`: those by which dead nodes read. `"repeated"`: where a node reads a value twice, the
-            first of the two. `"all but the last"`: for each value those of all its readers but the last one, which may
-            be dead. `"awaiting"`: those by which a node reads that is dead, or that a dead one depends on, as if it
-            waited for the dead one's contribution. `"before dead"`: those by which the last dead node reads, and all
-            nodes before it. `"same number"`: those by which a node reads whose value, a number, equals that of a later
-            node.
+        skip: which edges are skipped. `""`: none. `"dead"`: the edges of dead readers. `"repeated"`: where a node reads
+            a value twice, the first of the two edges. `"all but the last"`: for each value, the edges of all readers
+            but the last one, which may be dead. `"awaiting"`: the edges of readers that are dead, or from which a dead
+            node is computed, as if they waited for its contribution. `"before dead"`: the edges of the last dead node
+            and of all nodes before it. `"same number"`: the edges of readers whose value, a number, equals that of a
+            later node.
         names: the operations of the readers to which this applies; all by default.
     """
     nodes, last = forward.nodes, len(forward.nodes) - 1
