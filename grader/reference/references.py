@@ -139,7 +139,7 @@ def _gradients(out: torch.Tensor, leaves: Sequence[torch.Tensor], out_g: torch.T
 
 
 def derivative_answers(exercise: Exercise) -> list[Answer]:
-    """Return the answers that are gradients or Jacobians, leaving out the loss."""
+    """Return the answers of an exercise that are gradients or Jacobians, without values such as the loss."""
     return [answer for answer in exercise.answers if answer.kind != "value"]
 
 
@@ -224,7 +224,7 @@ def _output_with(exercise: Exercise, trial: Trial, name: str, values: np.ndarray
 def _output_with_constants(exercise: Exercise, trial: Trial, changed: Mapping[str, torch.Tensor]) -> torch.Tensor:
     """Return the output with some inputs, or one step, changed, and every detached tensor as it is without the change.
 
-    Autograd takes what a forward pass detaches for a constant, so finite differences must not move it either.
+    For autograd a detached tensor is a constant, so finite differences must not move it either.
 
     Args:
         exercise: the exercise.
@@ -262,7 +262,7 @@ class _Detaching(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        """Call a function of torch; return a constant instead if the function is `detach`."""
+        """Call a function of torch; record what `detach` returns, and return the next constant in its place, if any."""
         result = func(*args, **(kwargs or {}))
         if func is torch.Tensor.detach and torch.is_grad_enabled():  # and not inside a function of its own derivative
             self.detached.append(result)

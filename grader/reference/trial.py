@@ -49,6 +49,10 @@ class Trial:
     def remember(self, key: Any, compute: Callable[[], Any]) -> Any:
         """Return the value of `compute()`, which is called at most once for each key.
 
+        Args:
+            key: what is computed, such as ("rounding", "w.g"); any hashable value.
+            compute: a function without parameters.
+
         Raises:
             ValueError: `compute()` raised an exception that is in `IMPOSSIBLE`, now or for an earlier call.
         """
