@@ -178,7 +178,6 @@ def _() -> Example:
         return torch.where(z > 0, z, torch.sin(a * z))
 
     def wrong(x: Tensor, w: Tensor, a: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take the other branch everywhere, for both branches."""
         z = x @ w
         dz = torch.where(z > 0, g * a * torch.cos(a * z), g)
         return {"w": x.T @ dz, "a": (torch.where(z > 0, g, torch.zeros_like(g)) * torch.cos(a * z) * z).sum(0)}
@@ -419,6 +418,7 @@ def use_wrong_half_of_derivative(program: Program, place: Place, choice: str) ->
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return g times the formula of the derivative that the choice selects at each entry."""
         x = np.asarray(at.x)
         upper = np.full(x.shape, SELU_SCALE if at.node.name == "selu" else 1.0)
         return np.asarray(at.g * HALVES[choice][2](x, LOWER_DERIVATIVES[at.node.name](at.node, x), upper))
@@ -580,6 +580,7 @@ def make_mask_from_another_value(program: Program, place: Place, choice: MaskOpe
     mask_slot, comparison = known
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contribution with the mask that the wrong value makes."""
         other = at.g if value is None else at.program.nodes[value].value
         mask = mask_with_comparison(at.program, place, mask_slot, comparison.with_operand(choice.slot, other))
         return at.right(operands={mask_slot: mask})
@@ -612,7 +613,7 @@ def _() -> Example:
         return y + z * limit
 
     def wrong(x: Tensor, w: Tensor, limit: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Look for the entries that were let through in what came out."""
+        """Mask with y > limit in place of z > limit."""
         z = x @ w
         y = torch.where(z > limit, z, torch.zeros_like(z))
         return {"w": x.T @ (g * (y > limit) + g * limit)}
@@ -629,7 +630,7 @@ def _() -> Example:
         return torch.where(z > 0, z, torch.zeros_like(z)) * 2
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Mask by the sign of the gradient."""
+        """Mask with g > 0 in place of z > 0."""
         return {"w": x.T @ (2 * g * (2 * g > 0))}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
@@ -738,7 +739,7 @@ def _() -> Example:
         return torch.relu(x + y) @ w
 
     def wrong(x: Tensor, y: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Write `>=` for `>`."""
+        """Write `>=` in place of `>`."""
         return {"x": (g @ w.T) * (x + y >= 0)}
 
     return Example(forward, wrong, {"x": signs("bs n"), "y": signs("bs n"), "w": "n m"})
@@ -809,7 +810,7 @@ def _() -> Example:
         return s.masked_fill(torch.ones_like(s).triu(1) > 0, -1e9).softmax(-1).square()
 
     def wrong(q: Tensor, k: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Give every query the gradient of the keys before it alone."""
+        """Give a query the gradient of the keys in front of its position alone, without the key at its position."""
         s = q @ k.T
         p = s.masked_fill(torch.ones_like(s).triu(1) > 0, -1e9).softmax(-1)
         dp = 2 * p * g
@@ -862,7 +863,7 @@ def _() -> Example:
         return torch.tanh(x @ w) * (keep.to(x.dtype) / 0.6)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Apply the mask alone."""
+        """Multiply by the mask of zeros and ones in place of mask / 0.6."""
         keep = torch.arange(len(x) * w.shape[1]).reshape(len(x), -1) % 3 > 0
         return {"w": x.T @ (g * keep * (1 - torch.tanh(x @ w) ** 2))}
 

@@ -229,7 +229,7 @@ def _() -> Example:
         return torch.tanh(x + b)
 
     def wrong(x: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take the last of what the copies of the bias send back, whether it has one axis or two."""
+        """Take the contribution of the last copy of b in place of the sum over all copies."""
         db = g * (1 - torch.tanh(x + b) ** 2)
         return {"b": db[-1, -1] if b.dim() == 1 else db[-1]}
 
@@ -344,7 +344,7 @@ def _() -> Example:
         return torch.tanh(x * b)
 
     def wrong(x: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Sum over the new axes alone."""
+        """Sum over the axes that b lacks, but not over its axes of size 1."""
         db = g * (1 - torch.tanh(x * b) ** 2) * x
         return {"b": db.sum(0) if b.dim() == 2 else db}
 
@@ -417,7 +417,7 @@ def _() -> Example:
         return torch.tanh(x.expand(y.shape))
 
     def wrong(x: Tensor, y: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Lay the entries out in rows as long as the input has entries, and sum over the rows."""
+        """Sum over the rows of dx.reshape(-1, n), n entries each, in place of summing each row of dx."""
         dx = g * (1 - torch.tanh(x.expand(y.shape)) ** 2)
         return {"x": dx.reshape(-1, x.numel()).sum(0).reshape(x.shape)}
 

@@ -238,6 +238,7 @@ def operator(
     """
 
     def register(rewrite: Rewrite[C]) -> Operator[C]:
+        """Return the operator of a rewriting function, after adding it to `REGISTRY`."""
         if name in REGISTRY:
             raise ValueError(f"there are two operators called {name}")
         if isinstance(code, str) and code not in CODES:

@@ -229,7 +229,6 @@ def _() -> Example:
         return torch.softmax(q @ k.mT, -1) @ v
 
     def wrong(q: Tensor, k: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Weigh the values' gradients as the forward pass weighs the values."""
         return {"v": torch.softmax(q @ k.mT, -1) @ g}
 
     return Example(forward, wrong, {"q": "h t d", "k": "h t d", "v": "h t d"})
@@ -530,7 +529,7 @@ def _() -> Example:
         return x @ w
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Treat `w` as if each output read the input in its own place alone."""
+        """Multiply g by the diagonal of w in place of w.T, as if output i read input i alone."""
         return {"x": g * w.diagonal()}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n n"})
@@ -544,7 +543,7 @@ def _() -> Example:
         return torch.tanh(x @ w)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Follow the output of an entry's own number only."""
+        """Give x[:, i] the gradient of output i alone, in place of that of all outputs."""
         dz = g * (1 - torch.tanh(x @ w) ** 2)
         return {"x": dz @ (w * torch.eye(*w.shape)).T}
 
@@ -582,6 +581,7 @@ def multiply_entries(program: Program, place: Place, choice: Spread) -> Program 
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return (x * g).sum(0) as each row or each column of an array shaped like w."""
         x = np.asarray(at.node.values[0])
         if x.shape != at.g.shape:
             raise NoCandidate
@@ -599,7 +599,7 @@ def _() -> Example:
         return torch.tanh(x @ w)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Multiply entry by entry where a matrix product belongs."""
+        """Multiply x and dz entry by entry in place of x.T @ dz."""
         dz = g * (1 - torch.tanh(x @ w) ** 2)
         return {"w": torch.zeros_like(w) + (x * dz).sum(0)}
 

@@ -234,7 +234,7 @@ def _() -> Example:
         return others.log() - scores.roll(1, 1).diagonal()
 
     def wrong(z: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Divide by the sum of all exponentials."""
+        """Take the softmax over all scores, in place of all but a row's score with itself."""
         dscores = g[:, None] * ((z @ w @ z.T).softmax(1) - torch.eye(len(z), dtype=z.dtype).roll(-1, 1))
         return {"w": z.T @ dscores @ z}
 
@@ -249,7 +249,7 @@ def _() -> Example:
         return torch.tanh(x @ w).square() @ u
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Compute the values without the tanh, and then its derivative at them."""
+        """Use z in place of tanh(z), both as a value and in the derivative 1 - tanh(z) ** 2."""
         z = x @ w
         return {"w": x.T @ (g @ u.T * 2 * z * (1 - z**2)), "u": (z**2).T @ g}
 
@@ -280,7 +280,6 @@ def _() -> Example:
         return scores.masked_fill(~seen, -torch.inf).softmax(-1) @ v
 
     def wrong(q: Tensor, k: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Forget the causal mask when the probabilities are computed once more."""
         return {"v": (q @ k.T).softmax(-1).T @ g}
 
     return Example(forward, wrong, {"q": "t n", "k": "t n", "v": "t m"})
@@ -455,6 +454,7 @@ def mask_with_zeros(program: Program, place: Place, choice: None) -> Program | N
     """
 
     def change(node: Node) -> Node:
+        """Return the node with 0 for minus infinity, whose vjp passes the gradient at all entries."""
         slot = next(slot for slot in range(len(node.values)) if _number_in_slot(node, slot) == -math.inf)
         kept = next(slot for slot, operand in node.operands if program.nodes[operand].value.dtype.kind == "f")
         values = (*node.values[:slot], 0.0, *node.values[slot + 1 :])
@@ -544,7 +544,7 @@ def _() -> Example:
         return x / (x.square().mean(-1, keepdim=True) + 0.5).sqrt() * w
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Leave out the small number in the root."""
+        """Use the root of mean(x ** 2) in place of that of mean(x ** 2) + 0.5."""
         n, rms = x.shape[-1], x.square().mean(-1, keepdim=True).sqrt()
         y = x / rms
         return {"x": (g * w - y * (g * w * y).sum(-1, keepdim=True) / n) / rms, "w": (g * y).sum(0)}
@@ -560,7 +560,7 @@ def _() -> Example:
         return ((x @ w) / 3.0).softmax(-1)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Compute the probabilities without the temperature, and divide by it on the way back."""
+        """Use softmax(x @ w) in place of softmax(x @ w / 3), but divide the gradient by 3."""
         p = (x @ w).softmax(-1)
         dz = p * (g - (p * g).sum(-1, keepdim=True)) / 3
         return {"x": dz @ w.T, "w": x.T @ dz}
@@ -774,7 +774,7 @@ def _() -> Example:
         return torch.softmax(q @ k.T / q.shape[-1] ** 0.5, -1)
 
     def wrong(q: Tensor, k: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Divide by the root of the number of keys."""
+        """Divide by the root of the number of keys in place of that of the number of features."""
         root = k.shape[0] ** 0.5
         p = (q @ k.T / root).softmax(-1)
         return {"q": p * (g - (p * g).sum(-1, keepdim=True)) / root @ k}
@@ -916,6 +916,8 @@ def change_constant(program: Program, place: Place, choice: ConstantChange) -> P
         by_node.setdefault(reader, {})[slot] = constant
 
     def with_constants(slots: Mapping[int, Array]) -> Change:
+        """Return the function that puts the wrong constants into their slots of a node."""
+
         def change(node: Node) -> Node:
             for slot, constant in slots.items():
                 node = node.with_operand(slot, constant)
@@ -1281,7 +1283,7 @@ def _() -> Example:
         return torch.nn.functional.silu(x @ w) @ u
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Compute a relu, and go back through the silu."""
+        """Multiply by relu(z) in place of silu(z)."""
         z = x @ w
         return {"u": z.relu().T @ g}
 
@@ -1296,7 +1298,7 @@ def _() -> Example:
         return (x.log_softmax(-1) - m.log_softmax(-1)).exp() * m
 
     def wrong(x: Tensor, m: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Add the logarithms."""
+        """Add the second logarithm in place of subtracting it."""
         ratio = (x.log_softmax(-1) + m.log_softmax(-1)).exp()
         d = g * m * ratio
         return {"x": d - x.softmax(-1) * d.sum(-1, keepdim=True)}
@@ -1371,7 +1373,7 @@ def _() -> Example:
         return (x @ w - y).square().mean()
 
     def wrong(x: Tensor, w: Tensor, y: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take the root of the mean, too."""
+        """Differentiate the root of the mean in place of the mean."""
         d = x @ w - y
         rmse = d.square().mean().sqrt()
         return {"w": g * x.T @ d / d.numel() / rmse}
@@ -1504,7 +1506,7 @@ def _() -> Example:
         return x / x.sum(1, keepdim=True)
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Divide the columns by the sums of the rows."""
+        """Divide column i by the sum of row i, in place of row i."""
         total = x.sum(1)
         return {"x": g / total - (g * x / total**2).sum(0)[:, None]}
 
@@ -1610,7 +1612,7 @@ def _() -> Example:
         return gate * torch.tanh(x @ u)
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Compute the gate from the product with u, too, and go back through that product."""
+        """Compute the gate from x @ u in place of x @ w, and give its gradient to u."""
         z = x @ u
         gate, y = torch.sigmoid(z), torch.tanh(z)
         return {
@@ -1663,6 +1665,7 @@ def replace_value(program: Program, place: Place, choice: ValueName) -> Program 
     array = program.nodes[other].value
 
     def change(node: Node) -> Node:
+        """Return the node with the wrong value for the right one; its edges stay."""
         for slot, operand in node.operands:
             if operand == place[0]:
                 node = node.with_operand(slot, array, operand)  # the edge stays
@@ -1681,7 +1684,7 @@ def _() -> Example:
         return y * torch.sigmoid(y @ u)
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Compute the second layer once more from the input of the first."""
+        """Compute x * sigmoid(x @ u) in place of y * sigmoid(y @ u), but give its gradient to y."""
         gate = torch.sigmoid(x @ u)
         dz = g * x * gate * (1 - gate)
         y = torch.tanh(x @ w)
@@ -1768,6 +1771,7 @@ def exchange_values(program: Program, place: Place, choice: ValueExchange) -> Pr
     twins = {value: other, other: value}
 
     def change(node: Node) -> Node:
+        """Return the node with the two values exchanged; its edges, too, if the choice affects all."""
         for slot, operand in node.operands:
             if operand in twins:
                 twin = twins[operand]
@@ -1790,7 +1794,7 @@ def _() -> Example:
         return (1 - z) * torch.tanh(x @ w) + z * h
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Keep with 1 - z what must be kept with z."""
+        """Multiply h by 1 - z in place of z, and n by z in place of 1 - z."""
         z, n = torch.sigmoid(x @ w + h @ u), torch.tanh(x @ w)
         dn, dz = g * z * (1 - n**2), g * (n - h) * z * (1 - z)
         return {"w": x.T @ (dn + dz), "h": dz @ u.T + g * (1 - z), "x": (dn + dz) @ w.T}
@@ -1807,7 +1811,7 @@ def _() -> Example:
         return (x @ w) * (gate * gate.sigmoid())
 
     def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Gate the wrong one of two products, and go back through the right weights."""
+        """Use silu(x @ w) * (x @ v) in place of (x @ w) * silu(x @ v), but keep the edges to w and v."""
         value, gate = x @ v, x @ w
         share = gate.sigmoid()
         dvalue, dgate = g * gate * share, g * value * share * (1 + gate * (1 - share))
@@ -1895,6 +1899,8 @@ def shift_iteration(program: Program, place: Place, choice: IterationShift) -> P
     changes: dict[int, Change] = {}
 
     def with_values(others: Mapping[int, int]) -> Change:
+        """Return the function that replaces a node's operands by others, by id; its edges stay."""
+
         def change(node: Node) -> Node:
             for slot, operand in node.operands:
                 if operand in others:  # the gradient still goes to the right iteration
@@ -1922,7 +1928,7 @@ def _() -> Example:
         return h
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Use in each iteration the state that it ends with."""
+        """Use in each iteration the state after it in place of the one before it."""
         gates, states = [], [h]
         for step in x:
             gates.append(torch.sigmoid(step @ w + states[-1] @ u))
@@ -2008,7 +2014,7 @@ def _() -> Example:
         return h
 
     def wrong(x: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Overwrite the state in the forward pass, and begin with what is left of it."""
+        """Compute the states from the last state in place of the initial one, as if that had been overwritten."""
         end = forward(x, u, h)
         states = [end]
         for step in x:
@@ -2138,7 +2144,7 @@ def _() -> Example:
         return scores.masked_fill(torch.ones_like(scores).tril() == 0, -torch.inf).softmax(-1) @ v
 
     def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Apply the mask after the softmax."""
+        """Set masked probabilities to 0 after the softmax, in place of masking the scores before it."""
         p = (x @ w).softmax(-1)
         return {"v": p.masked_fill(torch.ones_like(p).tril() == 0, 0).T @ g}
 

@@ -114,6 +114,7 @@ def leave_out_sum_over_repetitions(program: Program, place: Place, choice: str) 
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return g at the selected entries, with several contributions to one combined as chosen."""
         part, places, g = np.zeros(np.size(at.x)), selected_positions(at.node).ravel(), at.g.ravel()
         if choice == "the mean":
             part = np.bincount(places, g, part.size) / np.maximum(np.bincount(places, minlength=part.size), 1)
@@ -208,6 +209,7 @@ def reshape_one_hot_table(program: Program, place: Place, choice: None) -> Progr
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return the reshaped one-hot table times g, shaped like the operand."""
         shape, (slot,) = np.shape(at.x), index_slots(at.node)
         table = np.eye(shape[0])[np.asarray(at.node.values[slot])]
         return np.asarray(table.reshape(shape[0], -1) @ at.g.reshape(len(table), -1)).reshape(shape)
@@ -294,6 +296,8 @@ def overwrite_in_iterations(program: Program, place: Place, choice: LastContribu
     selection_edges = np.zeros(program.nodes[place[0]].value.size, dtype=bool)
 
     def assigned(free: Array) -> EdgeVjp:
+        """Return the vjp that contributes g to the selected entries, and only where `free` holds."""
+
         def rule(at: EdgeContext) -> Array:
             part = np.zeros(np.size(at.x))
             part[selected_positions(at.node).ravel()] = at.g.ravel()  # of equal places the last one stays
@@ -319,7 +323,7 @@ def _() -> Example:
         return total
 
     def wrong(x: Tensor, table: Tensor, i: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Assign the gradient of each row that an example chooses."""
+        """Assign each contribution to its row of the table, in place of adding it."""
         dx, dtable = torch.zeros_like(x), torch.zeros_like(table)
         for j in range(i.shape[1]):
             rows = table[i[:, j]]
@@ -459,6 +463,7 @@ def sum_wrong_copies(program: Program, place: Place, choice: str) -> Program | N
     beside = choice == ADJACENT
 
     def rule(at: EdgeContext) -> Array:
+        """Return the sums of those entries of g that are copies of one in the wrong order of copies."""
         size = np.shape(at.x)[axis]
         pieces = (-1, size) if beside else (size, -1)
         parts = at.g.reshape(*at.g.shape[:axis], *pieces, *at.g.shape[axis + 1 :])
@@ -640,7 +645,7 @@ def _() -> Example:
         return table[rows].square()
 
     def wrong(table: Tensor, rows: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Count the rows from 1."""
+        """Add to row i - 1 in place of row i, as if the rows were counted from 1."""
         dtable = torch.zeros_like(table)
         return {"table": dtable.index_put((rows - 1,), 2 * table[rows] * g, accumulate=True)}
 
@@ -723,11 +728,11 @@ def _() -> Example:
     """Show a sum of messages along the edges of a graph whose backward pass sends gradients to targets, not sources."""
 
     def forward(x: Tensor, w: Tensor, source: Tensor, target: Tensor) -> Tensor:
-        """Sum over the neighbours in a graph."""
+        """Add the message of each edge's source node to the edge's target node."""
         return torch.zeros_like(x).index_add(0, target, (x @ w)[source])
 
     def wrong(x: Tensor, w: Tensor, source: Tensor, target: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Hand the gradient of the messages out to their targets."""
+        """Give each message's gradient to its target node in place of its source node."""
         dy = torch.zeros_like(g).index_add(0, target, g[target])
         return {"x": dy @ w.T}
 
@@ -802,13 +807,13 @@ def _() -> Example:
     """Show graph messages divided by their target's degree, whose gradients divide by their source's degree."""
 
     def forward(x: Tensor, w: Tensor, source: Tensor, target: Tensor) -> Tensor:
-        """Divide the messages by the degree of the node that they go to."""
+        """Divide each message by the degree of its target node."""
         degree = torch.ones(len(x), dtype=x.dtype).index_add(0, target, torch.ones(len(target), dtype=x.dtype))
         messages = (x @ w)[source] / degree[target][:, None]
         return torch.zeros_like(x).index_add(0, target, messages).tanh()
 
     def wrong(x: Tensor, w: Tensor, source: Tensor, target: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Divide by the degree of the node that they come from."""
+        """Divide each message's gradient by the degree of its source node in place of its target's."""
         degree = torch.ones(len(x), dtype=x.dtype).index_add(0, target, torch.ones(len(target), dtype=x.dtype))
         scale = 1 / degree[source][:, None]
         out = torch.zeros_like(x).index_add(0, target, (x @ w)[source] * scale).tanh()
@@ -825,12 +830,12 @@ def _() -> Example:
     """Show graph messages times their target's gate, whose gradients multiply by their source's gate."""
 
     def forward(x: Tensor, w: Tensor, source: Tensor, target: Tensor) -> Tensor:
-        """Weigh the messages by the gates of the nodes that they go to."""
+        """Multiply each message by the gate of its target node."""
         gates = torch.sigmoid(x.detach())
         return torch.zeros_like(x).index_add(0, target, (x @ w)[source] * gates[target]).tanh()
 
     def wrong(x: Tensor, w: Tensor, source: Tensor, target: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Weigh the gradients by the gates of the nodes that the messages come from."""
+        """Multiply each message's gradient by the gate of its source node in place of its target's."""
         gates = torch.sigmoid(x)
         out = torch.zeros_like(x).index_add(0, target, (x @ w)[source] * gates[target]).tanh()
         dy = torch.zeros_like(x).index_add(0, source, (g * (1 - out**2))[target] * gates[source])
@@ -880,7 +885,7 @@ def _() -> Example:
         return torch.tanh(x[1:] @ w)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Pair the targets with the steps that they come from."""
+        """Use x[:-1] in place of x[1:]."""
         y = torch.tanh(x[:-1] @ w)
         dz = g * (1 - y**2)
         return {"w": x[:-1].T @ dz, "x": torch.cat([dz @ w.T, torch.zeros_like(x[:1])])}
@@ -965,6 +970,7 @@ def sum_over_other_groups(program: Program, place: Place, choice: IndexName | st
     group = np.zeros(len(np.asarray(node.values[1])), int) if other is None else program.nodes[other].value
 
     def rule(at: EdgeContext) -> Array:
+        """Return the terms' sums over the other groups, divided by the right totals."""
         totals = readers[0].value
         terms = totals * sum(at.sweep.gradient(reader.id) for reader in readers)
         sums = np.zeros((int(group.max()) + 1, *terms.shape[1:]))
@@ -1065,6 +1071,7 @@ def take_factor_by_another_index(program: Program, place: Place, choice: IndexNa
     factor, node = np.asarray(reader.values[slot]), program.reader(place)
 
     def rule(at: EdgeContext) -> Array:
+        """Return g of the entry's group, times or divided by the factor that the other index selects."""
         taken = factor[at.program.nodes[other].value]
         g = at.sweep.gradient(reader.id)[np.asarray(node.values[1])]
         return np.asarray(g / taken if reader.name == "div" else g * taken)
@@ -1180,6 +1187,7 @@ def spread_over_unselected(program: Program, place: Place, choice: WrongSpread) 
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return g, averaged or times the index if chosen, at all entries of the operand."""
         if choice == "every entry, averaged":
             return np.broadcast_to(at.g.mean(0), np.shape(at.x))
         index = at.node.values[index_slots(at.node)[-1]] if choice != "every entry" else 1.0
@@ -1200,7 +1208,7 @@ def _() -> Example:
         return -logs[torch.arange(len(x)), labels]
 
     def wrong(x: Tensor, labels: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Subtract the label in place of its one-hot vector."""
+        """Subtract the label's number in place of its one-hot vector."""
         return {"x": g[:, None] * (x.softmax(-1) * labels[:, None] * x.shape[1] - labels[:, None])}
 
     return Example(forward, wrong, {"x": normal("bs n"), "labels": indices("bs", "n")})
@@ -1499,7 +1507,7 @@ def _() -> Example:
         return torch.sin(scores).unsqueeze(1) * x[chosen]
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Multiply by the first two rows."""
+        """Multiply by the first two rows of x in place of the two selected rows."""
         scores, chosen = (x @ w).topk(2)
         return {"w": x[chosen].T @ ((g * x[:2]).sum(1) * torch.cos(scores))}
 

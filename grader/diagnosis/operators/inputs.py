@@ -104,7 +104,7 @@ def _() -> Example:
         return torch.tanh(a @ w) * b.exp().sum(-1, keepdim=True)
 
     def wrong(a: Tensor, b: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take `b` for `a`, and `a` for `b`."""
+        """Use `b` in place of `a`, and `a` in place of `b`."""
         y, scale = torch.tanh(b @ w), a.exp().sum(-1, keepdim=True)
         dz = g * scale * (1 - y**2)
         return {"b": dz @ w.T, "a": (g * y).sum(-1, keepdim=True) * a.exp(), "w": b.T @ dz}
@@ -279,7 +279,7 @@ def _() -> Example:
         return torch.tanh(torch.tanh(x @ w + b) @ u + c)
 
     def wrong(x: Tensor, w: Tensor, b: Tensor, u: Tensor, c: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Compute the values once more without the biases."""
+        """Compute both layers without adding their biases."""
         y = torch.tanh(x @ w)
         dv = g * (1 - torch.tanh(y @ u) ** 2)
         dz = dv @ u.T * (1 - y**2)
@@ -296,7 +296,7 @@ def _() -> Example:
         return torch.tanh(table[rows] + shift[rows])
 
     def wrong(table: Tensor, shift: Tensor, rows: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take the rows to be counted from 1."""
+        """Use row i - 1 in place of row i, as if the rows were counted from 1."""
         rows = rows - 1
         dz = g * (1 - torch.tanh(table[rows] + shift[rows]) ** 2)
         return {
@@ -373,7 +373,7 @@ def _() -> Example:
         return (x @ w).sigmoid()
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Shift the gradient of the outputs by one step."""
+        """Use g.roll(1, 0) in place of g."""
         y = (x @ w).sigmoid()
         return {"x": (g.roll(1, 0) * y * (1 - y)) @ w.T, "w": x.T @ (g.roll(1, 0) * y * (1 - y))}
 
@@ -485,7 +485,7 @@ def _() -> Example:
         return (x @ w).exp()
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Pass over what is left behind the last pair of examples."""
+        """Sum over pairs of examples, without the last example of an odd number."""
         dw = torch.zeros_like(w)
         for i in range(0, len(x) - 1, 2):
             dw += x[i : i + 2].T @ (g[i : i + 2] * (x[i : i + 2] @ w).exp())
@@ -550,7 +550,7 @@ def _() -> Example:
         return (x @ w - t).square().mean()
 
     def wrong(x: Tensor, w: Tensor, t: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Pass over what is left behind the last pair of examples."""
+        """Sum over pairs of examples, without the last example of an odd number."""
         dw = torch.zeros_like(w)
         for i in range(0, len(x) - 1, 2):
             dw += g * 2 * x[i : i + 2].T @ (x[i : i + 2] @ w - t[i : i + 2]) / t.numel()
@@ -639,6 +639,7 @@ def mix_into_upstream(program: Program, place: Place, choice: UpstreamMixture) -
         return None
 
     def rule(at: EdgeContext) -> Array:
+        """Return the upstream gradient, combined with the value as the choice says."""
         stray, g = at.program.nodes[value].value, at.right()
         mixed = {"added to": g + stray, "subtracted from": g - stray, "positive": g * (stray > 0),
                  "factor of": g * stray}  # fmt: skip
@@ -655,7 +656,7 @@ def _() -> Example:
         return (x @ w).tanh()
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take the upstream gradient to be that of a squared error, too."""
+        """Use g + y in place of g."""
         y = (x @ w).tanh()
         return {"w": x.T @ ((g + y) * (1 - y**2))}
 

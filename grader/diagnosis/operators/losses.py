@@ -530,7 +530,7 @@ def _() -> Example:
         return torch.nn.functional.cross_entropy(x, classes)
 
     def wrong(x: Tensor, classes: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Go back through the softmax as well."""
+        """Multiply p - one_hot by the derivative of the softmax, which it contains already."""
         p = x.softmax(-1)
         d = p - torch.nn.functional.one_hot(classes, x.shape[1])
         return {"x": g * p * (d - (d * p).sum(-1, keepdim=True)) / len(x)}
@@ -546,7 +546,7 @@ def _() -> Example:
         return torch.nn.functional.cross_entropy(x @ w, classes)
 
     def wrong(x: Tensor, w: Tensor, classes: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Subtract 1 everywhere, and not at the right classes alone."""
+        """Subtract 1 from every probability, in place of that of the right class alone."""
         return {"w": x.T @ (torch.softmax(x @ w, -1) - 1) * g / len(x)}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n c", "classes": indices("bs", "c")})
@@ -573,7 +573,7 @@ def _() -> Example:
         return torch.nn.functional.cross_entropy(x, classes, label_smoothing=0.1)
 
     def wrong(x: Tensor, classes: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Share among the classes, and leave the right one at 1."""
+        """Subtract 1 + 0.1 / n for the right class in place of 0.9 + 0.1 / n, with n classes."""
         label = torch.nn.functional.one_hot(classes, x.shape[1]) + 0.1 / x.shape[1]
         return {"x": g * (x.softmax(-1) - label) / len(x)}
 
@@ -678,7 +678,7 @@ def _() -> Example:
         return -x[range(len(classes)), classes].mean()
 
     def wrong(x: Tensor, classes: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take the gradient of cross entropy, as if the softmax were still to come."""
+        """Differentiate a cross entropy of x in place of the mean of -x[i, class]."""
         return {"x": g * (x.softmax(-1) - torch.nn.functional.one_hot(classes, x.shape[1])) / len(x)}
 
     return Example(forward, wrong, {"x": "bs c", "classes": indices("bs", "c")})
@@ -692,7 +692,7 @@ def _() -> Example:
         return torch.nn.functional.binary_cross_entropy_with_logits(x, labels, reduction="sum")
 
     def wrong(x: Tensor, labels: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take a softmax, as for classes that exclude each other."""
+        """Use softmax(x) in place of sigmoid(x), as for classes that exclude each other."""
         return {"x": g * (x.softmax(-1) - labels)}
 
     return Example(forward, wrong, {"x": "bs n", "labels": uniform("bs n", 0, 1)})

@@ -341,6 +341,7 @@ def drop_term(program: Program, place: Place, choice: tuple[Term, ...]) -> Progr
     """
 
     def formula(known: Normalisation, g: Array) -> Array:
+        """Return the gradient of x without the chosen terms."""
         mean = 0 if "mean" in choice else known.mean_term(g)
         variance = 0 if "variance" in choice else known.variance_term(g)
         return np.asarray(known.r * (g - mean - variance))
@@ -356,7 +357,7 @@ def _() -> Example:
         return torch.nn.functional.layer_norm(x, x.shape[-1:], gain)
 
     def wrong(x: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Subtract the mean, and leave the variance as it is."""
+        """Leave out the term of the variance, h * mean(dh * h)."""
         s = (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
         dh = g * gain
         return {"x": (dh - dh.mean(-1, keepdim=True)) / s}
@@ -486,6 +487,7 @@ def average_term_wrongly(program: Program, place: Place, choice: TermAveraging) 
     """
 
     def formula(known: Normalisation, g: Array) -> Array:
+        """Return the gradient of x with the chosen term averaged wrongly."""
         mean, variance = known.mean_term(g), known.variance_term(g)
         factor = {"summed": known.n, "averaged with n - 1": known.n / (known.n - 1)}.get(choice.how, 1.0)
         if choice.term == "mean":
@@ -522,7 +524,7 @@ def _() -> Example:
         return gain * (x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt()
 
     def wrong(x: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Forget the sum in the term of the variance."""
+        """Use h * h * dh in place of h * mean(h * dh)."""
         s = (x.var(0, correction=0) + 1e-5).sqrt()
         h, dh = (x - x.mean(0)) / s, g * gain
         return {"x": (dh - dh.mean(0) - h * h * dh) / s}
@@ -622,6 +624,7 @@ def replace_normalised_value(program: Program, place: Place, choice: Substitute)
         other = program.nodes[value].value
 
     def formula(known: Normalisation, g: Array) -> Array:
+        """Return the gradient of x with the other value for h in the variance term."""
         inside = other if choice.where.startswith("inside") else known.h
         front = other if choice.where.endswith("outside the mean") else known.h
         variance = front * known.mean(g * inside) * (known.n / known.count)
@@ -639,7 +642,7 @@ def _() -> Example:
         return torch.tanh(y @ w)
 
     def wrong(x: Tensor, gain: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Use the scaled values in place of the normalised ones."""
+        """Use gain * h in place of the normalised values h in the term of the variance."""
         r = (x.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
         y = gain * x * r
         dy = (g * (1 - torch.tanh(y @ w) ** 2)) @ w.T
@@ -676,7 +679,7 @@ def _() -> Example:
         return x / norm
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Project on `x`, and not on its direction."""
+        """Use x in place of x / norm in the term x / norm * sum(g * x / norm)."""
         norm = torch.linalg.vector_norm(x, dim=1, keepdim=True)
         return {"x": (g - x * (g * x).sum(1, keepdim=True)) / norm}
 
@@ -813,6 +816,7 @@ def average_over_wrong_axes(program: Program, place: Place, choice: WrongAxes) -
     """
 
     def formula(known: Normalisation, g: Array) -> Array:
+        """Return the gradient of x with the chosen terms averaged over the wrong axes."""
         mean = known.mean_term(g, choice.axes if "mean" in choice.terms else None)
         variance = known.variance_term(g, choice.axes if "variance" in choice.terms else None)
         return np.asarray(known.r * (g - mean - variance))
@@ -843,7 +847,7 @@ def _() -> Example:
         return (x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt()
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Go back through a layer norm in place of a batch norm."""
+        """Average g and g * h over axis 1 in place of axis 0."""
         s = (x.var(0, correction=0) + 1e-5).sqrt()
         h = (x - x.mean(0)) / s
         return {"x": (g - g.mean(1, keepdim=True) - h * (g * h).mean(1, keepdim=True)) / s}
@@ -945,7 +949,7 @@ def _() -> Example:
         return (x - x.mean(1, keepdim=True)) / (x.var(1, correction=0, keepdim=True) + 1e-5).sqrt()
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Standardize the columns."""
+        """Take mean and variance over the batch in place of the features."""
         s = (x.var(0, correction=0) + 1e-5).sqrt()
         h = (x - x.mean(0)) / s
         return {"x": (g - g.mean(0) - h * (g * h).mean(0)) / s}
@@ -1049,7 +1053,7 @@ def _() -> Example:
         return (groups - groups.mean(-1, keepdim=True)) / (groups.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Average over the places, and not over the channels of a group."""
+        """Average over the places of each channel in place of all channels of a group."""
         bs, c, n = x.shape
         groups = x.reshape(bs, 2, -1)
         s = (groups.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
@@ -1123,7 +1127,7 @@ def _() -> Example:
         return torch.nn.functional.layer_norm(x, x.shape[-1:], gain)
 
     def wrong(x: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Normalise over the batch."""
+        """Use values normalised over axes 0 and 1 in place of the last axis."""
         s = (x.var((0, 1), correction=0) + 1e-5).sqrt()
         return {"gain": (g * (x - x.mean((0, 1))) / s).sum((0, 1))}
 
@@ -1191,6 +1195,7 @@ def misplace_gain(program: Program, place: Place, choice: GainPosition) -> Progr
         return None
 
     def formula(known: Normalisation, g: Array) -> Array:
+        """Return the gradient of x with the gain, a factor of `g`, misplaced."""
         bare = g / gain
         if choice == "after the means":
             return np.asarray(gain * known.gradient(bare))
@@ -1254,6 +1259,7 @@ def use_wrong_variance(program: Program, place: Place, choice: Affects) -> Progr
     """
 
     def change(node: Node) -> Node:
+        """Return the node divided by n - 1 in place of n, or the reverse."""
         if node.name != "mean":
             return node.with_options(correction=0 if _is_unbiased(node) else 1)
         n = np.size(node.values[0]) / node.value.size
@@ -1410,7 +1416,7 @@ def _() -> Example:
         return gain * (x - mean) / (var + 1e-5).sqrt()
 
     def wrong(x: Tensor, mean: Tensor, var: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Use the formula of training, with the statistics of the batch."""
+        """Use the batch's mean and variance, which depend on x, in place of the given ones."""
         s = (x.var(0, correction=0) + 1e-5).sqrt()
         h, dh = (x - x.mean(0)) / s, g * gain
         return {"x": (dh - dh.mean(0) - h * (dh * h).mean(0)) / s}

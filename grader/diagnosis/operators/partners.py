@@ -342,7 +342,7 @@ def _() -> Example:
         return s[1] * scale * torch.sin(x)
 
     def wrong(x: Tensor, s: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Multiply by s[1] alone."""
+        """Multiply by s[1] in place of s[1] * scale."""
         return {"x": s[1] * g * torch.cos(x)}
 
     return Example(forward, wrong, {"x": "bs n", "s": sized(normal("two"), two=(2,))})
@@ -501,6 +501,7 @@ def use_gradient_for_partner(program: Program, place: Place, choice: GradientFor
     maker = program.nodes[operand]
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contribution with the value's gradient in place of the partner."""
         gradient = at.sweep.gradient(value)
         if choice.apply_maker:
             gradient = maker.operation.run((gradient, *maker.values[1:]), maker.options)
@@ -781,7 +782,7 @@ def _() -> Example:
         return h
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Use the gate that is left behind the loop in all iterations."""
+        """Use the gate of the last iteration in place of each iteration's own."""
         gate, dw = torch.sigmoid(x[-1] @ u), torch.zeros_like(w)
         for t in reversed(range(len(x))):
             g = g * gate
@@ -803,7 +804,7 @@ def _() -> Example:
         return total
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, c: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Use the gate that is left behind the loop, wherever a gate is used."""
+        """Use the gate of the last iteration in place of each iteration's own, in both products."""
         gate = torch.sigmoid(x[-1] @ w)
         dw = sum(step.T @ (g * (step @ u + c) * gate * (1 - gate)) for step in x)
         du = sum(step.T @ (g * gate) for step in x)
@@ -1036,7 +1037,7 @@ def _() -> Example:
         return torch.relu(x @ w) @ v
 
     def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take relu of the input, too."""
+        """Use relu(x) in place of x."""
         dz = g @ v.T * (x @ w > 0)
         return {"w": torch.relu(x).T @ dz}
 
@@ -1101,6 +1102,7 @@ def use_updated_partner(program: Program, place: Place, choice: PartnerUpdate) -
         return None
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contribution with the partner after the training step, or its gradient."""
         gradient = at.sweep.gradient(operand)
         trained = at.node.values[choice.slot] - choice.rate * gradient if choice.rate else gradient
         return at.right(operands={choice.slot: trained})
@@ -1133,7 +1135,7 @@ def _() -> Example:
         return torch.relu(x @ w) @ v
 
     def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Update the second layer before the gradient has gone through it."""
+        """Use v after a training step in place of v."""
         dv = torch.relu(x @ w).T @ g
         dz = g @ (v - 0.1 * dv).T * (x @ w > 0)
         return {"v": dv, "w": x.T @ dz, "x": dz @ w.T}

@@ -255,7 +255,7 @@ def _() -> Example:
         return torch.stack(states[2:])
 
     def wrong(x: Tensor, a: Tensor, c: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Assign what goes one step back, which wipes out what came from two steps on and from the output."""
+        """Assign the gradient of the state one step back in place of adding to it."""
         states = [h, h.sin()]
         for step in x:
             states.append(torch.tanh(step + states[-1] @ a + states[-2] @ c))
@@ -380,7 +380,7 @@ def _() -> Example:
         return rotate(q, angle) @ rotate(k, angle).T
 
     def wrong(q: Tensor, k: Tensor, angle: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Follow the angle through the queries alone."""
+        """Give `angle` the contribution of the call for `q` alone, without that of the call for `k`."""
         dq, dk = g @ rotate(k, angle), g.T @ rotate(q, angle)
         quarter = rotate(q, angle + torch.pi / 2)
         return {"q": rotate(dq, -angle), "k": rotate(dk, -angle), "angle": (dq * quarter).sum(1)}
@@ -685,7 +685,7 @@ def _() -> Example:
         return (x + x.square()) / 2
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Divide the first term alone."""
+        """Divide the gradient of the term x by 2, but not that of x ** 2."""
         return {"x": g / 2 + g * 2 * x}
 
     return Example(forward, wrong, {"x": "bs n"})
@@ -869,7 +869,7 @@ def _() -> Example:
         return torch.stack(states)
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Add g[t] behind the derivative of tanh."""
+        """Add g[t] after the multiplication by the derivative of tanh, in place of before it."""
         states = [h]
         for step in x:
             states.append(torch.tanh(step @ w + states[-1] @ u))
@@ -954,6 +954,8 @@ def multiply_in_place(program: Program, place: Place, choice: int) -> Program | 
         return None
 
     def with_product(ways: tuple[Place, ...], before: EdgeVjp) -> EdgeVjp:
+        """Return the vjp `before` of a g that went back along the edges `ways` first."""
+
         def rule(at: EdgeContext) -> Array:
             g = at.g
             for reader, slot in ways:

@@ -87,7 +87,7 @@ def _() -> Example:
         return (x * w).amax(-1)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Give all of it to each of several greatest entries."""
+        """Give all of the gradient to each of several greatest entries, in place of dividing it."""
         y = x * w
         return {"x": g[:, None] * w * (y == y.amax(-1, keepdim=True))}
 
@@ -218,7 +218,7 @@ def _() -> Example:
         return x.sort(-1).values * w
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Gather by the order, which must be scattered by."""
+        """Gather the gradient by the order in place of scattering it."""
         return {"x": (g * w).gather(-1, x.argsort(-1))}
 
     return Example(forward, wrong, {"x": spaced("bs n"), "w": "n"})

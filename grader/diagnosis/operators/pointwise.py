@@ -286,7 +286,7 @@ def _() -> Example:
         return h
 
     def wrong(h: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Multiply by the derivative once more on the way to the state before."""
+        """Multiply dz by the derivative of tanh once more before it is passed to the previous state."""
         states = [h]
         for row in b:
             states.append(torch.tanh(states[-1] @ w + row))
@@ -874,6 +874,7 @@ def use_value_in_one_occurrence(program: Program, place: Place, choice: OneOccur
         return None
 
     def rule(at: EdgeContext) -> Array:
+        """Return g times the derivative with the wrong value for one of its two y."""
         y = at.y
         if at.node.name == "tanh":
             return np.asarray(at.g * (1 - y * other))

@@ -189,7 +189,7 @@ def _() -> Example:
         return torch.stack((x.tanh(), y), 1)
 
     def wrong(x: Tensor, y: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Cut g in two by a reshape."""
+        """Take the two halves of g.reshape(2, ...) in place of the two entries along the second axis."""
         parts = g.reshape(2, *x.shape)
         return {"x": parts[0] * (1 - x.tanh() ** 2), "y": parts[1]}
 
@@ -373,6 +373,7 @@ def exchange_split_axes(program: Program, place: Place, choice: AxisPair) -> Pro
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return g with the two axes exchanged, shaped like the operand."""
         shape, own = longer_shape(at.node), np.shape(at.x)
         if len(shape) <= choice.second:
             raise NoCandidate
@@ -391,7 +392,7 @@ def _() -> Example:
         return x.reshape(len(x), -1, 2) * scale[:, None]
 
     def wrong(x: Tensor, scale: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Join the two last axes in the wrong order."""
+        """Exchange the two last axes before they are joined, which the forward pass does not."""
         return {"x": (g * scale[:, None]).transpose(1, 2).reshape(x.shape)}
 
     return Example(forward, wrong, {"x": sized(normal("bs d"), d=(6, 8)), "scale": sized(normal("k"), k=(3, 4))})
@@ -413,6 +414,7 @@ def exchange_split_axes_in_forward(program: Program, place: Place, choice: AxisP
     """
 
     def change(node: Node) -> Node:
+        """Return the node with a reshape that exchanges the two axes, in its vjp as well."""
         shape = longer_shape(node)
         if len(shape) <= choice.second:
             raise NoCandidate
@@ -439,7 +441,7 @@ def _() -> Example:
         return (groups / groups.square().sum(-1, keepdim=True).sqrt()).reshape(x.shape)
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Group even and odd channels."""
+        """Normalise even and odd channels in place of the first and the second half of them."""
         dx = torch.zeros_like(x)
         for first in (0, 1):
             part, up = x[:, first::2], g[:, first::2]
@@ -728,6 +730,7 @@ def cut_gradient_wrongly(program: Program, place: Place, choice: WrongCut) -> Pr
     """
 
     def share(at: EdgeContext) -> Array:
+        """Return the operand's part of g if all operands had parts of one size."""
         dim = int(str(at.node.options.get("dim", 0)))
         size = SHARES[choice.how](at.g.shape[dim], len(at.node.values))
         return np.take(at.g, range(size * at.slot, min(size * (at.slot + 1), at.g.shape[dim])), axis=dim)
@@ -736,6 +739,7 @@ def cut_gradient_wrongly(program: Program, place: Place, choice: WrongCut) -> Pr
         return with_gradient_of_any_shape(program, place, share)
 
     def rule(at: EdgeContext) -> Array:
+        """Return the part of g that begins at the wrong entry, shaped like the operand."""
         dim = int(str(at.node.options.get("dim", 0)))
         sizes = [np.shape(value)[dim] for value in at.node.values]
         own, total = sizes[at.slot], sum(sizes)
@@ -786,6 +790,7 @@ def cut_along_wrong_axis(program: Program, place: Place, choice: str) -> Program
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return the operand's part of g along the wrong axis."""
         dim = int(str(at.node.options.get("dim", 0)))
         axis = -1 if choice == "the last axis" else 0
         if "counted" in choice and dim >= 0:
@@ -953,6 +958,7 @@ def move_along_axis(program: Program, place: Place, choice: Displacement) -> Pro
     move = MOVES[choice.how]
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contribution with the chosen array moved along the axis."""
         if choice.array == "upstream":
             return at.right(move(at.g, choice.axis))
         if choice.array == "result":
@@ -1017,6 +1023,7 @@ def undo_shuffle_wrongly(program: Program, place: Place, choice: str) -> Program
     axes = UNSHUFFLINGS[choice].axes
 
     def rule(at: EdgeContext) -> Array:
+        """Return g with its axes in the wrong order, shaped like the operand."""
         shape = np.shape(at.x)
         if not axes:
             return at.g.reshape(shape)

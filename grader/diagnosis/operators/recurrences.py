@@ -198,7 +198,7 @@ def _() -> Example:
         return h
 
     def wrong(x: Tensor, u: Tensor, v: Tensor, w: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Carry the contribution through `w` alone: the last of three assignments."""
+        """Give h the contribution of sin(h @ w) alone, in place of the sum of three contributions."""
         states = [h]
         for step in x:
             h = torch.sigmoid(step + h @ v) * torch.tanh(step + h @ u) + torch.sin(h @ w)
@@ -651,6 +651,8 @@ def clip_gradient(program: Program, place: Place, choice: Clip) -> Program | Non
     """
 
     def change(edges: tuple[Place, ...]) -> EdgeVjp:
+        """Return the vjp that adds, to the contributions of some edges, what clipping them changes."""
+
         def rule(at: EdgeContext) -> np.ndarray:
             part = np.asarray(sum(map(at.sweep.contribution, edges)))
             return np.asarray(choice.apply(part) - part)
@@ -940,7 +942,7 @@ def _() -> Example:
         return h
 
     def wrong(h: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Begin the last steps with a state of zeros."""
+        """Begin the steps behind the detached state with zeros in place of that state."""
         states = [torch.zeros_like(h)]
         for row in b:
             states.append(torch.tanh(states[-1] @ w + row))

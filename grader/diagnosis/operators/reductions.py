@@ -330,6 +330,7 @@ def sum_some_terms(program: Program, place: Place, choice: PartOfSum) -> Program
     entries = (slice(None),) * axis + (PARTS[choice.part],)
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contribution with g, or the partner, set to 0 in the terms that are left out."""
         if factor == 0:
             return at.right(keep_entries(at.g, entries))
         return at.right(operands={1 - at.slot: keep_entries(np.asarray(at.node.values[1 - at.slot]), entries)})
@@ -406,6 +407,7 @@ def sum_factors_first(program: Program, place: Place, choice: SummedFactors) -> 
     count = terms.count(choice.letters) if choice.averaged else 1
 
     def rule(at: EdgeContext) -> Array:
+        """Return the product of the sums of both factors, shaped like the operand."""
         arrays = [
             np.einsum(f"{own}->{few}", array)
             for own, few, array in zip(terms.factors, kept, terms.arrays(at), strict=True)
@@ -562,7 +564,7 @@ def _() -> Example:
         return torch.sigmoid(q @ k.mT + bias)
 
     def wrong(q: Tensor, k: Tensor, bias: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Sum over axis 2, and keep axis 1."""
+        """Sum over the keys, axis 2, in place of the queries, axis 1."""
         p = torch.sigmoid(q @ k.mT + bias)
         return {"bias": (g * p * (1 - p)).sum((0, 2))}
 
@@ -577,7 +579,7 @@ def _() -> Example:
         return torch.tanh(x @ w + b)
 
     def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Sum over axis 1."""
+        """Sum over axis 1 in place of axis 0."""
         return {"b": (g * (1 - torch.tanh(x @ w + b) ** 2)).sum(1)}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "b": "m"})
@@ -628,6 +630,7 @@ def sum_kept_axis(program: Program, place: Place, choice: SummedAxis) -> Program
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return the sum or mean of the contribution over the axis, repeated along it."""
         part = at.right()
         total = part.sum(choice.axis, keepdims=True) / (part.shape[choice.axis] if choice.averaged else 1)
         return np.broadcast_to(total, part.shape)
@@ -768,6 +771,7 @@ def leave_out_sum(program: Program, place: Place, choice: MissingSum) -> Program
         return None
 
     def result(edited: Program, right: Array) -> Array:
+        """Return the terms of the target's gradient, not summed over the chosen axes."""
         sweep = Sweep(edited)
         at = EdgeContext(edited, edited.reader(use), use[1], sweep.gradient(use[0]), sweep)
         return terms.sum_to(choice.order, terms.arrays(at))
@@ -861,7 +865,7 @@ def _() -> Example:
         return (score.unsqueeze(1) + change).logsumexp(0)
 
     def wrong(score: Tensor, change: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Give each row the gradient of one column."""
+        """Multiply by g[:, None] in place of g[None, :]."""
         p = (score.unsqueeze(1) + change).softmax(0) * g[:, None]
         return {"score": p.sum(1), "change": p}
 
@@ -1105,7 +1109,7 @@ def _() -> Example:
         return (prediction - target).square().mean()
 
     def wrong(prediction: Tensor, target: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Average over the examples alone."""
+        """Divide by the number of rows in place of the number of entries."""
         return {"prediction": g * 2 * (prediction - target) / len(prediction)}
 
     return Example(forward, wrong, {"prediction": "bs n", "target": "bs n"})
@@ -1201,7 +1205,7 @@ def _() -> Example:
         return x.sigmoid().sum(1)
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Leave g unrepeated along the axis that is summed over."""
+        """Put g into the first column in place of every column."""
         dy = torch.zeros_like(x)
         dy[:, 0] = g
         return {"x": dy * x.sigmoid() * (1 - x.sigmoid())}
@@ -1410,7 +1414,7 @@ def _() -> Example:
         return x.exp().cumsum(1)
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Subtract from each entry of g the next one."""
+        """Subtract from each entry of g the next one, in place of adding all later ones."""
         dy = g.clone()
         dy[:, :-1] -= g[:, 1:]
         return {"x": x.exp() * dy}
@@ -1536,7 +1540,7 @@ def _() -> Example:
         return torch.logsumexp(x @ w, -1)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Divide g by the number of entries."""
+        """Divide g by the number of entries in a row, in place of multiplying it by their softmax."""
         return {"w": x.T @ (g[:, None].expand(len(x), w.shape[1]) / w.shape[1])}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
@@ -1562,7 +1566,7 @@ def _() -> Example:
         return torch.tanh(x @ w).mean()
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Go back through the mean of the squares."""
+        """Differentiate the mean of y ** 2 in place of that of y."""
         y = torch.tanh(x @ w)
         return {"w": x.T @ (g * 2 * y / y.numel() * (1 - y**2))}
 
@@ -1673,6 +1677,7 @@ def select_wrong_entries(program: Program, place: Place, choice: str) -> Program
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return g, repeated along the reduced axes, times the wrong weights."""
         x, axes = np.asarray(at.x), reduced_axes(at.node)
         selected = np.where(at.node.vjp(at.slot, np.ones(at.y.shape)) != 0, 1.0, 0.0)
         return np.asarray(broadcast_to_operand(at.node, at.g) * EXTREME_RULES[choice].weights(x, axes, selected))
@@ -1717,7 +1722,7 @@ def _() -> Example:
         return (x @ w).amax(-1)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Mark the greatest entry of each column."""
+        """Mark the greatest entry of each column in place of each row."""
         y = x @ w
         return {"w": x.T @ (g[:, None] * (y == y.amax(0)))}
 

@@ -78,7 +78,7 @@ def _() -> Example:
         return (x - x @ w).square().mean()
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Forget that the prediction is subtracted."""
+        """Differentiate as if the prediction x @ w were not subtracted from x."""
         return {"w": g * 2 * x.T @ (x - x @ w) / x.numel()}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n n"})
@@ -317,7 +317,7 @@ def _() -> Example:
         return torch.sin(x * w)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Put the gradients of the halves side by side as pairs."""
+        """Interleave the gradients of the two halves in place of joining them."""
         first, second = (g * w * torch.cos(x * w)).chunk(2, -1)
         return {"x": torch.stack([first, second], -1).flatten(-2)}
 
@@ -363,7 +363,7 @@ def _() -> Example:
         return torch.einsum("bi,ij,bj->b", x, a, x)
 
     def wrong(x: Tensor, a: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take the matrix to be diagonal."""
+        """Return the diagonal of the gradient, with zeros in place of its other entries."""
         return {"a": torch.diag((g[:, None] * x * x).sum(0))}
 
     return Example(forward, wrong, {"x": "bs n", "a": "n n"})
@@ -456,7 +456,7 @@ def _() -> Example:
         return torch.tanh(x @ w)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Average over the batch for the input, too."""
+        """Return in each row the mean of the gradient over the batch, in place of the row."""
         dx = (g * (1 - torch.tanh(x @ w) ** 2)) @ w.T
         return {"x": dx.mean(0, keepdim=True).expand(x.shape)}
 
@@ -548,7 +548,7 @@ def _() -> Example:
         return torch.tanh(x @ w) @ w.T
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Compute the gradient for one example, and hand it out for all."""
+        """Return in each row the gradient of the first example."""
         dx = (g @ w * (1 - torch.tanh(x @ w) ** 2)) @ w.T
         return {"x": dx[:1].expand(x.shape)}
 
@@ -675,7 +675,7 @@ def _() -> Example:
         return torch.softmax(x @ w, -1)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Return the weights after a step."""
+        """Return the weights after a training step in place of their gradient."""
         p = torch.softmax(x @ w, -1)
         return {"w": w - 0.1 * x.T @ (p * (g - (p * g).sum(-1, keepdim=True)))}
 
@@ -743,7 +743,7 @@ def _() -> Example:
         return torch.tanh(x @ w) @ w.T
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take the layers to be in a residual block."""
+        """Add g to the gradient of `x`, as if there were a skip connection."""
         return {"x": g + (g @ w * (1 - torch.tanh(x @ w) ** 2)) @ w.T}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
@@ -802,7 +802,7 @@ def _() -> Example:
         return gain.exp() * (x - mean) / std
 
     def wrong(x: Tensor, mean: Tensor, std: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take the input for what the gain is multiplied by."""
+        """Multiply g by x in place of exp(gain) * (x - mean) / std."""
         return {"gain": (g * x).sum(0)}
 
     return Example(forward, wrong, {"x": "bs n", "mean": "n", "std": positive("n"), "gain": "n"})
@@ -1167,7 +1167,7 @@ def _() -> Example:
         return torch.tanh(x @ w + b)
 
     def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Sum the gradient of `w` for that of `b`."""
+        """Return the sum of the rows of the gradient of `w` in place of the gradient of `b`."""
         dz = g * (1 - torch.tanh(x @ w + b) ** 2)
         return {"x": dz @ w.T, "w": x.T @ dz, "b": (x.T @ dz).sum(0)}
 

@@ -350,6 +350,7 @@ def mask_after_softmax(program: Program, place: Place, choice: None) -> Program 
     source = program.source(place)
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contribution with softmax(scores), 0 at masked entries, as the probabilities."""
         scores, mask, *_ = at.program.nodes[source].values
         axes = reduced_axes(at.node)
         everywhere = softmax(np.broadcast_to(np.asarray(scores), np.shape(at.x)), axes)
@@ -489,7 +490,7 @@ def _() -> Example:
         return ((x + torch.arange(x.shape[1]).sin()) / 2).softmax(-1) @ v
 
     def wrong(x: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Leave out the noise."""
+        """Use softmax(x / 2) in place of softmax((x + noise) / 2)."""
         p, g_p = (x / 2).softmax(-1), g @ v.T
         return {"x": p * (g_p - (p * g_p).sum(-1, keepdim=True)) / 2}
 
@@ -573,6 +574,7 @@ def leave_mask_out(program: Program, place: Place, choice: None) -> Program | No
     ((slot, scores),) = program.nodes[masked].edges
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contribution with softmax(scores), without the mask, as the probabilities."""
         axes = reduced_axes(at.node)
         everywhere = np.broadcast_to(at.program.nodes[scores].value, np.shape(at.x))
         return vjp_with_probabilities(at, softmax(everywhere, axes), axes)
@@ -638,7 +640,7 @@ def _() -> Example:
         return torch.log_softmax(x @ w, -1)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Subtract the probabilities as for a loss that marks one entry."""
+        """Subtract p in place of p * sum(g), as for a loss that selects one entry of each row."""
         return {"w": x.T @ (g - torch.softmax(x @ w, -1))}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n c"})
@@ -774,6 +776,7 @@ def sum_row_in_parts(program: Program, place: Place, choice: int) -> Program | N
         return None
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contribution with sums along the chosen one of the merged axes."""
         row = row_of(at)
         own = row.own.reshape(*row.own.shape[:-1], *sizes)
         summed = np.broadcast_to(total(own, (choice,)), own.shape).reshape(row.own.shape)
@@ -840,7 +843,7 @@ def _() -> Example:
         return torch.log_softmax(x @ w, -1)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Divide by the sum of all exponentials."""
+        """Divide the exponentials by the sum of all, in place of those of the row."""
         e = (x @ w).exp()
         return {"w": x.T @ (g - e / e.sum() * g.sum(-1, keepdim=True))}
 
@@ -881,7 +884,7 @@ def _() -> Example:
         return (logarithms.exp() * (logarithms - cost)).sum(1)
 
     def wrong(x: Tensor, w: Tensor, cost: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Multiply by the probabilities alone."""
+        """Use p * d in place of p * (d - sum(p * d)), with d = g * (logarithms - cost)."""
         logarithms = torch.log_softmax(x @ w, 1)
         p = logarithms.exp()
         dz = g[:, None] * p * (logarithms - cost)

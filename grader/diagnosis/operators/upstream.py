@@ -292,7 +292,7 @@ def _() -> Example:
         return torch.tanh(value) * torch.sigmoid(gate)
 
     def wrong(x: Tensor, h: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Use the gradient of `gate` for both weights."""
+        """Use the gradient of the gate's operand for `w`, too, in place of that of x @ w."""
         y, s = torch.tanh(x @ w), torch.sigmoid(h @ u)
         dgate = g * y * s * (1 - s)
         return {"x": dgate @ w.T, "w": x.T @ dgate, "u": h.T @ dgate}
@@ -492,7 +492,6 @@ def _() -> Example:
         return torch.tanh(gain * x) + torch.sin(scale * u)
 
     def wrong(x: Tensor, u: Tensor, scale: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Exchange the two gradients."""
         dgain = (g * (1 - torch.tanh(gain * x) ** 2) * x).sum(0)
         return {"gain": (g * torch.cos(scale * u) * u).sum(0), "scale": dgain}
 
@@ -676,6 +675,7 @@ def misuse_function(program: Program, place: Place, choice: FunctionMisuse) -> P
         return program.right.with_nodes({source: lambda node: node.then(lambda _: point)})
 
     def rule(at: EdgeContext) -> Array:
+        """Return g * f'(f(x)), f(g) or f(g) - f(0), as chosen."""
         if choice.use == "derivative at its value":
             other = function_of(at.program.nodes[value].value)
             alone = replace(other, forward=replace(other.forward, outputs=(value,)), upstreams=(at.g,), original=None)
@@ -696,7 +696,7 @@ def _() -> Example:
         return 1 / (1 + torch.exp(-z))
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take the derivative of the written-out sigmoid at its value."""
+        """Take the derivative of the sigmoid at y = sigmoid(z) in place of z."""
         y = torch.sigmoid(x @ w)
         again = torch.sigmoid(y)
         return {"w": x.T @ (g * again * (1 - again))}
@@ -756,7 +756,7 @@ def _() -> Example:
         return shares @ v
 
     def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Use the backward pass of a softmax."""
+        """Use the vjp of a softmax, p * (g_p - sum(p * g_p)), in place of that of the division."""
         z, g_p = x @ w, g @ v.T
         p = z.square() / z.square().sum(-1, keepdim=True)
         return {"w": x.T @ (p * (g_p - (p * g_p).sum(-1, keepdim=True)))}
@@ -834,7 +834,7 @@ def _() -> Example:
         return v * (z * torch.sigmoid(z))
 
     def wrong(x: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take the derivative of silu at the value that it multiplies."""
+        """Take the derivative of silu at v in place of z."""
         v = x @ w
         s = torch.sigmoid(v)
         return {"u": x.T @ (g * v * s * (1 + v * (1 - s)))}

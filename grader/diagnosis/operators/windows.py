@@ -255,7 +255,7 @@ def _() -> Example:
         return F.conv1d(x, w, stride=2).tanh()
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Begin window i at entry i."""
+        """Begin window i at entry i in place of entry 2 * i."""
         dz, dw = g * (1 - F.conv1d(x, w, stride=2).tanh() ** 2), torch.zeros_like(w)
         for i in range(g.shape[-1]):
             dw += torch.einsum("bo,bck->ock", dz[..., i], x[..., i : i + w.shape[-1]])
@@ -272,7 +272,7 @@ def _() -> Example:
         return x.unfold(-1, 3, 2).square().sum(-1)
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Begin window i where window i - 1 ends."""
+        """Begin window i at entry 3 * i in place of entry 2 * i."""
         dx = torch.zeros_like(x)
         for i, window in enumerate(x.unfold(-1, 3, 2).unbind(-2)):
             inside = dx[..., 3 * i : 3 * i + 3]
@@ -290,7 +290,7 @@ def _() -> Example:
         return F.conv_transpose1d(x, w, stride=2).tanh()
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Begin the entries that entry i was spread over at entry i."""
+        """Take for input i the outputs from entry i on, in place of entry 2 * i."""
         dz, dx = g * (1 - F.conv_transpose1d(x, w, stride=2).tanh() ** 2), torch.zeros_like(x)
         for k in range(w.shape[-1]):
             dx += torch.einsum("bon,co->bcn", dz[..., k : k + x.shape[-1]], w[..., k])
@@ -339,6 +339,7 @@ def cut_padding_at_one_end(program: Program, place: Place, choice: Side) -> Prog
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contribution with all padding taken from the chosen end."""
         if at.node.name == "pad":
             both = [a + b for a, b in _pad_widths(at.node)]
             pad = [width for total in both for width in ((total, 0) if choice == "at the beginning" else (0, total))]
@@ -357,7 +358,7 @@ def _() -> Example:
         return F.conv1d(x, w, padding=1)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Keep the padding in front, and cut off both entries at the end."""
+        """Cut off both padding entries at the end, in place of one at each end."""
         dx = F.conv_transpose1d(g, w)
         return {"x": dx[..., : x.shape[-1]]}
 
@@ -433,6 +434,7 @@ def add_padding_to_edges(program: Program, place: Place, choice: str) -> Program
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return g without the padding, the sum of which is added to the chosen edges."""
         g, kept = np.array(at.g), [slice(None)] * np.ndim(at.g)
         for number, (before, after) in enumerate(_pad_widths(at.node)):
             rows, axis = np.moveaxis(g, -1 - number, 0), -1 - number
@@ -455,7 +457,7 @@ def _() -> Example:
         return F.pad(x, (2, 1)) * w
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Give the edges what the padding gets."""
+        """Add the gradient of the padding to the first and the last entry, in place of dropping it."""
         dz = g * w
         dx = dz[..., 2:-1].clone()
         dx[..., 0] += dz[..., :2].sum(-1)
@@ -522,6 +524,7 @@ def turn_kernel(program: Program, place: Place, choice: KernelTurn) -> Program |
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contribution to the kernel, turned, or that of a turned kernel to the input."""
         if at.slot == KERNEL:
             return choice.turn(at.right())
         return at.right(operands={KERNEL: choice.turn(np.asarray(at.node.values[KERNEL]))})
@@ -648,7 +651,7 @@ def _() -> Example:
         return F.conv1d(x, w, dilation=2)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Begin the loop over the taps at 1."""
+        """Begin the loop over the taps at 1 in place of 0."""
         dx, windows = torch.zeros_like(x), g.shape[-1]
         for k in range(1, w.shape[-1]):
             dx[..., 2 * k : 2 * k + windows] += torch.einsum("boi,oc->bci", g, w[..., k])
@@ -717,6 +720,7 @@ def type_in_window_size(program: Program, place: Place, choice: int) -> Program 
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contribution of the taps below the typed-in number."""
         sizes = _sizes(at.node, "size")
         kept = np.zeros(sizes)
         kept[tuple(slice(choice) for _ in sizes)] = 1.0
@@ -761,6 +765,7 @@ def leave_out_last_windows(program: Program, place: Place, choice: Missing) -> P
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contribution of g with zeros at the last windows."""
         node, g = at.node, np.array(at.g)
         for number, size in enumerate(_sizes(node, "size")):
             axis, entries_behind = _axis_and_rest(node, number, size)
@@ -844,6 +849,7 @@ def give_all_to_greatest(program: Program, place: Place, choice: None) -> Progra
     """Give the upstream gradients of all windows to the greatest entry along the axes that the windows slide along."""
 
     def rule(at: EdgeContext) -> Array:
+        """Return the sum of g at the greatest entry along the axes, and 0 elsewhere."""
         x, g, count = np.asarray(at.x), at.g, len(_sizes(at.node, "size"))
         axes = tuple(range(-count, 0))
         if at.node.name == "unfold":
@@ -919,6 +925,7 @@ def move_windows(program: Program, place: Place, choice: WindowShift) -> Program
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contribution with the windows one entry later or earlier."""
         if at.slot == INPUT:
             return shift_by_one(at.right(), choice.axis, choice.by)
         return at.right(operands={INPUT: shift_by_one(np.asarray(at.node.values[INPUT]), choice.axis, -choice.by)})
@@ -1018,6 +1025,7 @@ def overwrite_windows(program: Program, place: Place, choice: Assignment) -> Pro
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contributions of the windows, assigned in the chosen order or averaged."""
         own = contributions(at)
         if choice.order == "mean":
             return np.asarray(own.sum() / np.maximum(own.sum(np.ones(own.parts.shape)), 1))
@@ -1122,6 +1130,7 @@ def use_wrong_position(program: Program, place: Place, choice: Position) -> Prog
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contributions of the windows, added at the wrong positions."""
         own = contributions(at)
         if (own.places < 0).any() and choice != "as that in the whole array":
             raise ValueError("the windows have padding")
@@ -1163,7 +1172,7 @@ def _() -> Example:
         return F.max_pool2d(x, 2)
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take the number of an entry in its window for that in its channel."""
+        """Use the number of an entry in its window in place of its number in its channel."""
         where = x.unfold(2, 2, 2).unfold(3, 2, 2).flatten(-2).argmax(-1)
         dx = torch.zeros_like(x).flatten(2).scatter_add(2, where.flatten(2), g.flatten(2))
         return {"x": dx.reshape(x.shape)}
@@ -1190,6 +1199,7 @@ def leave_out_padded_windows(program: Program, place: Place, choice: None) -> Pr
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contribution of g with zeros at windows that reach into the padding."""
         places = contributions(at._replace(slot=INPUT)).places
         axes = tuple(range(places.ndim - len(_sizes(at.node, "size"))))
         return at.right(at.g * (places >= 0).all(axis=axes))
@@ -1205,7 +1215,7 @@ def _() -> Example:
         return F.conv1d(x, w, padding=1)
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Take the windows of the array without its padding."""
+        """Use the windows inside x alone, without the two that reach into the padding."""
         return {"w": torch.einsum("boi,bcik->ock", g[..., 1:-1], x.unfold(-1, 3, 1))}
 
     return Example(forward, wrong, {"x": sized_normal("bs c n", n=(7, 8)), "w": sized_normal("o c k", k=(3,))})
@@ -1232,6 +1242,7 @@ def leave_out_border(program: Program, place: Place, choice: End) -> Program | N
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contribution with zeros at the entries near the chosen ends."""
         own, part = contributions(at), at.right()
         counts = own.sum(np.ones(own.parts.shape))
         for axis in range(counts.ndim):
@@ -1255,7 +1266,7 @@ def _() -> Example:
         return F.conv1d(x, w).tanh()
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Go through the entries that every tap meets."""
+        """Compute the gradient of the entries that every tap meets, and leave the others at 0."""
         dz, dx, k = g * (1 - F.conv1d(x, w).tanh() ** 2), torch.zeros_like(x), w.shape[-1]
         for t in range(k - 1, g.shape[-1]):
             for j in range(k):
@@ -1283,6 +1294,7 @@ def reshape_windows(program: Program, place: Place, choice: None) -> Program | N
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contribution of g, reshaped to positions by windows."""
         axis = int(str(at.node.options["dimension"])) % np.ndim(at.x)
         rows = np.moveaxis(at.g, axis, -2)
         mixed = rows.reshape(*rows.shape[:-2], rows.shape[-1], rows.shape[-2]).swapaxes(-1, -2)
@@ -1299,7 +1311,7 @@ def _() -> Example:
         return x.unfold(-1, 3, 2).square()
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Make a row for each position by a reshape."""
+        """Make a row for each position in a window by a reshape in place of a transposition."""
         bs, count, size = g.shape
         taps, dx = (2 * x.unfold(-1, 3, 2) * g).reshape(bs, size, count), torch.zeros_like(x)
         for j in range(size):
@@ -1373,6 +1385,7 @@ def lay_windows_out_wrongly(program: Program, place: Place, choice: Layout) -> P
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contributions of the windows, side by side or stretched."""
         own, tiling = contributions(at), tiling_of(at)
         return (
             own.sum(places=_places_side_by_side(own, tiling)) if choice == "side by side" else _stretch(at, own, tiling)
@@ -1432,7 +1445,7 @@ def _() -> Example:
         return F.avg_pool2d(x, 2)
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Lay the small image out twice along both axes."""
+        """Repeat g as a whole twice along both axes, in place of each of its entries."""
         tiled = g.repeat(1, 1, 2, 2) / 4
         return {"x": F.pad(tiled, (0, x.shape[-1] - tiled.shape[-1], 0, x.shape[-2] - tiled.shape[-2]))}
 
@@ -1447,7 +1460,7 @@ def _() -> Example:
         return x.unfold(-1, 2, 2).mean(-1)
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Interpolate the gradient to the length of the array."""
+        """Stretch the gradient to the length of the array, in place of repeating each entry twice."""
         return {"x": F.interpolate(g / 2, size=x.shape[-1], mode="nearest")}
 
     return Example(forward, wrong, {"x": sized_normal("bs c n", n=(9, 11))})
@@ -1563,7 +1576,7 @@ def _() -> Example:
         return F.avg_pool1d(x, 3, stride=2, padding=1, count_include_pad=False)
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Divide by 3 at the ends, too."""
+        """Divide by 3 in place of the number of entries in the window that are not padding."""
         dx = torch.zeros_like(F.pad(x, (1, 3)))
         for i in range(g.shape[-1]):
             dx[..., 2 * i : 2 * i + 3] += g[..., i, None] / 3
@@ -1719,6 +1732,7 @@ def mix_groups(program: Program, place: Place, choice: str) -> Program | None:
     """
 
     def rule(at: EdgeContext) -> Array:
+        """Return the contribution with g, or the input, summed over all channels."""
         if choice == "the upstream gradient":
             return at.right(np.broadcast_to(at.g.sum(1, keepdims=True), at.g.shape))
         x = np.asarray(at.node.values[INPUT])
