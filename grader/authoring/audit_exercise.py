@@ -72,12 +72,12 @@ def check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
 
 def _trial_problems(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
     """Yield what is wrong with an exercise's trials: references, wrong answers that pass, and misconceptions."""
-    trials = grader.trials(exercise).judged
+    trials = grader.trials(exercise).judged_trials
     rng = np.random.default_rng(grader.seed)
     confirm(exercise.function, trials[0], rng)
     yield from _reference_problems(exercise, trials, rng)
     yield from _inputs_without_exact_entries(exercise.function, trials[0])
-    others = Grader(grader.seed + 1).trials(exercise).judged
+    others = Grader(grader.seed + 1).trials(exercise).judged_trials
     for answer in exercise.function.answers:
         for name, rule in _wrong_arrays(answer, trials[0]):
             if _slips_through(exercise, answer, rule, trials, others):

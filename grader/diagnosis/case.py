@@ -445,7 +445,7 @@ class Case:
         return {name: screened.get(name) for name in self.names}
 
     @cached_property
-    def following(self) -> dict[str, tuple[str, ...]]:
+    def roots_of_followers(self) -> dict[str, tuple[str, ...]]:
         """Return the targets whose wrong arrays are the right consequence of the learner's arrays nearer to the loss.
 
         The gradient of `mean` follows from that of `centred = inp - mean` if it is what the chain rule makes of the

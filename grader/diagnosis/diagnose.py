@@ -227,7 +227,7 @@ def _mistakes_of_group(
     }
     return mistakes | {
         names[target]: Mistake("follows", facts=(Fact("follows", {"answers": [names[root] for root in roots]}),))
-        for target, roots in case.following.items()
+        for target, roots in case.roots_of_followers.items()
     }
 
 

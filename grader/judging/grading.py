@@ -58,7 +58,7 @@ class Grader:
                     _ = exercise.quiz
                 else:
                     trials = self.trials(exercise)
-                    _ = (trials.with_repetitions, trials.watched, isolated and trials.tight)
+                    _ = (trials.trials_in_call_order, trials.watched_trial, isolated and trials.tight_memory_trial)
                     trials.confirm()
                 self._prepared.add(exercise.id)
         return bool(new)

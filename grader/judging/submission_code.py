@@ -45,15 +45,15 @@ class SubmissionCode:
 
     def job(self, arrays: list[np.ndarray]) -> dict[str, Any]:
         """Return the job of a child for these trials; the arrays of its arguments are appended to `arrays`."""
-        calls = [self._call(trial, arrays) for trial in self.trials.with_repetitions]
+        calls = [self._call(trial, arrays) for trial in self.trials.trials_in_call_order]
         header = self._header(calls, self.exercise.course.policy.memory_limit)
-        if self.trials.watched is not None:
-            header["watched"] = {**self._call(self.trials.watched, arrays), "meter": False, "nudges": True}
+        if self.trials.watched_trial is not None:
+            header["watched"] = {**self._call(self.trials.watched_trial, arrays), "meter": False, "nudges": True}
         return header
 
     def judge(self, reply: protocol.Frame) -> Judge:
         """Return the judge of a reply."""
-        return Judge(self.exercise, self.source, self.trials.judged, read(reply))
+        return Judge(self.exercise, self.source, self.trials.judged_trials, read(reply))
 
     def fail_without_memory(self, result: ExerciseResult) -> ExerciseResult:
         """Call the code in too little memory for the forbidden array, and fail each right answer that needs that array.
@@ -65,7 +65,7 @@ class SubmissionCode:
         codes = {answer.code for answer in result.answers}
         if self.worker.isolation == "none" or None not in codes or "memory" in codes:  # held for one answer, not others
             return result
-        trial, arrays = self.trials.tight, list[np.ndarray]()
+        trial, arrays = self.trials.tight_memory_trial, list[np.ndarray]()
         if trial is None:
             return result
         call = {**self._call(trial, arrays), "meter": False, "after": False}

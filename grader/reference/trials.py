@@ -68,14 +68,14 @@ class TrialsOfRun:
     seed: int
 
     @cached_property
-    def judged(self) -> list[Trial]:
+    def judged_trials(self) -> list[Trial]:
         """Return the trials in which answers are judged, each once."""
         return make_trials(self.declaration, self._random())
 
     @cached_property
-    def with_repetitions(self) -> list[Trial]:
-        """Return the trials in the order of the calls of the learner's function, some of them repeated."""
-        return repeat_some(self.declaration, self.judged)
+    def trials_in_call_order(self) -> list[Trial]:
+        """Return the trials in the order of the calls of the learner's function, in which some are repeated."""
+        return repeat_some(self.declaration, self.judged_trials)
 
     def confirm(self) -> None:
         """Check the right answers by finite differences of the forward pass, in the first call only.
@@ -88,21 +88,21 @@ class TrialsOfRun:
     @cached_property
     def _confirmed(self) -> bool:
         """Check the right answers once, as `confirm` does; return `True`, which is then cached."""
-        confirm(self.declaration, self.judged[0], self._random(3))
+        confirm(self.declaration, self.judged_trials[0], self._random(3))
         return True
 
     @cached_property
-    def watched(self) -> Trial | None:
+    def watched_trial(self) -> Trial | None:
         """Return the trial in which the worker looks for finite differences by the learner; `None` for a routine."""
         return watched_trial(self.declaration, self._random(1))
 
     @cached_property
-    def tight(self) -> Trial | None:
+    def tight_memory_trial(self) -> Trial | None:
         """Return the trial that runs with too little memory for the array that the exercise forbids to hold.
 
         `None` where the exercise forbids none, or the array is held in any case: as an argument or by the forward pass.
         """
-        return tight_memory_trial(self.declaration, self.judged[0], self._random(2))
+        return tight_memory_trial(self.declaration, self.judged_trials[0], self._random(2))
 
     def _random(self, *stream: int) -> np.random.Generator:
         """Return a new generator of a stream of random numbers, which the seed and the id of the exercise determine."""

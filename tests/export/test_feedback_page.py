@@ -166,7 +166,7 @@ def test_a_picture_has_the_sizes_that_the_words_speak_of(course: Course) -> None
     from grader.judging.grading import Grader
 
     graph = RecordedMistakes().graph(course.find("lin_grad"), lin_grad(STEP).exercises[1], 7)
-    sizes = Grader(7).trials(course.find("lin_grad")).judged[0].setting.sizes
+    sizes = Grader(7).trials(course.find("lin_grad")).judged_trials[0].setting.sizes
     assert graph is not None
     assert f"bs={sizes['bs']}, n={sizes['n']}" in next(node.shape for node in graph.nodes.values() if node.key == "inp")
 

@@ -122,12 +122,14 @@ def test_the_verdict_is_the_same_for_every_seed(submission: str, grade: Grade) -
 
 
 def test_without_a_seed_no_two_graders_draw_the_same_inputs(course: Course) -> None:
-    first, second = (Grader().trials(course.find("relu_grad")).judged[0].out_g for _ in range(2))
+    first, second = (Grader().trials(course.find("relu_grad")).judged_trials[0].out_g for _ in range(2))
     assert first.shape != second.shape or not torch.equal(first, second)
 
 
 def test_each_exercise_draws_its_own_inputs(course: Course, grader: Grader) -> None:
-    first, second = (grader.trials(course.find(name)).judged[0].inputs["inp"] for name in ("relu_grad", "exp_grad"))
+    first, second = (
+        grader.trials(course.find(name)).judged_trials[0].inputs["inp"] for name in ("relu_grad", "exp_grad")
+    )
     assert first.shape != second.shape or not torch.equal(first, second)
 
 
@@ -154,7 +156,7 @@ def test_the_evidence_is_a_nudge_of_the_worst_entry(course: Course, grade: Grade
     )
     assert found is not None, answer.evidence
     i, j, moved, said = int(found[1]), int(found[2]), float(found[3]), float(found[4])
-    trial = grader.trials(course.find("lin_grad")).judged[0]
+    trial = grader.trials(course.find("lin_grad")).judged_trials[0]
     expected = trial.expected["w.g"]
     assert expected is not None
     assert moved == pytest.approx(1e-4 * expected[i, j], rel=1e-2)
@@ -168,7 +170,7 @@ def test_of_a_jacobian_one_output_moves(course: Course, grade: Grade, grader: Gr
         r"nudge x\[(\d)\] by 1e-4: output\[(\d)\] moves by (\S+), your Jacobian says (\S+)", answer.evidence
     )
     assert found is not None, answer.evidence
-    expected = grader.trials(course.find("df_dx")).judged[0].expected["return"]
+    expected = grader.trials(course.find("df_dx")).judged_trials[0].expected["return"]
     assert expected is not None
     right = expected[int(found[2]), int(found[1])]
     assert [float(found[3]), float(found[4])] == pytest.approx([1e-4 * right, 3e-4 * right], rel=1e-2)

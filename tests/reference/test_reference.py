@@ -236,7 +236,7 @@ def test_a_forward_pass_that_cannot_be_used_is_the_authors_error(forward: Any, s
 )
 def test_references_that_finite_differences_contradict_are_the_authors_error(forward: Any, says: str) -> None:
     run = TrialsOfRun(Exercise("a test", forward, {"x": positive("n")}, returned("x")), "a_test", SEED)
-    assert run.judged
+    assert run.judged_trials
     with pytest.raises(SpecError, match=says):
         run.confirm()
 

@@ -77,7 +77,7 @@ def marked(found: ExercisePictures) -> dict[str, tuple[str, ...]]:
 
 def test_three_grids_show_yours_the_measured_one_and_the_difference(see: See, course: Course, grader: Grader) -> None:
     drawn = picture(see("lin_grad", AVERAGED), "w.g")
-    trial = grader.trials(course.find("lin_grad")).judged[0]
+    trial = grader.trials(course.find("lin_grad")).judged_trials[0]
     right, sizes = trial.expected["w.g"], trial.setting.sizes
     assert right is not None
     yours, measured, difference = drawn.grids
@@ -113,7 +113,7 @@ def test_a_zero_entry_is_measured_as_exactly_zero(see: See, course: Course, grad
     """Show no rounding of the measurement, whatever the scale of the wrong answer."""
     source = "def relu_grad(inp, out):\n    inp.g = out.g * 1e6\n"
     measured = values(picture(see("relu_grad", source), "inp.g").grids[1])
-    right = grader.trials(course.find("relu_grad")).judged[0].expected["inp.g"]
+    right = grader.trials(course.find("relu_grad")).judged_trials[0].expected["inp.g"]
     assert right is not None
     assert np.array_equal(measured == 0, right == 0)
 
@@ -127,7 +127,7 @@ def test_a_course_that_keeps_expected_values_back_draws_them_in_shades(
     assert [grid.shaded for grid in drawn.grids] == [True, True, True]
     assert {grid.limit for grid in drawn.grids} == {4}
     assert drawn.note.endswith(KEPT_BACK)
-    right = grader.trials(course.find("lin_grad")).judged[0].expected["w.g"]
+    right = grader.trials(course.find("lin_grad")).judged_trials[0].expected["w.g"]
     assert right is not None
     assert np.array_equal(np.sign(values(measured)), np.sign(right))
     assert np.array_equal(np.sign(values(yours)), np.sign(right))
@@ -225,7 +225,7 @@ def test_a_gradient_stored_before_is_added_to_the_measured_one(see: See, course:
         "    inp.g = out.g @ w.t()\n    w.g = inp.t() @ out.g\n    b.g = out.g.sum(0)\n"
     )
     drawn = picture(see("lin_grad_accumulate", source), "w.g")
-    right = grader.trials(course.find("lin_grad_accumulate")).judged[0].expected["w.g"]
+    right = grader.trials(course.find("lin_grad_accumulate")).judged_trials[0].expected["w.g"]
     assert right is not None
     np.testing.assert_allclose(values(drawn.grids[1]), right, rtol=1e-6)
     assert "added to the w.g that was there before" in drawn.note

@@ -198,7 +198,7 @@ def test_an_honest_answer_passes(isolated: Worker, course: Course, grader: Grade
 def test_a_hostile_file_costs_its_own_points_alone(way: str, isolated: Worker, course: Course, grader: Grader) -> None:
     """It does not pass, causes no error of the grader, costs little time and memory, and its result can be stored."""
     exercise, source = REPLIES[way]
-    assert grader.trials(course.find(exercise)).judged
+    assert grader.trials(course.find(exercise)).judged_trials
     used, most = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     result = grader.grade(course.find(exercise), source if isinstance(source, bytes) else source.encode(), isolated)
     assert time.process_time() - used < OURS

@@ -26,7 +26,7 @@ def test_most_mistakes_are_named_without_declared_misconceptions(course: Course,
     declaring = {
         each.id for each in course.exercises
         if not each.is_quiz and each.function.misconceptions
-        and (isinstance(each.function, Exercise) or offsets_of_right(grader.trials(each).judged[0]))
+        and (isinstance(each.function, Exercise) or offsets_of_right(grader.trials(each).judged_trials[0]))
     }  # fmt: skip
     asked = [name for name, wrong in SUBMISSIONS.items() if wrong.exercise in declaring]
     for name in asked[::2]:
