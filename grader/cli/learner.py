@@ -384,7 +384,8 @@ def train(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Where the picture goes, an SVG with the weights beside it; .handgrad/ if left out."
+            metavar="FILE",
+            help="Where the picture goes, an SVG with a page and the weights beside it; into .handgrad/ if left out.",
         ),
     ] = None,
     output: Annotated[
@@ -409,13 +410,14 @@ def train(
         with training_view.shown_live(quiet=output == "json") as on_part:
             trained = train_unit(course, unit_id, results, session.warm_up(), on_part)
     picture = out or course.root / FOLDER / f"train_{unit_id}.svg"
+    files = training_view.files_beside(picture)
     write_atomically(picture, training_view.svg_of(trained).encode())
-    weights = picture.with_suffix(".npz")
-    write_atomically(weights, trained.weights_file())
+    write_atomically(files["page"], training_view.training_page(trained).encode())
+    write_atomically(files["weights"], trained.weights_file())
     if output == "json":
-        print(training_view.as_json(trained, picture, weights))
+        print(training_view.as_json(trained, picture))
     else:
-        training_view.print_training(trained, picture, weights)
+        training_view.print_training(trained, picture)
     if trained.is_stopped:
         raise typer.Exit(STOPPED)
     raise typer.Exit(0 if trained.is_goal_reached and trained.first_difference is None else 1)
@@ -434,6 +436,9 @@ def card(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where the picture goes, an SVG; into .handgrad/ if left out.")
     ] = None,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="Your name on the page of the whole course; a line for it if left out.")
+    ] = "",
 ) -> None:
     """Show a unit's card: what you solved, which mistakes you met and overcame; as text, and as a picture to share."""
     from grader.learner.card import card_of
@@ -443,11 +448,15 @@ def card(
     course = _course()
     progress = Progress.load(course.root)
     cards = [card_of(course, progress, unit.id) for unit in course.config.units]
-    lines = _certificate(course, cards, out) if unit == WHOLE_COURSE else _unit_card(course, cards, unit, out)
+    if name and unit != WHOLE_COURSE:
+        raise UsageError(
+            "a card has no name on it: handgrad card all --name writes it on the certificate of the course."
+        )
+    lines = _certificate(course, cards, out, name) if unit == WHOLE_COURSE else _unit_card(course, cards, unit, out)
     print_lines([*lines, *(((note, "todo"),) for note in progress.notes)])
 
 
-def _certificate(course: Course, cards: Sequence[Card], out: Path | None) -> list[Line]:
+def _certificate(course: Course, cards: Sequence[Card], out: Path | None, name: str) -> list[Line]:
     """Write the certificate of the whole course as an SVG picture and an HTML page, and return it as lines of text.
 
     Args:
@@ -455,6 +464,7 @@ def _certificate(course: Course, cards: Sequence[Card], out: Path | None) -> lis
         cards: the cards of its units.
         out: the path of the picture; `None` for `certificate.svg` in the folder where progress is kept. The page lies
             beside it, with the ending `.html`.
+        name: the learner's, for the page alone; empty for a line to write it on.
     """
     from datetime import date
 
@@ -466,7 +476,7 @@ def _certificate(course: Course, cards: Sequence[Card], out: Path | None) -> lis
     picture = out or course.root / FOLDER / "certificate.svg"
     page = picture.with_suffix(".html")
     write_atomically(picture, certificate_svg(cards, date.today()).encode())
-    write_atomically(page, certificate_page(cards, curves, date.today()).encode())
+    write_atomically(page, certificate_page(cards, curves, date.today(), name).encode())
     return [*certificate_lines(cards), ((f"page: {page}", "dim"),), ((f"picture: {picture}", "dim"),)]
 
 

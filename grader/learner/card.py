@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +14,17 @@ from grader.rendering.page import figure, page
 from grader.rendering.render_text import Line
 from grader.rendering.svg_drawing import SvgDrawing
 from grader.results.codes import meaning
+from grader.safe_text import plain
 
 from .progress import Progress, UnitProgress, by_unit
 
 WIDTH, LEFT = 640, 32  # of both pictures
-CARD_STEP, TEXT_COLUMNS = 22, 78
+LARGE = 22  # pixels of a title
+CARD_STEP, CARD_TOP, TEXT_COLUMNS = 22, 132, 78
 UNIT_STEP, BAR_FROM, BAR, COUNT_FROM = 26, 300, 180, 500  # of the certificate
+BAR_HEIGHT = 12
+WITH_PLANE = re.compile(r'viewBox="0 0 900 \d+" width="900" height="\d+"')
+CURVES_ALONE = 'viewBox="8 34 424 372" width="424" height="372"'  # of the same picture
 
 
 @dataclass(frozen=True)
@@ -113,19 +119,31 @@ def _totals_of_card(card: Card) -> str:
 def card_svg(card: Card) -> str:
     """Return the card as the text of an SVG file; it holds no name and no path."""
     overcome, others = ([m for m in card.mistakes if m.is_overcome is state] for state in (True, False))
-    lines = [(_totals_of_card(card), "")]
-    lines += [(line, "code faint small") for line in textwrap.wrap(", ".join(card.solved), TEXT_COLUMNS)]
-    for head, mistakes in (("Met and overcome", overcome), ("Met, not yet overcome", others)):
+    lines = [(line, "code faint small") for line in textwrap.wrap(", ".join(card.solved), TEXT_COLUMNS)]
+    for head, mark, mistakes in (
+        ("Met and overcome", "\N{CHECK MARK}", overcome),
+        ("Met, not yet overcome", "\N{WHITE CIRCLE}", others),
+    ):
         lines += [("", ""), (head, "")] if mistakes else []
         for mistake in mistakes:
-            lines.append((mistake.code, "code"))
-            lines += [(line, "faint small") for line in textwrap.wrap(meaning(mistake.code), TEXT_COLUMNS)]
-    picture = SvgDrawing(WIDTH, 96 + CARD_STEP * len(lines), f"{card.unit}: {card.title}", _totals_of_card(card))
+            lines.append((f"{mark} {mistake.code}", "code"))
+            lines += [(f"   {line}", "faint small") for line in textwrap.wrap(meaning(mistake.code), TEXT_COLUMNS)]
+    height = CARD_TOP + CARD_STEP * max(len(lines), 1)
+    picture = SvgDrawing(WIDTH, height, f"{card.unit}: {card.title}", _totals_of_card(card))
     picture.text(LEFT, 34, card.course, "faint small", "start")
-    picture.text(LEFT, 60, f"{card.unit}  {card.title}", "", "start")
+    picture.text(LEFT, 62, card.title, "", "start", size=LARGE)
+    _draw_bar(picture, LEFT, 78, WIDTH - 2 * LEFT, len(card.solved) / card.exercises if card.exercises else 0)
+    picture.text(LEFT, 108, _totals_of_card(card), "", "start")
     for number, (line, style) in enumerate(lines):
-        picture.text(LEFT, 94 + CARD_STEP * number, line, style, "start")
+        picture.text(LEFT, CARD_TOP + CARD_STEP * number, line, style, "start")
     return picture.svg()
+
+
+def _draw_bar(picture: SvgDrawing, x: float, y: float, width: float, share: float) -> None:
+    """Draw a bar that is filled from the left to a share of its width, from 0 to 1."""
+    picture.box(x, y, width, BAR_HEIGHT)
+    if share:
+        picture.box(x, y, width * share, BAR_HEIGHT, "forward-fill")
 
 
 def totals(cards: Sequence[Card]) -> str:
@@ -159,19 +177,22 @@ def certificate_lines(cards: Sequence[Card]) -> Iterator[Line]:
 
 def certificate_svg(cards: Sequence[Card], day: date) -> str:
     """Return the certificate as the text of an SVG file; it holds no name and no path."""
-    picture = SvgDrawing(WIDTH, 150 + UNIT_STEP * len(cards), cards[0].course, totals(cards))
-    picture.text(LEFT, 40, cards[0].course, "", "start")
-    picture.text(WIDTH - LEFT, 40, day.isoformat(), "faint small", "end")
-    picture.text(LEFT, 66, totals(cards), "faint small", "start")
+    picture = SvgDrawing(WIDTH, 160 + UNIT_STEP * len(cards), cards[0].course, totals(cards))
+    picture.text(LEFT, 44, cards[0].course, "", "start", size=LARGE)
+    picture.text(WIDTH - LEFT, 44, day.isoformat(), "faint small", "end")
+    picture.text(LEFT, 72, totals(cards), "", "start")
     for number, card in enumerate(cards):
-        y = 84 + UNIT_STEP * number
-        picture.text(LEFT, y + 15, f"{card.unit[:2]}  {card.title.partition(',')[0]}", "small", "start")
-        picture.box(BAR_FROM, y + 4, BAR, 14)
-        if card.solved:
-            picture.box(BAR_FROM, y + 4, BAR * len(card.solved) / card.exercises, 14, "marked")
+        y = 92 + UNIT_STEP * number
+        picture.text(LEFT, y + 15, f"{card.unit[:2]}  {_short_title(card)}", "small", "start")
+        _draw_bar(picture, BAR_FROM, y + 4, BAR, len(card.solved) / card.exercises if card.exercises else 0)
         picture.text(COUNT_FROM, y + 15, f"{len(card.solved)} of {card.exercises}", "faint small", "start")
-    picture.text(LEFT, 112 + UNIT_STEP * len(cards), _mistake_counts(cards), "small", "start")
+    picture.text(LEFT, 122 + UNIT_STEP * len(cards), _mistake_counts(cards), "small", "start")
     return picture.svg()
+
+
+def _short_title(card: Card) -> str:
+    """Return the title of a unit up to its first comma."""
+    return card.title.partition(",")[0]
 
 
 def _mistake_counts(cards: Sequence[Card]) -> str:
@@ -180,14 +201,61 @@ def _mistake_counts(cards: Sequence[Card]) -> str:
     return f"mistakes met: {len(mistakes)}, overcome: {sum(mistake.is_overcome for mistake in mistakes)}"
 
 
-def certificate_page(cards: Sequence[Card], curves: Mapping[str, str], day: date) -> str:
-    """Return the certificate as a page of HTML that refers to no other file.
+def certificate_page(cards: Sequence[Card], curves: Mapping[str, str], day: date, name: str = "") -> str:
+    """Return the certificate as a page of HTML that refers to no other file: a document to print, and its details.
 
     Args:
         cards: the cards of all units.
         curves: the pictures that `handgrad train` has drawn, by unit, as SVG text.
         day: the date on the certificate.
+        name: the learner's; if empty, there is a line to write it on.
     """
+    course = cards[0].course
+    long_day = f"{day.day} {day:%B} {day.year}"
+    titles = {card.unit: _short_title(card) for card in cards}
+    pictures = "".join(
+        f"<figure>{figure(_curves_alone(svg), f'Two loss curves of {unit}: with these gradients, and with torch')}"
+        f"<figcaption>Trained with these gradients: {escape(titles.get(unit, unit))}</figcaption></figure>"
+        for unit, svg in curves.items()
+    )
+    units = f'<table class="units"><caption>Exercises solved</caption>{"".join(map(_unit_row, cards))}</table>'
+    document = [
+        '<section class="document">',
+        f'<p class="course">{escape(course)}</p>',
+        "<h1>Certificate</h1>",
+        f'<p class="name">{escape(plain(name)) or "<small>name</small>"}</p>',
+        f'<p class="all">{escape(totals(cards))}</p>',
+        f'<p>{escape(_mistake_counts(cards))}</p>',
+        f'<p><time datetime="{day.isoformat()}">{long_day}</time></p>',
+        f'<div class="{"beside" if pictures else "alone"}">{units}<div>{pictures}</div></div>',
+        "</section>",
+    ]  # fmt: skip
+    return page(f"{course}: certificate", [*document, *_details(cards)], header=[], kind="certificate")
+
+
+def _unit_row(card: Card) -> str:
+    """Return a unit as a row of a table: its title, a bar, and how many exercises are solved."""
+    share = 100 * len(card.solved) / card.exercises if card.exercises else 0
+    bar = (
+        '<svg class="bar" width="100%" height="12" aria-hidden="true">'
+        f'<rect width="100%" height="12" class="untried"/><rect width="{share:.4g}%" height="12" class="passed"/></svg>'
+    )
+    count = f"{len(card.solved)} of {card.exercises}"
+    return f'<tr><th scope="row">{escape(_short_title(card))}</th><td>{bar}</td><td class="number">{count}</td></tr>'
+
+
+def _curves_alone(svg: str) -> str:
+    """Return the picture of a training without its title, and without the plane or the text beside its curves."""
+    return WITH_PLANE.sub(CURVES_ALONE, svg, count=1)
+
+
+def _details(cards: Sequence[Card]) -> list[str]:
+    """Return the HTML lines that follow the document: the exercises that are solved, and the mistakes."""
+    solved = "".join(
+        f'<tr><th scope="row">{escape(card.unit)}</th><td>{escape(", ".join(card.solved))}</td></tr>'
+        for card in cards
+        if card.solved
+    )
     rows = "".join(
         f'<tr><th scope="row"><code>{escape(mistake.code)}</code><br><span class="dim">{escape(meaning(mistake.code))}'
         f"</span></th><td>{'overcome' if mistake.is_overcome else 'not yet'}</td>"
@@ -196,28 +264,7 @@ def certificate_page(cards: Sequence[Card], curves: Mapping[str, str], day: date
     )
     head = "".join(f'<th scope="col">{name}</th>' for name in ("mistake", "overcome", "met in"))
     mistakes = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
-    solved = "".join(
-        f'<tr><th scope="row">{escape(card.unit)}</th><td>{escape(", ".join(card.solved))}</td></tr>'
-        for card in cards
-        if card.solved
-    )
-    pictures = (
-        f"<section><h2>Trained with these gradients: {escape(unit)}</h2>"
-        f"{figure(svg, 'Two loss curves: with your gradients, and with those of torch')}</section>"
-        for unit, svg in curves.items()
-    )
-    return page(
-        cards[0].course,
-        [
-            figure(certificate_svg(cards, day), "The exercises solved in each unit, as bars"),
-            "<h2>Solved</h2>", f"<table>{solved}</table>" if solved else "<p>Nothing yet.</p>",
-            "<h2>Mistakes, met and overcome</h2>", mistakes or "<p>None was met.</p>",
-            *pictures,
-        ],
-        header=[
-            f"<h1>{escape(cards[0].course)}</h1>",
-            f'<p class="dim">Certificate of <time datetime="{day.isoformat()}">{day.isoformat()}</time></p>',
-            f'<p class="all">{escape(totals(cards))}</p>',
-        ],
-        kind="certificate",
-    )  # fmt: skip
+    return [
+        '<h2 class="details">Solved</h2>', f"<table>{solved}</table>" if solved else "<p>Nothing yet.</p>",
+        "<h2>Mistakes, met and overcome</h2>", mistakes or "<p>None was met.</p>",
+    ]  # fmt: skip

@@ -9,6 +9,8 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import escape
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,11 @@ from rich.console import Group
 from rich.live import Live
 
 from grader.rendering.console import is_plain, print_lines, report_width, styled_text, terminal
-from grader.rendering.render_text import Line, wrapped
+from grader.rendering.page import figure, page
+from grader.rendering.render_text import Line, Style, wrapped
 from grader.rendering.svg_drawing import SvgDrawing
-from grader.results.records import AnswerResult
+from grader.results.records import AnswerResult, ExerciseResult
+from grader.safe_text import plain
 
 from . import training_loop
 from .training import Curve, OnPart, Training
@@ -74,6 +78,7 @@ def _scale(training: Training) -> tuple[float, float]:
 def chart(training: Training) -> Iterator[Line]:
     """Yield the lines of a chart of both curves over the steps, on a logarithmic scale of the loss."""
     steps = training.model.steps
+    yield ((f"{'loss':>8}", "dim"),)
     rows = [[" "] * CHART_WIDTH for _ in range(CHART_HEIGHT)]
     for curve, mark in ((training.torchs, TORCHS), (training.yours, YOURS)):
         for column, loss in enumerate(columns(curve, steps, CHART_WIDTH)):
@@ -143,31 +148,32 @@ def _plane_lines(training: Training) -> Iterator[Line]:
 
 
 def verdict_lines(training: Training) -> Iterator[Line]:
+    """Yield the verdict on a training as lines, of which only a long one is broken."""
+    for sentence, style in verdict_sentences(training):
+        yield from wrapped(sentence, report_width(), "", style, indent=0)
+
+
+def verdict_sentences(training: Training) -> Iterator[tuple[str, Style]]:
     """Yield the verdict on a training: its end, the loss, the first difference, and the exercises that do not pass."""
     model, steps = training.model, len(training.yours.losses)
     if training.is_stopped:
-        yield ((f"Stopped after step {steps} of {model.steps}. What was learned until then is kept.", "todo"),)
+        yield f"Stopped after step {steps} of {model.steps}. What was learned until then is kept.", "todo"
     elif training.why:
-        yield ((f"It ended early: {training.why}.", "bad"),)
+        yield f"It ended early: {training.why}.", "bad"
+    is_reached = training.is_goal_reached
     loss = f"loss {training.yours.last:.4g} after {steps} steps; the goal is {model.goal:g}"
-    yield (
-        (
-            f"{loss}: {'reached' if training.is_goal_reached else 'not reached'}.",
-            "good" if training.is_goal_reached else "bad",
-        ),
-    )
+    yield f"{loss}: {'reached' if is_reached else 'not reached'}.", "good" if is_reached else "bad"
     if training.first_difference is None:
-        yield (("Your curve lies on the curve of torch's gradients at every step.", "good"),)
+        yield "Your curve lies on the curve of torch's gradients at every step.", "good"
     else:
-        yield ((f"Your curve leaves the curve of torch's gradients at step {training.first_difference}.", "bad"),)
+        yield f"Your curve leaves the curve of torch's gradients at step {training.first_difference}.", "bad"
     for result in training.failed:
         answer = min((a for a in result.answers if a.status != "passed"), key=_follows_from_another)
         code = f"  [{answer.code}]" if answer.code else ""
-        sentence = f"{result.id} does not pass: {answer.name}: {answer.message}{code}"
-        yield from wrapped(sentence, report_width(), "", "bad", indent=0)
-        yield ((f"next: handgrad check {result.id}", ""),)
+        yield f"{result.id} does not pass: {answer.name}: {answer.message}{code}", "bad"
+        yield f"next: handgrad check {result.id}", ""
     if training.solved:
-        yield ((f"Not written yet, so the worked solution stood in: {', '.join(training.solved)}.", "todo"),)
+        yield f"Not written yet, so the worked solution stood in: {', '.join(training.solved)}.", "todo"
 
 
 def _follows_from_another(answer: AnswerResult) -> bool:
@@ -177,9 +183,8 @@ def _follows_from_another(answer: AnswerResult) -> bool:
 
 def svg_of(training: Training) -> str:
     """Return a picture of a training as the text of an SVG file: both curves, and the plane or the text."""
-    about = f"Two loss curves over {len(training.yours.losses)} steps: with the learner's gradients, and with torch's."
-    picture = SvgDrawing(2 * LEFT + 2 * WIDTH + GAP, TOP + HEIGHT + 60, training.model.title, about)
-    picture.text(LEFT, 30, training.model.title, "", "start")
+    picture = SvgDrawing(2 * LEFT + 2 * WIDTH + GAP, TOP + HEIGHT + 68, training.model.title, _about(training))
+    picture.text(LEFT, 26, training.model.title, "", "start")
     _draw_curves(picture, training)
     if hasattr(training.model, "plane"):
         _draw_plane(picture, training)
@@ -192,13 +197,24 @@ def svg_of(training: Training) -> str:
     return picture.svg()
 
 
+def _about(training: Training) -> str:
+    """Return the content of the picture in a sentence."""
+    return f"Two loss curves over {len(training.yours.losses)} steps: with the learner's gradients, and with torch's."
+
+
 def _draw_curves(picture: SvgDrawing, training: Training) -> None:
     """Draw both loss curves of a training in a box at the left, with a scale, the goal and the last losses."""
     picture.box(LEFT, TOP, WIDTH, HEIGHT, "box", 0)
     for share in (0.0, 0.5, 1.0):
         picture.text(LEFT - 6, TOP + HEIGHT * (1 - share) + 5, f"{loss_at(training, share):.2g}", "small faint", "end")
-    goal = TOP + HEIGHT * (1 - height_of(training, training.model.goal))
+    picture.text(LEFT - 6, TOP - 8, "loss", "small faint", "end")
+    height = height_of(training, training.model.goal)
+    goal = TOP + HEIGHT * (1 - height)
     picture.line((LEFT, goal), (LEFT + WIDTH, goal), "line")
+    ends = [height_of(training, loss) for loss in training.torchs.losses[-1:]]
+    is_above = ends < [height] or goal > TOP + HEIGHT - LINE_HEIGHT  # where torch's curve does not end
+    label = f"goal {training.model.goal:g}"
+    picture.text(LEFT + WIDTH - 6, goal + (-6 if is_above else 15), label, "small faint", "end")
     below = TOP + HEIGHT + 20
     picture.text(LEFT, below, "0", "small faint")
     picture.text(LEFT + WIDTH, below, f"{training.model.steps} steps", "small faint", "end")
@@ -221,16 +237,55 @@ def _draw_plane(picture: SvgDrawing, training: Training) -> None:
     left, size = LEFT + WIDTH + GAP, HEIGHT / PLACES
     picture.box(left, TOP, HEIGHT, HEIGHT, "box", 0)
     for row, sides in enumerate(plane_sides(training, PLACES, PLACES).tolist()):
-        for column, side in enumerate(sides):
+        column = 0
+        for side, places in groupby(sides):
+            count = len(list(places))
             if side > 0:
                 corner = f'x="{left + column * size:g}" y="{TOP + row * size:g}"'
-                shape = f'width="{size:g}" height="{size:g}" class="forward-fill" fill-opacity="0.3"'
+                shape = f'width="{count * size:g}" height="{size:g}" class="forward-fill" fill-opacity="0.3"'
                 picture.parts.append(f"<rect {corner} {shape}/>")
+            column += count
     inp, targ = training.data["inp"], training.data["targ"]
     reach = MARGIN * float(inp.abs().max())
     for (x, y), side in zip(inp.tolist(), targ.tolist(), strict=True):
         centre = f'cx="{left + (1 + x / reach) / 2 * HEIGHT:.1f}" cy="{TOP + (1 - y / reach) / 2 * HEIGHT:.1f}"'
         picture.parts.append(f'<circle {centre} r="3" class="{"forward" if side > 0 else "backward"}-fill"/>')
+
+
+def training_page(training: Training) -> str:
+    """Return a training as a page of HTML that refers to no other file: its picture, verdict, exercises and text."""
+    title = training.model.title
+    rows = "".join(
+        f'<tr><th scope="row"><code>{escape(result.id)}</code></th><td>{_use_of(training, result)}</td></tr>'
+        for result in training.results
+    )
+    head = '<thead><tr><th scope="col">exercise</th><th scope="col">used</th></tr></thead>'
+    learned = ""
+    if hasattr(training.model, "plane"):
+        right, total = separated_points(training)
+        learned = f"<p>{right} of {total} points are on their side of the boundary.</p>"
+    elif hasattr(training.model, "continued") and torch.isfinite(training.yours.state).all():
+        text = escape(plain(continued_text(training)))
+        learned = f'<h2>The text that the model writes</h2><pre tabindex="0">{text}</pre>'
+    return page(
+        f"{title}: training",
+        [
+            *(f"<p>{escape(plain(sentence))}</p>" for sentence, _ in verdict_sentences(training)),
+            figure(svg_of(training), _about(training)),
+            learned,
+            "<h2>The gradients that it was trained with</h2>",
+            f"<table>{head}<tbody>{rows}</tbody></table>",
+        ],
+        header=[f"<h1>{escape(title)}</h1>", f'<p class="dim">{escape(training.unit)}</p>'],
+        kind="training",
+    )
+
+
+def _use_of(training: Training, result: ExerciseResult) -> str:
+    """Return whether an exercise's function is the learner's own, and passes."""
+    if result.id in training.solved:
+        return "the worked solution, because nothing is written yet"
+    return "yours, which passes" if result.status == "passed" else "yours, which does not pass"
 
 
 @contextmanager
@@ -254,18 +309,23 @@ def shown_live(*, quiet: bool) -> Iterator[OnPart]:
             )
 
 
-def print_training(training: Training, picture: Path, weights: Path) -> None:
-    """Print a training's chart, what was learned, the verdict, and the paths of its files."""
+def print_training(training: Training, picture: Path) -> None:
+    """Print a training's chart, what was learned, the verdict, and the paths of the `files_beside` its picture."""
     print_lines([((training.model.title, "bold"),)])
     if not is_plain():
         print_lines(chart(training))
     print_lines(_learned_lines(training))
     print_lines(verdict_lines(training))
-    print_lines([((f"picture: {picture}", "dim"),), ((f"weights: {weights}", "dim"),)])
+    print_lines(((f"{name}: {path}", "dim"),) for name, path in files_beside(picture).items())
 
 
-def as_json(training: Training, picture: Path, weights: Path) -> str:
-    """Return a training as JSON text; a loss that is not finite is null."""
+def files_beside(picture: Path) -> dict[str, Path]:
+    """Return the paths of a training's files by name: its picture, and the page and the weights beside it."""
+    return {"picture": picture, "page": picture.with_suffix(".html"), "weights": picture.with_suffix(".npz")}
+
+
+def as_json(training: Training, picture: Path) -> str:
+    """Return a training as JSON text with the paths `files_beside` its picture; a loss that is not finite is null."""
     record: dict[str, Any] = {
         "version": 1,
         "unit": training.unit,
@@ -279,8 +339,7 @@ def as_json(training: Training, picture: Path, weights: Path) -> str:
         "solutions_used": list(training.solved),
         "loss": _finite(training.yours.losses),
         "loss_of_torch": _finite(training.torchs.losses),
-        "picture": str(picture),
-        "weights": str(weights),
+        **{name: str(path) for name, path in files_beside(picture).items()},
     }
     if hasattr(training.model, "continued"):
         record["text"] = continued_text(training) if bool(training.yours.state.isfinite().all()) else ""

@@ -17,13 +17,15 @@ def stylesheet() -> str:
     return Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 
 
-def page(title: str, main: Sequence[str], *, header: Sequence[str] = (), footer: Sequence[str] = (), kind: str) -> str:
+def page(
+    title: str, main: Sequence[str], *, header: Sequence[str] | None = None, footer: Sequence[str] = (), kind: str
+) -> str:
     """Return an HTML page, as ASCII, that runs no script and loads nothing.
 
     Args:
-        title: plain text, which is the first heading too, unless `header` has another.
+        title: plain text, which is the first heading too, unless there is a `header`.
         main: lines of HTML.
-        header: lines of HTML above them.
+        header: lines of HTML above them; they or `main` have the first heading.
         footer: lines of HTML below them.
         kind: the class of the body in the style sheet, such as `narrow`.
     """
@@ -32,7 +34,11 @@ def page(title: str, main: Sequence[str], *, header: Sequence[str] = (), footer:
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><meta name="referrer" content="no-referrer">'
         f"<title>{escape(title)}</title><style>{stylesheet()}</style>"
     )
-    parts = (("header", header or [f"<h1>{escape(title)}</h1>"]), ("main", main), ("footer", footer))
+    parts = (
+        ("header", [f"<h1>{escape(title)}</h1>"] if header is None else header),
+        ("main", main),
+        ("footer", footer),
+    )
     body = "\n".join("\n".join((f"<{tag}>", *lines, f"</{tag}>")) for tag, lines in parts if lines)
     whole = f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body class="{kind}">{body}</body></html>\n'
     return whole.encode("ascii", "xmlcharrefreplace").decode()

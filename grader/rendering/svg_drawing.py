@@ -74,9 +74,18 @@ class SvgDrawing:
     description: str
     parts: list[str] = field(default_factory=list)
 
-    def text(self, x: float, y: float, words: str, style: str = "", anchor: str = "middle") -> None:
-        """Add words whose middle (or `start`, or `end`) is at `x`, on the baseline `y`."""
-        kind = f' class="{style}"' if style else ""
+    def text(self, x: float, y: float, words: str, style: str = "", anchor: str = "middle", *, size: float = 0) -> None:
+        """Add words whose middle (or `start`, or `end`) is at `x`, on the baseline `y`.
+
+        Args:
+            x: where they stand.
+            y: their baseline.
+            words: the words.
+            style: a class of the style sheet.
+            anchor: what is at `x`.
+            size: the size of the letters; 0 for that of the style.
+        """
+        kind = (f' class="{style}"' if style else "") + (f' style="font-size: {size:g}px"' if size else "")
         self.parts.append(f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{kind}>{escape(words)}</text>')
 
     def box(self, x: float, y: float, width: float, height: float, style: str = "box", round: float = 4) -> None:

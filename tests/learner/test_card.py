@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import base64
+import math
 import re
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 from xml.dom import minidom
 
 import pytest
+import torch
 from test_session import RIGHT
 
 from grader.cli.learner import card
 from grader.course.course import Course, CourseExercise
+from grader.errors import UsageError
 from grader.learner.card import (
     Card,
     CardMistake,
@@ -26,6 +30,8 @@ from grader.learner.card import (
     mistakes_in,
 )
 from grader.learner.progress import Progress, file_hash
+from grader.learner.training import Curve, Training
+from grader.learner.training_view import svg_of
 from grader.results.records import AnswerResult, ExerciseResult
 
 DAY = date(2026, 1, 31)
@@ -82,7 +88,7 @@ def test_what_is_solved_is_named_in_the_text_and_in_the_picture(course: Course) 
         "1 of 7 exercises solved, 3 of 20 answers, quiz 0 of 19",
         "lin_grad",
         "Met and overcome",
-        "mean-for-sum",
+        "\N{CHECK MARK} mean-for-sum",
     } <= {*words}
     assert card_of(course, progress, "05_activations").mistakes == ()
     assert str(course.root) not in card_svg(card)
@@ -108,18 +114,52 @@ def test_the_certificate_has_every_unit_and_what_was_overcome_everywhere(course:
     assert DAY.isoformat() in words
 
 
-def test_the_certificate_page_shows_the_curves_that_were_drawn_and_runs_nothing(course: Course) -> None:
+def test_the_certificate_page_is_a_document_with_the_curves_that_were_drawn(course: Course) -> None:
     progress = Progress.load(course.root)
     cards = [card_of(course, progress, unit.id) for unit in course.config.units]
-    page = certificate_page(cards, {"07_network": "<?xml version='1.0'?>\n<svg><text>a curve</text></svg>"}, DAY)
+    curves = {"07_network": "<?xml version='1.0'?>\n<svg><text>a curve</text></svg>"}
+    page = certificate_page(cards, curves, DAY, "Ada <b> Lovelace")
     assert "default-src 'none'" in page
-    pictures = [base64.b64decode(data).decode() for data in re.findall('src="data:image/svg.xml;base64,([^"]*)"', page)]
-    assert [picture[:4] for picture in pictures] == ["<svg", "<svg"]
-    assert pictures[1] == "<svg><text>a curve</text></svg>"
-    assert "Trained with these gradients: 07_network" in page
+    assert [
+        base64.b64decode(data).decode() for data in re.findall('src="data:image/svg.xml;base64,([^"]*)"', page)
+    ] == ["<svg><text>a curve</text></svg>"]
+    text = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", page.partition("<body")[2]))
+    for words in (
+        "Certificate Ada &lt;b&gt; Lovelace 0 of", "31 January 2026", "Slopes 0 of 5", "Losses 0 of 14",
+        "Trained with these gradients: A whole network", "Nothing yet.", "None was met.",
+    ):  # fmt: skip
+        assert words in text
     assert "<?xml" not in page
-    assert "<p>Nothing yet.</p>" in page
-    assert "<p>None was met.</p>" in page
+    assert page.count("<h1>") == 1
+
+
+def test_a_certificate_without_a_name_has_a_line_for_it_and_without_a_training_no_curve(course: Course) -> None:
+    cards = [card_of(course, Progress.load(course.root), unit.id) for unit in course.config.units]
+    page = certificate_page(cards, {}, DAY)
+    assert '<p class="name"><small>name</small></p>' in page
+    assert "<img" not in page
+    assert "Trained with" not in page
+
+
+def test_the_picture_of_a_training_stands_on_the_certificate_without_the_plane(course: Course) -> None:
+    cards = [card_of(course, Progress.load(course.root), unit.id) for unit in course.config.units]
+    model = SimpleNamespace(title="A model", goal=0.5, steps=2)
+    curve = Curve(torch.tensor([[math.nan]]), [2.0, 1.0])
+    drawn = svg_of(Training("07_network", model, (), (), {}, curve, curve))  # type: ignore[arg-type]
+    assert 'width="900"' in drawn
+    (shown,) = re.findall(
+        'src="data:image/svg.xml;base64,([^"]*)"', certificate_page(cards, {"07_network": drawn}, DAY)
+    )
+    assert 'width="900"' not in base64.b64decode(shown).decode()
+
+
+def test_a_name_is_for_the_certificate_of_the_course(course: Course, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(course.root)
+    with pytest.raises(UsageError, match="handgrad card all --name"):
+        card("04_linear", name="Ada")
+    card("all", name="Ada")
+    assert '<p class="name">Ada</p>' in (course.root / ".handgrad/certificate.html").read_text()
+    assert "Ada" not in capsys.readouterr().out + (course.root / ".handgrad/certificate.svg").read_text()
 
 
 def test_the_command_writes_the_certificate_beside_the_curves(course: Course, monkeypatch, capsys) -> None:

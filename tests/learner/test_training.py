@@ -157,8 +157,9 @@ def test_ctrl_c_keeps_what_was_learned(course: Course, worker: Worker, short: Ca
     assert "Stopped after step 20 of 30. What was learned until then is kept." in _words(verdict_lines(found))
     kept = np.load(io.BytesIO(found.weights_file()))
     assert {name: kept[name].shape for name in kept} == {"w1": (2, 64), "b1": (64,), "w2": (64, 1), "b2": (1,)}
-    record = json.loads(as_json(found, Path("picture.svg"), Path("weights.npz")))
+    record = json.loads(as_json(found, Path("picture.svg")))
     assert (record["stopped"], len(record["loss"])) == (True, 20)
+    assert (record["picture"], record["page"], record["weights"]) == ("picture.svg", "picture.html", "picture.npz")
 
 
 class Lying(KeptWorker):
@@ -177,11 +178,21 @@ def test_a_reply_without_steps_is_refused(course: Course, worker: Worker) -> Non
 
 def test_the_chart_shows_where_the_curves_part(course: Course, worker: Worker, short: Callable[..., None]) -> None:
     short(60)
-    assert {"*", "o"} & set(_words(list(chart(trained(course, NETWORK, worker)))[:12])) == {"*"}
+    assert {"*", "o"} & set(_words(list(chart(trained(course, NETWORK, worker)))[1:13])) == {"*"}
     wrong = trained(course, NETWORK, worker, WRONG[NETWORK][1])
-    assert {"o", "."} <= set(_words(list(chart(wrong))[:12]))
+    assert {"o", "."} <= set(_words(list(chart(wrong))[1:13]))
     assert height_of(wrong, loss_at(wrong, 0.25)) == pytest.approx(0.25)
     assert (height_of(wrong, float("nan")), height_of(wrong, 0)) == (1, 0)
+
+
+def test_the_picture_names_the_loss_and_the_goal_and_draws_the_plane_in_runs(
+    course: Course, worker: Worker, short: Callable[..., None]
+) -> None:
+    short(5)
+    drawn = minidom.parseString(svg_of(trained(course, NETWORK, worker)))
+    words = [node.firstChild.data for node in drawn.getElementsByTagName("text") if node.firstChild]  # type: ignore[union-attr]
+    assert {"loss", "goal 0.005"} <= {*words}
+    assert len(drawn.getElementsByTagName("rect")) < 1000
 
 
 def test_where_nobody_watches_each_part_is_a_line(
@@ -215,4 +226,7 @@ def test_the_command_ends_with_0_where_the_goal_is_reached(
     record = json.loads(capsys.readouterr().out)
     assert (left.value.code, record["reached"], record["parted"]) == (0, True, None)
     assert minidom.parse(str(tmp_path / "a.svg"))
+    page = (tmp_path / "a.html").read_text("ascii")
+    assert "the goal is 2: reached." in page
+    assert "<code>forward_and_backward</code></th><td>yours, which passes</td>" in page
     assert np.load(tmp_path / "a.npz")["w1"].shape == (2, 64)

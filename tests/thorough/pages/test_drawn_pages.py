@@ -32,7 +32,8 @@ from grader.judging.judge import Judge
 from grader.learner.card import card_of, certificate_page
 from grader.learner.lesson import write_pages
 from grader.learner.progress import Progress
-from grader.learner.training_view import svg_of
+from grader.learner.training import units_with_training
+from grader.learner.training_view import svg_of, training_page
 from grader.rendering.picture_data import ExercisePictures, no_pictures
 from grader.rendering.picture_html import forward_pass_html
 from grader.rendering.picture_making import RecordedMistakes, make_pictures
@@ -54,7 +55,7 @@ SEED = 7
 MISTAKES, TOGETHER = 100, 10
 LESSONS = sorted(path.parent.name for path in ROOT.glob("exercises/*/README.md"))
 KINDS = [
-    "report", "certificate", "explain", "notebook",
+    "report", "certificate", "training", "explain", "notebook",
     *(f"{kind}_{number}" for kind in ("check", "feedback") for number in range(MISTAKES // TOGETHER)),
     *(f"lesson_{unit}" for unit in LESSONS),
 ]  # fmt: skip
@@ -155,7 +156,9 @@ def pages(
     source = PageSource("grades", "report.csv", datetime(2026, 1, 31, 2, 14, tzinfo=UTC))
     made["report"] = report_html(counted([*CLASS, *(students * 5)[:53]]), source)
     made["explain"] = _wrapped(_explanation())
-    made["certificate"] = _certificate(new_workspace_of_module, worker)
+    training = trained(new_workspace_of_module, NETWORK, worker)
+    made["training"] = training_page(training)
+    made["certificate"] = _certificate(new_workspace_of_module, svg_of(training))
     for name, text in made.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     for unit, path in write_pages(new_workspace_of_module).items():
@@ -169,10 +172,9 @@ def new_workspace_of_module(tmp_path_factory: pytest.TempPathFactory, template: 
     return load_course(Path(shutil.copytree(template(""), tmp_path_factory.mktemp("learner") / "ws")))
 
 
-def _certificate(course: Course, worker: Worker) -> str:
-    """Return the certificate of somebody who has trained a network and has met mistakes."""
+def _certificate(course: Course, curve: str) -> str:
+    """Return the certificate of somebody who has trained all networks and has met mistakes."""
     progress = Progress.load(course.root)
-    curve = svg_of(trained(course, NETWORK, worker))
     for exercise, codes in (("lin_grad", ("mean-for-sum", "transposed", None)), ("relu_grad", ("missing-local",))):
         found = course.find(exercise)
         answers = [
@@ -181,7 +183,8 @@ def _certificate(course: Course, worker: Worker) -> str:
         ]
         progress.record(found, ExerciseResult(found.id, found.unit, tuple(answers)))
     cards = [card_of(course, progress, unit.id) for unit in course.config.units]
-    return certificate_page(cards, {NETWORK: curve}, date(2026, 1, 31))
+    curves = dict.fromkeys(units_with_training(course), curve)
+    return certificate_page(cards, curves, date(2026, 1, 31), "Ada Lovelace")
 
 
 @pytest.fixture(scope="module")
