@@ -154,13 +154,14 @@ def progress_bars(units: Sequence[UnitProgress], width: int) -> Iterator[Line]:
 def _numbers(unit: UnitProgress) -> str:
     """Return the number of right answers in a unit, as it stands behind a bar: "7 of 20  quiz 3 of 8"."""
     quiz = f"  quiz {unit.questions_done} of {unit.questions}" if unit.questions else ""
-    return f"{unit.done} of {unit.total}{quiz}"
+    counted = f" {unit.counted}" if unit.counted != "answers" else ""
+    return f"{unit.done} of {unit.total}{counted}{quiz}"
 
 
 def _in_words(unit: UnitProgress) -> str:
     """Return the number of right answers in a unit, for plain text: "7 of 20 answers, quiz 3 of 8 questions"."""
     quiz = f", quiz {unit.questions_done} of {unit.questions} questions" if unit.questions else ""
-    return f"{unit.done} of {unit.total} answers{quiz}"
+    return f"{unit.done} of {unit.total} {unit.counted}{quiz}"
 
 
 def exercise_lines(session: Session, exercise: CourseExercise) -> Iterator[Line]:

@@ -221,18 +221,35 @@ def _is_exercise_result(record: Any) -> bool:
 
 @dataclass(frozen=True)
 class UnitProgress:
-    """The progress of one unit: answers to its exercises and questions of its quiz, done and in all."""
+    """The progress of one unit: answers to its exercises and questions of its quiz, done and in all.
+
+    Args:
+        unit: its id.
+        done: the answers that are right.
+        total: all of them.
+        questions_done: the questions of its quiz that are answered.
+        questions: all of them.
+        counted: what is counted in place of the answers.
+    """
 
     unit: str
     done: int
     total: int
     questions_done: int = 0
     questions: int = 0
+    counted: str = "answers"
 
 
 def by_unit(course: Course, progress: Progress, units: Iterable[str]) -> list[UnitProgress]:
     """Return the progress of each of these units, in the order of the course, from the last results."""
     return [_unit(course, progress, unit.id) for unit in course.config.units if unit.id in set(units)]
+
+
+def whole_course(course: Course, progress: Progress) -> UnitProgress:
+    """Return how many exercises of the course are solved, without quizzes; what they ask for is not read for that."""
+    results = [progress.result(exercise) for exercise in course.exercises if not exercise.is_quiz]
+    solved = sum(result is not None and result.status == "passed" for result in results)
+    return UnitProgress("whole course", solved, len(results), counted="exercises")
 
 
 def _unit(course: Course, progress: Progress, unit: str) -> UnitProgress:

@@ -40,7 +40,7 @@ from grader.sandbox.worker import Worker, start_worker
 
 from . import lesson, workspace
 from .check_terminal import exercise_lines, progress_bars
-from .progress import by_unit, file_hash, next_exercise
+from .progress import by_unit, file_hash, next_exercise, whole_course
 from .quiz_session import QuizSession
 from .quiz_terminal import take_quiz
 from .session import Session
@@ -516,7 +516,7 @@ class Prompt:
 
 
 def report_lines(session: Session, exercise: CourseExercise, result: ExerciseResult, is_first: bool) -> Iterator[Line]:
-    """Yield the report on an exercise: the verdicts, what its code printed, the unit's progress, and the next step.
+    """Yield the report on an exercise: the verdicts, what its code printed, the progress so far, and the next step.
 
     Args:
         session: the course and the learner's progress.
@@ -540,7 +540,8 @@ def report_lines(session: Session, exercise: CourseExercise, result: ExerciseRes
     elif exercise.is_quiz:
         yield (("t", "bold"), (": answer it here, one question at a time", ""))
     yield ()
-    yield from progress_bars(by_unit(session.course, progress, [exercise.unit]), width)
+    units = by_unit(session.course, progress, [exercise.unit])
+    yield from progress_bars([*units, whole_course(session.course, progress)], width)
     if result.status == "passed":
         yield next_exercise_line(session, exercise)
     yield from (((note, "todo"),) for note in progress.notes)
@@ -553,9 +554,8 @@ def next_key(exercise: CourseExercise, answer: AnswerResult, seen: int) -> str:
 
 def unit_lines(session: Session, exercise: CourseExercise) -> Iterator[Line]:
     """Yield the progress of every unit, the next exercise, and the exercises of this one's unit."""
-    yield from progress_bars(
-        by_unit(session.course, session.progress, [unit.id for unit in session.course.config.units]), report_width()
-    )
+    units = by_unit(session.course, session.progress, [unit.id for unit in session.course.config.units])
+    yield from progress_bars([*units, whole_course(session.course, session.progress)], report_width())
     yield next_exercise_line(session, exercise)
     yield ()
     of_unit = (other for other in session.course.exercises if other.unit == exercise.unit)

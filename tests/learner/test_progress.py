@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.course import Course, CourseExercise
-from grader.learner.progress import Progress, UnitProgress, by_unit, next_exercise
+from grader.course.course import Course, CourseExercise, load_course
+from grader.learner.progress import Progress, UnitProgress, by_unit, next_exercise, whole_course
 from grader.results.records import AnswerResult, ExerciseResult
 
 
@@ -276,6 +276,18 @@ def test_units_are_counted_in_answers_and_come_in_teaching_order(course: Course,
         UnitProgress("01_slopes", 0, 5, 0, 12),
         UnitProgress("04_linear", 2, 20, 0, 19),
     ]
+
+
+def test_the_whole_course_is_counted_in_solved_exercises_without_reading_what_they_ask(
+    course: Course, lin_grad: CourseExercise, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    progress = Progress.load(course.root)
+    progress.record(lin_grad, solved(lin_grad))
+    written = [exercise for exercise in course.exercises if not exercise.is_quiz]
+    monkeypatch.delattr(Course, "declarations")
+    assert whole_course(load_course(course.root), progress) == UnitProgress(
+        "whole course", 1, len(written), counted="exercises"
+    )
 
 
 def test_next_is_the_first_open_exercise_and_stretch_comes_last(course: Course) -> None:

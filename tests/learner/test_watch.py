@@ -124,7 +124,7 @@ def test_a_sitting(terminal: Terminal, folder: Path) -> None:
     terminal.press("p")
     terminal.wait_for("yours - right", "right", "  return\n", LEGEND)
     save(folder / SLOPE, RIGHT.replace("f(x + h)", "f(h + x)"))
-    terminal.wait_for("Solved.", "1 of 5  quiz 0 of 12", f"next: n, {CENTRAL}")
+    terminal.wait_for("Solved.", "1 of 5  quiz 0 of 12", "whole course", f"next: n, {CENTRAL}")
     terminal.press("s")
     if "more below" in terminal.wait_for("+ the worked solution"):  # that depends on how long the folder's name is
         terminal.press("Space")

@@ -132,11 +132,13 @@ def test_bars_line_up_and_are_full_only_when_all_is_done() -> None:
         UnitProgress("01_slopes", 5, 5, 0, 12),
         UnitProgress("02_chain_rule", 11, 12),
         UnitProgress("04_linear", 0, 20),
+        UnitProgress("whole course", 64, 127, counted="exercises"),
     ]
     assert as_text(progress_bars(units, 80)).splitlines() == [
         "01_slopes      ##############  5 of 5  quiz 0 of 12",
         "02_chain_rule  ############..  11 of 12",
         "04_linear      ..............  0 of 20",
+        "whole course   #######.......  64 of 127 exercises",
     ]
 
 
@@ -152,6 +154,8 @@ def test_progress_is_in_words_in_plain_mode(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("ACCESSIBLE", "1")
     (line,) = as_text(progress_bars([UnitProgress("04_linear", 1, 20, 0, 19)], 80)).splitlines()
     assert line == "04_linear: 1 of 20 answers, quiz 0 of 19 questions"
+    (line,) = as_text(progress_bars([UnitProgress("whole course", 1, 127, counted="exercises")], 80)).splitlines()
+    assert line == "whole course: 1 of 127 exercises"
 
 
 def test_no_units_no_bars() -> None:
