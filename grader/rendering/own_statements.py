@@ -1,31 +1,48 @@
-"""The statements of a learner's code that give an answer, to be shown beside what was found in it."""
+"""The statements of a learner's code that give an answer, to be shown beside what was found in it.
+
+Within them, the part that is wrong is marked where the mistake in the answer says for certain which one it is: where
+there is only one part that it can be about, in the statement and in everything that its variables are made of.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from grader.results.records import AnswerResult
 
 LONGEST = 100_000  # characters of a file or a cell that is read
 MOST_STATEMENTS, MOST_LINES = 3, 6
+MOST_NODES = 1_000  # of an answer's statement and of what its variables are made of
+LINE_OF_ERROR = re.compile(r"\(\S+, line (\d+): ")
+COUNTS = ("len", "numel", "size", "shape", "float", "int")  # what a size is made with
+NO_VALUES = ("g", "shape", "dtype", "ndim", "device", "numel", "size", "dim")  # of `inp.shape`, the values are not read
+UNREADING = ("len", "zeros_like", "ones_like", "empty_like", "full_like")  # functions that read no values either
+
+Finder = Callable[[Sequence[ast.AST], Mapping[str, Any]], Iterator[ast.expr]]
 
 
 @dataclass(frozen=True)
 class Statement:
-    """Hold a statement of the learner's.
+    """A statement of the learner's.
 
     Args:
         line: the number of its first line in its file or cell, from 1.
         text: its lines, without the indentation that they share.
+        marked: where in the text the part begins and ends that is wrong; `None` where that is not certain.
     """
 
     line: int
     text: str
+    marked: tuple[int, int] | None = None
 
 
-def statements_of(code: Sequence[str], function: str, answer: str) -> list[Statement]:
+def statements_of(code: Sequence[str], function: str, answer: AnswerResult) -> list[Statement]:
     """Return the statements of a function that store an answer or return it, at most `MOST_STATEMENTS`, in order.
 
     Where such a statement gives a variable alone, `w.g = total`, the last assignment to it stands before it.
@@ -33,7 +50,7 @@ def statements_of(code: Sequence[str], function: str, answer: str) -> list[State
     Args:
         code: the text of the file, or of each cell in the order in which they ran; the last definition counts.
         function: the name of the function.
-        answer: the answer's name, such as `w.g` or `return`.
+        answer: the answer, whose mistake tells what is marked.
 
     Returns:
         Nothing if the code is no Python, or stores the answer in a way that is not seen.
@@ -41,9 +58,10 @@ def statements_of(code: Sequence[str], function: str, answer: str) -> list[State
     for text in reversed(code):
         definition = _definition(text, function)
         if definition is not None:
-            given = list(_giving(definition, answer))
+            given = list(_giving(definition, answer.name))
             chosen = [*_assigned_before(definition, given), *given] if len(given) == 1 else given
-            return [_statement(text, node) for node in chosen[:MOST_STATEMENTS]]
+            wrong = _wrong_part(definition, chosen, answer)
+            return [_statement(text, node, wrong) for node in chosen[:MOST_STATEMENTS]]
     return []
 
 
@@ -100,8 +118,245 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from _statements(getattr(statement, part, []))
 
 
-def _statement(text: str, node: ast.stmt) -> Statement:
-    """Return a node of a text's syntax tree as a statement, cut after `MOST_LINES` lines."""
+def _statement(text: str, node: ast.stmt, wrong: _Part | None) -> Statement:
+    """Return a node of a text's syntax tree as a statement, cut after `MOST_LINES` lines.
+
+    Args:
+        text: the text.
+        node: the statement.
+        wrong: the part that is wrong, in this statement or in another one.
+    """
     lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
     shown = textwrap.dedent("\n".join(lines[:MOST_LINES]))
-    return Statement(node.lineno, shown + ("\n..." if len(lines) > MOST_LINES else ""))
+    is_inside = wrong is not None and any(part is wrong.node for part in ast.walk(node))
+    marked = _place(lines[:MOST_LINES], shown, node.lineno, wrong) if wrong is not None and is_inside else None
+    return Statement(node.lineno, shown + ("\n..." if len(lines) > MOST_LINES else ""), marked)
+
+
+def _place(lines: Sequence[str], shown: str, first: int, part: _Part) -> tuple[int, int] | None:
+    """Return where a part of a statement begins and ends in the text that is shown; `None` if it is not within a line.
+
+    Args:
+        lines: the lines of the statement as they stand in the file.
+        shown: the same lines without the indentation that they share.
+        first: the number of the first line in the file.
+        part: the part.
+    """
+    line, begin, last_line, end = part.span
+    number = line - first
+    if line != last_line or number >= len(lines):
+        return None
+    begin, end = (len(lines[number].encode()[:at].decode()) for at in (begin, end))
+    before = shown.split("\n")[: number + 1]
+    shift = sum(len(text) + 1 for text in before[:-1]) - (len(lines[number]) - len(before[-1]))
+    return begin + shift, end + shift
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of a statement.
+
+    Args:
+        node: its node in the syntax tree.
+        is_call_alone: whether, of the call of a method, only the method and its arguments are meant.
+    """
+
+    node: ast.expr
+    is_call_alone: bool = False
+
+    @property
+    def span(self) -> tuple[int, int, int, int]:
+        """Return the line and the byte at which it begins, and the line and the byte before which it ends."""
+        node, function = self.node, getattr(self.node, "func", None)
+        line, begin = node.lineno, node.col_offset
+        last_line, end = node.end_lineno or 0, node.end_col_offset or 0
+        if self.is_call_alone and isinstance(function, ast.Attribute):
+            line = function.end_lineno or 0
+            begin = (function.end_col_offset or 0) - len(function.attr.encode())
+        if isinstance(node, ast.UnaryOp):  # the minus
+            last_line, end = line, begin + 1
+        return line, begin, last_line, end
+
+
+# --- the part that is wrong ----------------------------------------------------------------------------------------
+
+
+def _wrong_part(definition: ast.FunctionDef, chosen: Sequence[ast.stmt], answer: AnswerResult) -> _Part | None:
+    """Return the part of some statements that is wrong for certain; `None` if that is not known.
+
+    Args:
+        definition: the function.
+        chosen: the statements of it that give the answer.
+        answer: the answer, with the mistake that explains its numbers.
+    """
+    edits = (answer.mistake or {}).get("edits") or []
+    if answer.code == "error":
+        return _failing_product(chosen, answer.message)
+    if len(edits) != 1 or (answer.mistake or {}).get("cause") or edits[0].get("operator") not in FINDERS:
+        return None
+    nodes = _made_of(definition, chosen)
+    find = FINDERS[edits[0]["operator"]]
+    try:
+        parts = list(find(nodes, edits[0].get("parameters") or {}))
+    except RecursionError:  # a very long formula
+        parts = []
+    if len(parts) != 1:
+        return None
+    return _Part(parts[0], is_call_alone=find not in OPERANDS and _name_of(parts[0]) not in COUNTS)
+
+
+def _failing_product(chosen: Sequence[ast.stmt], message: str) -> _Part | None:
+    """Return the only matrix product in the line in which the shapes of a matrix product did not fit."""
+    line = LINE_OF_ERROR.search(message)
+    if line is None or "mat1 and mat2 shapes" not in message:
+        return None
+    parts = [part for node in chosen if node.lineno == int(line[1]) for part in ast.walk(node)]
+    products = [part for part in parts if isinstance(part, ast.BinOp) and isinstance(part.op, ast.MatMult)]
+    is_other = any(_name_of(part) in ("mm", "matmul", "addmm", "linear") for part in parts)
+    return _Part(products[0]) if len(products) == 1 and not is_other else None
+
+
+def _made_of(definition: ast.FunctionDef, chosen: Sequence[ast.stmt]) -> list[ast.AST]:
+    """Return all nodes of some statements and of the assignments to the variables in them, and so on.
+
+    Returns:
+        Nothing where a variable is assigned more than once, or otherwise than by `name = ...`, and where anything is
+        changed in place: it is then not known what the answer is made of.
+    """
+    if any(_changes_in_place(part) for part in ast.walk(definition)):
+        return []
+    assigned: dict[str, list[ast.stmt]] = {}
+    for part in ast.walk(definition):
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+            assigned.setdefault(part.id, [])
+    for statement in _statements(definition.body):
+        for target in _targets(statement):
+            if isinstance(target, ast.Name):
+                assigned[target.id].append(statement)
+    nodes: list[ast.AST] = []
+    waiting, seen = list(chosen), {id(statement) for statement in chosen}
+    while waiting:
+        statement = waiting.pop()
+        if not isinstance(statement, ast.Assign | ast.Return):
+            return []
+        if isinstance(statement, ast.Assign) and (
+            len(statement.targets) > 1 or isinstance(statement.targets[0], ast.Tuple)
+        ):
+            return []
+        parts = list(ast.walk(statement.value or statement))
+        nodes += parts
+        if len(nodes) > MOST_NODES:
+            return []
+        for name in {part.id for part in parts if isinstance(part, ast.Name)} & set(assigned):
+            if len(assigned[name]) != 1:
+                return []
+            if id(assigned[name][0]) not in seen:
+                seen.add(id(assigned[name][0]))
+                waiting += assigned[name]
+    return nodes
+
+
+def _changes_in_place(part: ast.AST) -> bool:
+    """Return whether a node stores into a part of an array, or calls a method such as `add_`."""
+    is_store = isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load)
+    return is_store or isinstance(part, ast.AugAssign) or re.fullmatch(r"[a-z]\w*[a-z]_", _name_of(part)) is not None
+
+
+def _operand(key: str) -> Finder:
+    """Return a finder of the places at which an expression is read that a parameter of the mistake names."""
+
+    def find(nodes: Sequence[ast.AST], parameters: Mapping[str, Any]) -> Iterator[ast.expr]:
+        """Yield these places, an exponent with them; in a comparison an expression is read only for a mask."""
+        try:
+            name = ast.unparse(ast.parse(str(parameters[key]).strip("`"), mode="eval"))
+        except (SyntaxError, ValueError, KeyError):
+            return
+        unread: set[ast.AST] = {
+            part.value for part in nodes if isinstance(part, ast.Attribute) and part.attr in NO_VALUES
+        }
+        unread |= {
+            arg for part in nodes if isinstance(part, ast.Call) and _name_of(part) in UNREADING for arg in part.args
+        }
+        unread |= {inner for part in nodes if isinstance(part, ast.Compare) for inner in ast.walk(part)}
+        powers = {part.left: part for part in nodes if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Pow)}
+        for part in nodes:
+            if isinstance(part, ast.expr) and part not in unread and ast.unparse(part) == name:
+                yield powers.get(part, part)
+
+    return find
+
+
+def _averages(nodes: Sequence[ast.AST], _: Mapping[str, Any]) -> Iterator[ast.expr]:
+    """Yield the calls of `mean`, and the divisors that are made of a size."""
+    for part in nodes:
+        if isinstance(part, ast.Call) and _name_of(part) in ("mean", "nanmean", "average"):
+            yield part
+        elif isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) and _is_size(part.right):
+            yield part.right
+
+
+def _is_size(part: ast.expr) -> bool:
+    """Return whether an expression is made of sizes alone."""
+    names = [
+        node.attr if isinstance(node, ast.Attribute) else _name_of(node)
+        for node in ast.walk(part)
+        if isinstance(node, ast.Attribute | ast.Call)
+    ]
+    return bool(names) and set(names) <= set(COUNTS)
+
+
+def _leading_minus(nodes: Sequence[ast.AST], _: Mapping[str, Any]) -> Iterator[ast.expr]:
+    """Yield the factor with a minus that the first statement's value begins with."""
+    part = next((node for node in nodes if isinstance(node, ast.expr)), None)
+    while isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult | ast.Div | ast.MatMult):
+        part = part.left
+    if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub):
+        yield part
+
+
+def _call(key: str) -> Finder:
+    """Return a finder of the calls of a function or method that a parameter of the mistake names."""
+    return lambda nodes, parameters: (
+        part for part in nodes if isinstance(part, ast.Call) and _name_of(part) == parameters.get(key)
+    )
+
+
+def _comparisons(nodes: Sequence[ast.AST], _: Mapping[str, Any]) -> Iterator[ast.expr]:
+    """Yield the comparisons; nothing if something is turned round afterwards."""
+    if not any(isinstance(part, ast.Invert | ast.Not | ast.Sub) for part in nodes):
+        yield from (part for part in nodes if isinstance(part, ast.Compare))
+
+
+def _fractions(nodes: Sequence[ast.AST], _: Mapping[str, Any]) -> Iterator[ast.expr]:
+    """Yield the numbers with a point."""
+    yield from (part for part in nodes if isinstance(part, ast.Constant) and isinstance(part.value, float))
+
+
+def _number(nodes: Sequence[ast.AST], parameters: Mapping[str, Any]) -> Iterator[ast.expr]:
+    """Yield the places of the number that was typed in."""
+    yield from (part for part in nodes if isinstance(part, ast.Constant) and part.value == parameters.get("number"))
+
+
+def _name_of(part: ast.AST) -> str:
+    """Return the name of the function or method that a call calls; empty for anything else."""
+    function = part.func if isinstance(part, ast.Call) else None
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+OTHER, FACTOR, CHOICE = OPERANDS = _operand("other"), _operand("factor"), _operand("choice")
+FINDERS: Mapping[str, Finder] = {
+    "another-partner": OTHER,
+    "derivative-with-another-value": OTHER,
+    "another-value-in-one-place": OTHER,
+    "value-for-gradient": OTHER,
+    "times-operand": FACTOR,
+    "forward-value": CHOICE,
+    **dict.fromkeys(("averaged", "factor-divided"), _averages),
+    "result-negated": _leading_minus,
+    "result-summed": _call("how"),
+    "derivative-of-another-function": _call("name"),
+    "mask-inverted": _comparisons,
+    "factor-number-typed-in": _fractions,
+    "factor-typed-in": _number,
+}
+"""By operator: what finds in the nodes of an answer's code every part that its mistake can be about."""

@@ -12,7 +12,7 @@ from grader.results.records import AnswerResult, ExerciseResult, Status
 from grader.safe_text import plain
 
 from .exercise_summary import formula_or_words
-from .own_statements import statements_of
+from .own_statements import Statement, statements_of
 from .page import page
 from .picture_data import ExercisePictures
 from .picture_html import pictures_html
@@ -43,6 +43,7 @@ NOTEBOOK: dict[str, str] = {
     "next": "margin: 0.5em 0 0; opacity: 0.8",
     "printed": "margin-top: 0.5em; white-space: pre-wrap",
     "source": "margin: 0.2em 0; padding: 0.2em 0.6em; border-left: 2px solid; white-space: pre-wrap",
+    "part": "background: none; color: inherit; font-weight: bold; text-decoration: underline wavy #e0453a",
     "folded": "margin-top: 0.5em",
     "summary": "display: list-item",
     "picture": "margin: 0.6em 0",
@@ -121,10 +122,10 @@ class ResultDisplay:
         if answers[0].status != "failed" or not self.code:
             return ""
         statements = dict.fromkeys(
-            statement for answer in answers for statement in statements_of(self.code, self.exercise.id, answer.name)
+            statement for answer in answers for statement in statements_of(self.code, self.exercise.id, answer)
         )
         return "".join(
-            f'<pre class="source"><span class="dim">line {statement.line}</span>\n{escape(plain(statement.text))}</pre>'
+            f'<pre class="source"><span class="dim">line {statement.line}</span>\n{_with_mark(statement)}</pre>'
             for statement in statements
         )
 
@@ -141,6 +142,15 @@ class ResultDisplay:
         """Return the text that the cells printed, and the notes on ignored code unless everything is right."""
         harmless = self.result.status == "passed"
         return as_text(printed_lines(replace(self.result, notes=()) if harmless else self.result, width))
+
+
+def _with_mark(statement: Statement) -> str:
+    """Return a statement as HTML in which the part that is wrong is marked, if it is known."""
+    begin, end = statement.marked or (0, 0)
+    before, part, after = (
+        escape(plain(t)) for t in (statement.text[:begin], statement.text[begin:end], statement.text[end:])
+    )
+    return f'{before}<mark class="part">{part}</mark>{after}' if part else before + after
 
 
 def after_hint(exercise: CourseExercise, answer: AnswerResult, seen: int) -> str:

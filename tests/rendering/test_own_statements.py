@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from helpers.courses import ROOT
 
+from grader.course.course import load_course
 from grader.rendering.own_statements import MOST_LINES, Statement, statements_of
+from grader.rendering.render_html import ResultDisplay, styles_inlined
+from grader.results.records import AnswerResult, ExerciseResult
 
 STORED = '''\
 def lin_grad(inp, out, w, b):
@@ -19,6 +23,19 @@ def lin_grad(inp, out, w, b):
 '''
 
 
+def _wrong(name: str, operator: str = "", /, message: str = "", **parameters: object) -> AnswerResult:
+    """Return a wrong answer, with the operator and the parameters of the only edit that explains it."""
+    mistake = {"edits": [{"operator": operator, "parameters": parameters}], "cause": "", "at": []} if operator else None
+    return AnswerResult(name, "failed", 0, 1, "error" if message else "wrong-local", message, mistake=mistake)
+
+
+def _marked(body: str, answer: AnswerResult) -> list[str]:
+    """Return what is marked in the statements of a function with this body."""
+    code = "def f(inp, out, w, lam):\n" + "".join(f"    {line}\n" for line in body.split("\n"))
+    found = statements_of([code], "f", answer)
+    return [one.text[slice(*one.marked)] for one in found if one.marked is not None]
+
+
 @pytest.mark.parametrize(
     ("answer", "found"),
     [
@@ -29,27 +46,96 @@ def lin_grad(inp, out, w, b):
     ],
 )
 def test_the_statements_that_store_an_answer_are_found(answer: str, found: list[Statement]) -> None:
-    assert statements_of([STORED], "lin_grad", answer) == found
+    assert statements_of([STORED], "lin_grad", _wrong(answer)) == found
 
 
 def test_a_return_is_found_and_a_long_statement_is_cut() -> None:
     text = "def slope(f, x):\n    return sum([\n" + "        x,\n" * 20 + "    ])\n"
-    (statement,) = statements_of([text], "slope", "return.0")
+    (statement,) = statements_of([text], "slope", _wrong("return.0"))
     assert statement.line == 2
     assert statement.text.splitlines() == ["return sum([", *["    x,"] * (MOST_LINES - 1), "..."]
 
 
 def test_of_several_cells_the_last_definition_counts() -> None:
     cells = ["def f(x):\n    return 1", "def f(x):\n    return 2", "f(3)"]
-    assert statements_of(cells, "f", "return") == [Statement(2, "return 2")]
+    assert statements_of(cells, "f", _wrong("return")) == [Statement(2, "return 2")]
 
 
 @pytest.mark.parametrize(
     "text", ["", "def f(x:\n", "%matplotlib inline\ndef f(x):\n    return 1", "f = lambda x: 1", "\0"]
 )
 def test_what_is_no_python_or_no_function_has_none(text: str) -> None:
-    assert statements_of([text], "f", "return") == []
+    assert statements_of([text], "f", _wrong("return")) == []
 
 
 def test_a_doubtful_escape_is_no_warning() -> None:
-    assert statements_of(['def f(x):\n    "\\d"\n    return 1'], "f", "return") == [Statement(3, "return 1")]
+    text = 'def f(x):\n    "\\d"\n    return 1'
+    assert statements_of([text], "f", _wrong("return")) == [Statement(3, "return 1")]
+
+
+SHAPES = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x6 and 2x6) (f.py, line 2: ...). Here"
+
+
+@pytest.mark.parametrize(
+    ("body", "answer", "marked"),
+    [
+        ("w.g = (out.g * inp).sum(0)", _wrong("w.g", "another-partner", other="inp"), "inp"),
+        ("w.g = out.g * (inp @ w)", _wrong("w.g", "another-partner", other="`inp @ w`"), "inp @ w"),
+        ("w.g = out.g * inp**2 * w", _wrong("w.g", "times-operand", factor="inp"), "inp**2"),
+        ("w.g = out.g.mean(0)", _wrong("w.g", "averaged", sizes="bs"), "mean(0)"),
+        ("w.g = inp.t() @ out.g / len(inp)", _wrong("w.g", "averaged", sizes="bs"), "len(inp)"),
+        ("w.g = inp.t() @ out.g / inp.shape[0]", _wrong("w.g", "factor-divided"), "inp.shape[0]"),
+        ("w.g = -out.g * inp", _wrong("w.g", "result-negated"), "-"),
+        ("w.g = out.g.sum()", _wrong("w.g", "result-summed", how="sum", axis="m"), "sum()"),
+        ("w.g = out.g * (inp < 0)", _wrong("w.g", "mask-inverted"), "inp < 0"),
+        ("w.g = 2 * 0.01 * w", _wrong("w.g", "factor-number-typed-in", quantity="lam"), "0.01"),
+        ("w.g = out.g / 5", _wrong("w.g", "factor-typed-in", number=5), "5"),
+        ("w.g = out.g * inp.exp()", _wrong("w.g", "derivative-of-another-function", name="exp"), "exp()"),
+        ("w.g = out.g @ w", _wrong("w.g", message=SHAPES), "out.g @ w"),
+        ("\u00e9 = 2 * inp\nw.g = '\u00e9' * (out.g @ out)", _wrong("w.g", "forward-value", choice="out"), "out"),
+        ("a = out.g\nw.g = a * inp * out", _wrong("w.g", "value-for-gradient", other="out"), "out"),
+        ("total = out.g.mean(0)\nw.g = total", _wrong("w.g", "averaged"), "mean(0)"),
+        (
+            "if lam:\n    w.g = (\n        out.g\n        * inp\n    )",
+            _wrong("w.g", "times-operand", factor="inp"),
+            "inp",
+        ),
+    ],
+)
+def test_the_part_that_is_wrong_is_marked(body: str, answer: AnswerResult, marked: str) -> None:
+    assert _marked(body, answer) == [marked]
+
+
+@pytest.mark.parametrize(
+    ("body", "answer"),
+    [
+        ("w.g = inp * out.g * inp", _wrong("w.g", "another-partner", other="inp")),  # which one?
+        ("a = inp * out\nw.g = a * inp", _wrong("w.g", "times-operand", factor="inp")),  # one of them in a variable
+        ("a = inp\na = a * 2\nw.g = a * inp", _wrong("w.g", "times-operand", factor="inp")),
+        ("w.g = inp * (inp == out)", _wrong("w.g", "value-for-gradient", other="out")),  # only in a mask
+        ("w.g = torch.zeros_like(inp)\nw.g[0] = out.g", _wrong("w.g", "times-operand", factor="inp")),
+        ("w.g = out.g.mean(0) / len(inp)", _wrong("w.g", "averaged")),
+        ("w.g = out.g * inp", _wrong("w.g", "result-negated")),
+        ("w.g = (1 - (inp > 0)) * out.g", _wrong("w.g", "mask-inverted")),
+        ("w.g = out.g * inp", _wrong("w.g", "another-partner", other="`a step (...) of it`")),
+        ("w.g = out.g * inp", _wrong("w.g", "no-such-operator", other="inp")),
+        ("w.g = out.g * inp", _wrong("w.g")),
+        ("w.g = out.g @ w @ inp", _wrong("w.g", message=SHAPES)),
+        ("a = 1\nw.g = out.g @ w", _wrong("w.g", message=SHAPES)),  # another line
+        ("w.g = (out\n.mean(\n0))", _wrong("w.g", "averaged")),  # over two lines
+        (f"w.g = inp{' + w' * 5000}", _wrong("w.g", "times-operand", factor="inp")),  # too long to be read
+        ("w.g, b.g = inp, out", _wrong("w.g", "forward-value", choice="inp")),
+    ],
+)
+def test_nothing_is_marked_where_it_is_not_certain(body: str, answer: AnswerResult) -> None:
+    assert _marked(body, answer) == []
+
+
+def test_a_mark_is_html() -> None:
+    exercise = load_course(ROOT).find("lin_grad")
+    answer = _wrong("b.g", "averaged", sizes="bs")
+    result = ExerciseResult("lin_grad", "04_linear", (answer,))
+    code = "def lin_grad(inp, out, w, b):\n    b.g = out.g.mean(0) if 1 < 2 else 0\n"
+    html = ResultDisplay(exercise, result, code=[code]).html()
+    assert 'b.g = out.g.<mark class="part">mean(0)</mark> if 1 &lt; 2 else 0</pre>' in html
+    assert "underline wavy" in styles_inlined(html)
