@@ -198,7 +198,7 @@ def is_product_with_mask(program: Program, place: Place) -> bool:
     at=nodes.where(is_product_with_mask),
     message="{step} is computed with the inverted mask, in the forward and in the backward pass",
 )
-def invert_mask_in_both_passes(program: Program, place: Place, choice: None) -> Program | None:
+def invert_mask_in_both_passes(program: Program, place: Place, choice: None) -> Program:
     """Compute a product x * mask as x * (1 - mask), in the forward pass and hence in the backward pass.
 
     Args:
@@ -207,7 +207,7 @@ def invert_mask_in_both_passes(program: Program, place: Place, choice: None) -> 
         choice: always `None`: there is nothing to choose.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
 
     def change(node: Node) -> Node:
@@ -337,7 +337,7 @@ def branch_slots(program: Program, place: Place) -> Iterator[int]:
     message="the gradient of {step} goes to {branch} everywhere; it must go there only where {branch} was chosen",
     fields=lambda program, place, choice: {"branch": program.name_of(program.source((place[0], choice)))},
 )
-def send_gradient_to_one_branch(program: Program, place: Place, choice: int) -> Program | None:
+def send_gradient_to_one_branch(program: Program, place: Place, choice: int) -> Program:
     """Give the upstream gradient at every entry to one operand of a `where` or `maximum`, and none to the others.
 
     For `where(c, a, b)` and slot 1: a gets g, and b nothing.
@@ -348,7 +348,7 @@ def send_gradient_to_one_branch(program: Program, place: Place, choice: int) -> 
         choice: the slot of the operand that gets the gradient.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     others = [(place[0], slot) for slot, _ in program.forward.edges[place[0]] if slot != choice]
     return program.without(*others).with_vjp((place[0], choice), lambda at: unbroadcast(at.g, at.x))
@@ -403,7 +403,7 @@ def _option(node: Node, name: str) -> float:
     message="the derivative of {step} {how}",
     fields=lambda program, place, choice: {"how": HALVES[choice][1]},
 )
-def use_wrong_half_of_derivative(program: Program, place: Place, choice: str) -> Program | None:
+def use_wrong_half_of_derivative(program: Program, place: Place, choice: str) -> Program:
     """Use the formula of an activation's derivative below 0 for entries above 0, or the reverse, or exchange the two.
 
     For elu(x), entries x > 0 so get g * alpha * exp(x) in place of g.
@@ -414,7 +414,7 @@ def use_wrong_half_of_derivative(program: Program, place: Place, choice: str) ->
         choice: which formula is used where, a key of `HALVES`: `"lower"` or `"upper"` everywhere, or `"exchanged"`.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -705,7 +705,7 @@ def tie_choices(program: Program, place: Place) -> Iterator[Tie]:
         }[choice]
     },
 )
-def change_derivative_at_ties(program: Program, place: Place, choice: Tie) -> Program | None:
+def change_derivative_at_ties(program: Program, place: Place, choice: Tie) -> Program:
     """Use the derivative 1 or 0 where two branches of a node meet, in place of its right derivative there.
 
     For relu(x), an entry x == 0 gets the whole upstream gradient or none of it.
@@ -717,7 +717,7 @@ def change_derivative_at_ties(program: Program, place: Place, choice: Tie) -> Pr
             `"first"` or `"second"` that one of the operands with a gradient.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     own = [slot for slot, _ in program.forward.edges[place[0]]]
     whole = {"counts": own, "does not count": [], "first": own[:1], "second": own[1:2]}[choice]
@@ -765,9 +765,10 @@ def columns_less_rows(array: Array) -> Array:
 
 
 def diagonals_beside_mask(program: Program, place: Place) -> Iterator[int]:
-    """Yield the diagonal next to the masked entries if these are all those on one side of it: 0 for a causal mask.
+    """Yield the number of the diagonal next to the masked entries, if all entries on one side of it are masked.
 
-    Diagonal 1 is the one above the main diagonal. The edge `place` is that of the masked value.
+    0, the main diagonal, for a causal mask `triu(1)`; 1 is the diagonal above it. Nothing is yielded for another mask.
+    The edge `place` is that of the masked value, slot 0 of a `masked_fill`.
     """
     mask = np.asarray(program.reader(place).values[1])
     if mask.ndim < 2 or mask.dtype.kind != "b" or mask.all() or not mask.any():
@@ -790,7 +791,10 @@ def diagonals_beside_mask(program: Program, place: Place) -> Iterator[int]:
     " missing",
 )
 def leave_out_diagonal(program: Program, place: Place, choice: int) -> Program | None:
-    """Contribute 0 on one diagonal more than a triangular mask does: the choice is the number of the diagonal."""
+    """Contribute 0 on one diagonal more than a triangular mask does: the choice is the number of the diagonal.
+
+    Returns `None` where the masked value has fewer than two axes in this trial.
+    """
     if program.reader(place).value.ndim < 2:
         return None
 

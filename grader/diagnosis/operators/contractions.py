@@ -187,7 +187,7 @@ def describe_arrangement(program: Program, place: Place, arrangement: Arrangemen
     message="in the product for the gradient of {operand} through {step}, {arrangement}",
     fields=lambda program, place, choice: {"arrangement": describe_arrangement(program, place, choice)},
 )
-def transpose_wrongly(program: Program, place: Place, choice: Arrangement) -> Program | None:
+def transpose_wrongly(program: Program, place: Place, choice: Arrangement) -> Program:
     """Leave out or add transposes in the contribution to a factor, or exchange its two factors: `g @ w` for `g @ w.T`.
 
     Args:
@@ -197,7 +197,7 @@ def transpose_wrongly(program: Program, place: Place, choice: Arrangement) -> Pr
             example.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     changes = dict.fromkeys(_arrays_to_transpose(choice), _transpose)
     return program.with_vjp(place, lambda at: contribution_with(at, changes))
@@ -309,7 +309,7 @@ def reshapes(program: Program, place: Place) -> Iterator[Reshape]:
         "reshape": choice.how.format(array=name_product_array(program, place, choice.array)),
     },
 )
-def reshape_in_product(program: Program, place: Place, choice: Reshape) -> Program | None:
+def reshape_in_product(program: Program, place: Place, choice: Reshape) -> Program:
     """Reshape an array where it must be transposed, in the contribution to a factor: `w.reshape(m, n)` for `w.T`.
 
     The array is the partner factor, the upstream gradient, or the product of the two.
@@ -321,7 +321,7 @@ def reshape_in_product(program: Program, place: Place, choice: Reshape) -> Progr
             the example.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     change = RESHAPES[choice.how]
     return program.with_vjp(place, lambda at: contribution_with(at, {choice.array: change}))
@@ -371,7 +371,7 @@ def has_matrix_as_partner(program: Program, place: Place) -> bool:
     choices=lambda program, place: (None,),
     fields=lambda program, place, choice: {"inverse": inverse_name(program, place)},
 )
-def invert_partner(program: Program, place: Place, choice: None) -> Program | None:
+def invert_partner(program: Program, place: Place, choice: None) -> Program:
     """Multiply by the inverse, or pseudo-inverse, of the partner factor where the vjp multiplies by its transpose.
 
     For x in `x @ w` the contribution is `g @ inv(w)`. Always applies; the gradient has no value in a trial where w is
@@ -442,7 +442,7 @@ def _() -> Example:
 
 
 def keeps_shape_of_operand(program: Program, place: Place) -> bool:
-    """Return whether the value of the edge's reader has the shape of the edge's operand: x in `x @ w`, w square."""
+    """Return whether the value of the edge's reader has the shape of the edge's operand, as x in `x @ w`, w square."""
     node = program.reader(place)
     return node.value.shape == np.shape(node.values[place[1]])
 
@@ -454,7 +454,7 @@ def keeps_shape_of_operand(program: Program, place: Place) -> bool:
     at=products.where(keeps_shape_of_operand),
     message="the gradient of {operand} skips {step}: the product with {partner} is missing",
 )
-def skip_product(program: Program, place: Place, choice: None) -> Program | None:
+def skip_product(program: Program, place: Place, choice: None) -> Program:
     """Give the upstream gradient g of a product `x @ w` unchanged to a factor of the same shape.
 
     Args:
@@ -463,7 +463,7 @@ def skip_product(program: Program, place: Place, choice: None) -> Program | None
         choice: always `None`: there is nothing to choose.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     return program.with_vjp(place, lambda at: at.g)
 
@@ -507,7 +507,7 @@ def arrays_with_rows_and_columns(program: Program, place: Place) -> Iterator[Pro
     message="in the gradient of {operand} through {step}, only the diagonal of {array} is used",
     fields=lambda program, place, choice: {"array": name_product_array(program, place, choice)},
 )
-def keep_diagonal_in_product(program: Program, place: Place, choice: ProductArray) -> Program | None:
+def keep_diagonal_in_product(program: Program, place: Place, choice: ProductArray) -> Program:
     """Set all entries off the diagonal to 0 in an array of the contribution to a factor: the partner, g, or the result.
 
     Args:
@@ -516,7 +516,7 @@ def keep_diagonal_in_product(program: Program, place: Place, choice: ProductArra
         choice: which of the three arrays: `"partner"`, `"upstream"` or `"result"`.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     return program.with_vjp(place, lambda at: contribution_with(at, {choice: lambda q: q * np.eye(*q.shape[-2:])}))
 
@@ -554,9 +554,9 @@ Spread = Literal["row", "column"]
 
 
 def spreads(program: Program, place: Place) -> tuple[Spread, ...]:
-    """Return how a sum over the batch may be spread over a square factor w of `x @ w`: as a row, or as a column.
+    """Return ("row", "column"), the ways to spread a sum over the batch over a square factor w of `x @ w`.
 
-    Nothing where the edge is not that of w, x is no matrix, or w is not square: then x and g have other shapes.
+    Return an empty tuple where the edge `place` is not that of w, x is no matrix, or w is not square.
     """
     node = program.reader(place)
     shapes = [np.shape(value) for value in node.values]
@@ -574,10 +574,11 @@ def spreads(program: Program, place: Place) -> tuple[Spread, ...]:
     message="in what {step} contributes to the gradient of {operand}, {partner} and the upstream gradient are"
     " multiplied entry by entry, and their sum over the batch is spread over {operand} as a {choice}",
 )
-def multiply_entries(program: Program, place: Place, choice: Spread) -> Program | None:
+def multiply_entries(program: Program, place: Place, choice: Spread) -> Program:
     """Contribute (x * g).sum(0), spread over the rows or columns of a square w, to w of `x @ w`, in place of x.T @ g.
 
-    The choice is "row", for the same row everywhere, or "column".
+    The choice is "row", for the same row everywhere, or "column". The vjp raises NoCandidate where x and g differ in
+    shape.
     """
 
     def rule(at: EdgeContext) -> Array:

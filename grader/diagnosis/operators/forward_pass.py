@@ -43,11 +43,12 @@ NEUTRAL: Mapping[str, float] = {**dict.fromkeys(SUMS, 0.0), **dict.fromkeys(PROD
 def describe_affects(program: Program, affects: Affects) -> str:
     """Return in which passes a changed node is wrong, as a message says it, such as "in the forward pass only".
 
-    Where a learner was asked for the value alone, it is always "in the forward pass".
+    Return "in the forward pass" where the exercise asks for a value, not a gradient.
 
     Args:
         program: the program of a trial.
-        affects: where the change takes effect; `"values"` in the example.
+        affects: where the change takes effect: `"all"`, `"values"` (the example), `"backward"` or `"partners"`, see
+            `Program.with_nodes`.
     """
     return "in the forward pass" if program.is_value else PASSES[affects]
 
@@ -58,14 +59,12 @@ def is_mask_or_index(node: Node) -> bool:
 
 
 def possible_affects(node: Node, *names: Affects) -> tuple[Affects, ...]:
-    """Return where a change of a node may take effect: the given names, but `"all"` alone for a mask or an index array.
-
-    A mask or an index array has no vjp, so that there is nothing else.
+    """Return where a change of a node may take effect: `names`; for a mask or an index array, without vjp, `("all",)`.
 
     Args:
         node: the node.
-        names: those of `"all"`, `"values"`, `"backward"` and `"partners"` (see *affects* in the glossary) that the
-            operator has as choices.
+        names: some of `"all"` (both passes), `"values"`, `"backward"` (the node's vjps) and `"partners"` (the vjps that
+            read its value as a partner operand), which an operator has as choices.
     """
     return ("all",) if is_mask_or_index(node) else names
 
@@ -79,7 +78,7 @@ class Omission:
 
     Args:
         kept: the slot of the operand that is used in place of the value.
-        affects: what the omission affects, see `Program.with_nodes`.
+        affects: where it takes effect: `"all"`, `"values"`, `"backward"` or `"partners"`, see `Program.with_nodes`.
         code: the public code.
     """
 
@@ -300,7 +299,7 @@ def only_changes_shape(program: Program, place: Place) -> bool:
     at=nodes.where(only_changes_shape),
     message="without {step}, the following operation broadcasts along other axes",
 )
-def leave_out_shape_change(program: Program, place: Place, choice: None) -> Program | None:
+def leave_out_shape_change(program: Program, place: Place, choice: None) -> Program:
     """Leave out an operation that lines up axes, so that what reads its value broadcasts along wrong axes.
 
     `a * c` for `a * c.unsqueeze(-1)`, in both passes.
@@ -311,7 +310,7 @@ def leave_out_shape_change(program: Program, place: Place, choice: None) -> Prog
         choice: always `None`: there is nothing to choose.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     return program.with_nodes({place[0]: lambda node: node.without_operation()})
 
@@ -356,7 +355,7 @@ class NumberChange:
         slot: the slot where the number is an operand; `None` for an option.
         option: the name of the option; empty for an operand.
         how: what becomes of the number, a key of `OTHER_NUMBERS` or `LARGER`; or `"missing"`, as if it were not there.
-        affects: what the change affects, see `Program.with_nodes`.
+        affects: where it takes effect: `"all"`, `"values"`, `"backward"` or `"partners"`, see `Program.with_nodes`.
         code: the public code.
     """
 
@@ -441,7 +440,7 @@ def is_masked_with_infinity(program: Program, place: Place) -> bool:
     at=nodes.where(is_masked_with_infinity),
     message="in {step}, masked entries are set to 0 instead of minus infinity, so gradients pass through them",
 )
-def mask_with_zeros(program: Program, place: Place, choice: None) -> Program | None:
+def mask_with_zeros(program: Program, place: Place, choice: None) -> Program:
     """Set masked entries to 0 instead of minus infinity, and let the gradient through at all entries.
 
     Args:
@@ -450,7 +449,7 @@ def mask_with_zeros(program: Program, place: Place, choice: None) -> Program | N
         choice: always `None`: there is nothing to choose.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
 
     def change(node: Node) -> Node:
@@ -483,8 +482,8 @@ def _() -> Example:
 def describe_number(program: Program, place: Place, number_of: Callable[[Node], float]) -> str:
     """Return a number of a node in words, such as "the number 3" or, where it is made of a size, `sqrt(q.shape[-1])`.
 
-    A number that is the same in all trials is taken for one that the learner typed; of a single trial, a number of at
-    most four decimals.
+    It is the number itself if it is the same in all trials or, in a single trial, has at most four decimals: then the
+    learner has typed it. Else it is the formula of a size, if there is one.
 
     Args:
         program: the program of a trial.
@@ -521,7 +520,7 @@ def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[
     fields=number_fields,
     message="{number} of {step} is missing {where}",
 )
-def leave_out_number(program: Program, place: Place, choice: NumberChange) -> Program | None:
+def leave_out_number(program: Program, place: Place, choice: NumberChange) -> Program:
     """Leave out a constant number of a node: add 0, multiply by 1 or take the power 1 in place of it.
 
     Args:
@@ -531,7 +530,7 @@ def leave_out_number(program: Program, place: Place, choice: NumberChange) -> Pr
             `NumberChange(1, "", "missing", "all", ...)`.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     return program.with_nodes({place[0]: choice.change}, choice.affects)
 
@@ -577,7 +576,7 @@ def _() -> Example:
     fields=number_fields,
     message="{number} of {step} is {how} {where}",
 )
-def change_number(program: Program, place: Place, choice: NumberChange) -> Program | None:
+def change_number(program: Program, place: Place, choice: NumberChange) -> Program:
     """Use a wrong number in a node in place of a constant operand or option: negated, halved, one too great.
 
     Args:
@@ -587,7 +586,7 @@ def change_number(program: Program, place: Place, choice: NumberChange) -> Progr
             "halved", "all", ...)` makes x / 3 of x / 6 in both passes.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     return program.with_nodes({place[0]: choice.change}, choice.affects)
 
@@ -650,7 +649,7 @@ class SizeReplacement:
         form: how the number is made of the size n, a key of `FORMS` such as `"1 / sqrt({})"`.
         right: the size that it is made of.
         wrong: the size that is taken in its place.
-        affects: what the change affects, see `Program.with_nodes`.
+        affects: where it takes effect: `"all"`, `"values"`, `"backward"` or `"partners"`, see `Program.with_nodes`.
     """
 
     slot: int
@@ -661,17 +660,19 @@ class SizeReplacement:
 
 
 def named_sizes(program: Program, reader: int) -> dict[tuple[int | None, ...], Size]:
-    """Return what the sizes of axes are called, above 1, in an input or a value that a node is computed from.
+    """Return a name for each size above 1 of the inputs, and of the values that a node is computed from.
 
-    For a node computed from x of shape (3, 4): the `Size` of x, axis -1, and the `Size` of x, axis -2.
+    For a node computed from x of shape (3, 4), in a single trial: {(4,): `Size` of x and axis -1, (3,): that of x and
+    axis -2}.
 
     Args:
         program: the program of a trial.
         reader: the id of the node.
 
     Returns:
-        A `Size` (the name of an array, and an axis of it) by the number of entries along that axis in this trial and in
-        each of the peers; `None` where that has none. Of several axes with the same numbers it is the first found.
+        A `Size` (the name of an array, and an axis of it) by the tuple of the numbers of entries along that axis in
+        this trial and in each peer, `None` for a peer without the array. Of several axes with the same numbers, the
+        first.
     """
     sizes: dict[tuple[int | None, ...], Size] = {}
     trials = program.in_all_trials(reader)
@@ -1012,8 +1013,8 @@ class InputNumber:
 def input_numbers(program: Program, place: Place) -> Iterator[InputNumber]:
     """Yield `InputNumber`s: an input that is a whole number, such as k, and k - 1 or k + 1 in its place.
 
-    The code is `wrong-point` where the output is another one with it. Else only the backward pass is: `missing-path` if
-    it has fewer edges, `wrong-local` if it has not. Nothing where the answer is a value.
+    The code is `wrong-point` where the wrong number changes the output; where it changes the backward pass alone,
+    `missing-path` if that has fewer edges, else `wrong-local`. Nothing is yielded where the exercise asks for a value.
 
     Args:
         program: the program of a trial.
@@ -1067,7 +1068,11 @@ def change_input_number(program: Program, place: Place, choice: InputNumber) -> 
 
 
 def _gradient_of_other(other: Program, name: str, program: Program, gradient: Array) -> Array:
-    """Return the gradient of a target in another program, in place of the given one."""
+    """Return the gradient of the target `name` in the program `other`; `program` and `gradient` are not read.
+
+    With `other` and `name` bound it is a rule for `Program.with_result`, which calls it with the edited program and the
+    target's gradient there.
+    """
     return other.gradient(name)
 
 
@@ -1210,7 +1215,7 @@ class FunctionReplacement:
 
     Args:
         function: which one.
-        affects: what the change affects, see `Program.with_nodes`.
+        affects: where it takes effect: `"all"`, `"values"`, `"backward"` or `"partners"`, see `Program.with_nodes`.
     """
 
     function: SubstituteFunction
@@ -1347,7 +1352,7 @@ OUTPUT_FUNCTIONS: Mapping[str, OutputFunction] = {
     choices=lambda program, place: OUTPUT_FUNCTIONS,
     message="{choice} of {output} is used in place of {output}",
 )
-def apply_function_to_output(program: Program, place: Place, choice: str) -> Program | None:
+def apply_function_to_output(program: Program, place: Place, choice: str) -> Program:
     """Apply a function to the output in both passes, such as the root of a mean of squares.
 
     Args:
@@ -1356,7 +1361,7 @@ def apply_function_to_output(program: Program, place: Place, choice: str) -> Pro
         choice: which function, a key of `OUTPUT_FUNCTIONS`: "the root" in the example.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     value = program.source(place)
     output, function = program.nodes[value].value, OUTPUT_FUNCTIONS[choice]
@@ -1436,14 +1441,14 @@ class FlagChange:
 
     Args:
         option: the name of the option, such as `"keepdim"`.
-        affects: what the change affects, see `Program.with_nodes`.
+        affects: where it takes effect: `"all"`, `"values"`, `"backward"` or `"partners"`, see `Program.with_nodes`.
     """
 
     option: str
     affects: Affects
 
     def value(self, node: Node) -> object:
-        """Return the wrong value of the option `self.option` for a node: the one of its two values that it has not.
+        """Return the wrong value of the option `self.option` for a node: that of the two which the node does not have.
 
         False for True; "tanh" for the "none" of gelu's `approximate`.
         """
@@ -1479,7 +1484,7 @@ def flag_changes(program: Program, place: Place) -> Iterator[FlagChange]:
     },
     message="{step} is computed with {option} {where}",
 )
-def change_flag(program: Program, place: Place, choice: FlagChange) -> Program | None:
+def change_flag(program: Program, place: Place, choice: FlagChange) -> Program:
     """Give an option of a node, such as `keepdim` or `descending`, the wrong one of its two values.
 
     Args:
@@ -1489,7 +1494,7 @@ def change_flag(program: Program, place: Place, choice: FlagChange) -> Program |
             with `keepdim=False` for `keepdim=True`.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
 
     def change(node: Node) -> Node:
@@ -1523,7 +1528,7 @@ class OperandReplacement:
     Args:
         slot: the slot of the operand.
         name: the name of the wrong value, as seen from the node.
-        affects: what the change affects, see `Program.with_nodes`.
+        affects: where it takes effect: `"all"`, `"values"`, `"backward"` or `"partners"`, see `Program.with_nodes`.
     """
 
     slot: int
@@ -1534,7 +1539,7 @@ class OperandReplacement:
 def may_be_confused(program: Program, name: ValueName, other: int, operand: int) -> bool:
     """Return whether a value may be taken for an operand by mistake.
 
-    True for an input, for a loop-carried value, and for one that the same operation computes as the operand.
+    True for an input, for a loop-carried value, and for a value that the same operation computes as the operand.
 
     Args:
         program: the program of a trial.
@@ -1625,7 +1630,7 @@ def _() -> Example:
 def replacement_values(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the names of the values that may be read in place of a value: of its shape, and computed before it.
 
-    Each is an input, a loop-carried value, or one that the same operation computes.
+    Each is an input, a loop-carried value, or a value of the same operation, such as x @ u for x @ w.
 
     Args:
         program: the program of a trial.
@@ -2069,7 +2074,8 @@ def first_slot_of_shape(node: Node) -> int | None:
 def has_noncommuting_reader(program: Program, place: Place) -> bool:
     """Return whether the node `place` and its only reader give something else in the other order: tanh(z) + b.
 
-    They do not where both are sums, or both products. False where there is no `exchangeable_reader`.
+    False where both are sums, or both products; and where the node has several readers, or a reader that cannot come
+    first.
     """
     reader = exchangeable_reader(program, place)
     linear = (*SUMS, "neg")

@@ -81,7 +81,10 @@ REPEATED = {
 
 
 def repetitions_left_out(program: Program, place: Place) -> Iterator[str]:
-    """Yield the keys of `REPEATED`; that of rows only where the index has rows, two axes or more."""
+    """Yield the keys of `REPEATED`: "the last", "the first", "the mean", "the last run", "the last of each row".
+
+    The last of these only where the index of the edge's reader has two axes or more.
+    """
     node = program.reader(place)
     has_rows = any(np.ndim(node.values[slot]) > 1 for slot in index_slots(node))
     yield from (name for name in REPEATED if has_rows or name != "the last of each row")
@@ -97,7 +100,7 @@ def repetitions_left_out(program: Program, place: Place) -> Iterator[str]:
     " be summed",
     fields=lambda program, place, choice: {"what": REPEATED[choice]},
 )
-def leave_out_sum_over_repetitions(program: Program, place: Place, choice: str) -> Program | None:
+def leave_out_sum_over_repetitions(program: Program, place: Place, choice: str) -> Program:
     """Overwrite or average the contributions to an entry that a selection takes several times, and must sum.
 
     For `table[[2, 2]]` and "the last": row 2 of the gradient is g[1] in place of g[0] + g[1].
@@ -110,7 +113,7 @@ def leave_out_sum_over_repetitions(program: Program, place: Place, choice: str) 
             row", the sum of one in each row of the index.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -202,7 +205,7 @@ def takes_whole_rows(program: Program, place: Place) -> bool:
     message="in the gradient of {operand}, the table of zeros and ones by which {step} selects is reshaped; it must be"
     " transposed",
 )
-def reshape_one_hot_table(program: Program, place: Place, choice: None) -> Program | None:
+def reshape_one_hot_table(program: Program, place: Place, choice: None) -> Program:
     """Multiply the upstream gradient of a selection by its one-hot table, reshaped and not transposed.
 
     For `x[rows]` it is one_hot.reshape(len(x), len(rows)) @ g, where one_hot has a row for each selected row.
@@ -377,7 +380,7 @@ def _row_size(node: Node) -> int:
     message="in the gradient of {operand}, the rows are selected again with the index of {step}; they must be put"
     " back in place",
 )
-def use_index_forwards(program: Program, place: Place, choice: None) -> Program | None:
+def use_index_forwards(program: Program, place: Place, choice: None) -> Program:
     """Select rows of the upstream gradient g where they must be put back: g[order] for x in `x[order]`.
 
     Args:
@@ -386,7 +389,7 @@ def use_index_forwards(program: Program, place: Place, choice: None) -> Program 
         choice: always `None`: there is nothing to choose.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     return program.with_vjp(place, lambda at: at.node.operation.run((at.g, *at.node.values[1:]), at.node.options))
 
@@ -592,7 +595,7 @@ def selection_shifts(program: Program, place: Place) -> Iterator[SelectionShift]
     message="the gradient of {step} is added to the gradient of {operand} {where}; add it where the entries were"
     " taken from",
 )
-def add_gradient_at_wrong_position(program: Program, place: Place, choice: SelectionShift) -> Program | None:
+def add_gradient_at_wrong_position(program: Program, place: Place, choice: SelectionShift) -> Program:
     """Add the upstream gradient of a selection to other entries than those that it took, such as x[1:] for `x[:-1]`.
 
     Args:
@@ -601,7 +604,7 @@ def add_gradient_at_wrong_position(program: Program, place: Place, choice: Selec
         choice: which index is moved, and where to: `SelectionShift(-1, "behind")` in the example.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     return program.with_vjp(place, lambda at: choice.apply_to(at.node).vjp(at.slot, at.g))
 
@@ -746,7 +749,7 @@ class ForwardIndexReplacement:
 
     Args:
         index: which index array, and which one in its place.
-        affects: what the change affects, see `Program.with_nodes`.
+        affects: where it takes effect: `"all"`, `"values"`, `"backward"` or `"partners"`, see `Program.with_nodes`.
     """
 
     index: IndexReplacement
@@ -756,7 +759,7 @@ class ForwardIndexReplacement:
 def forward_index_replacements(program: Program, place: Place) -> Iterator[ForwardIndexReplacement]:
     """Yield `ForwardIndexReplacement`s: an index array of a node, a wrong one in its place, and where that counts.
 
-    In `"all"`: both passes; or for `"partners"`: only in the vjps that read the node's value as a partner operand.
+    It counts in both passes (`"all"`), or only in the vjps that read the node's value as a partner (`"partners"`).
 
     Args:
         program: the program of a trial.
@@ -783,7 +786,7 @@ def forward_index_replacements(program: Program, place: Place) -> Iterator[Forwa
     message="{step} is computed with {there} in place of the index {here} {where}",
 )
 def use_wrong_index_in_forward(program: Program, place: Place, choice: ForwardIndexReplacement) -> Program | None:
-    """Run both passes with a wrong index array in a node, or take the wrong node's value as a partner operand alone.
+    """Use a wrong index array in a node, in both passes, or only in vjps that read its value as a partner operand.
 
     For `x[rows] * w` and `"partners"`: the gradient of w is g * x[cols], that of x is right.
 
@@ -846,9 +849,10 @@ def _() -> Example:
 
 
 def literal_shifts(program: Program, place: Place) -> Iterator[SelectionShift]:
-    """Yield the `SelectionShift`s of the numbers and slices in a selection's index, such as of 2 and 1: in `x[2, 1:]`.
+    """Yield the `SelectionShift`s of the numbers and slices in a selection's index: of 2 and of `1:` in `x[2, 1:]`.
 
-    Those of `selection_shifts`, without those of index arrays.
+    Each is the position of an index, and a wrong position that it moves to; index arrays are left out. `place` is the
+    node of the selection.
     """
     yield from (slip for slip in selection_shifts(program, place) if slip.item < 0)
 
@@ -862,7 +866,7 @@ def literal_shifts(program: Program, place: Place) -> Iterator[SelectionShift]:
     fields=lambda program, place, choice: {"where": WHERE[choice.to]},
     message="in place of {step}, the entries of {operand} are taken {where} throughout",
 )
-def select_from_wrong_position(program: Program, place: Place, choice: SelectionShift) -> Program | None:
+def select_from_wrong_position(program: Program, place: Place, choice: SelectionShift) -> Program:
     """Select entries from a wrong position in both passes, such as x[:-1] for `x[1:]`.
 
     Args:
@@ -872,7 +876,7 @@ def select_from_wrong_position(program: Program, place: Place, choice: Selection
             of axis 0 in the example.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     return program.with_nodes({place[0]: choice.apply_to})
 
@@ -899,9 +903,10 @@ EVERY_ENTRY = "all entries"  # in place of the entries of one group
 
 
 def group_readers(program: Program, place: Place) -> tuple[Node, ...]:
-    """Return the nodes that take a sum over groups back to the entries of its groups: `total[group]`.
+    """Return the nodes that select for each summed entry the sum of its group from a sum over groups.
 
-    With `total = zeros.index_add(0, group, w)`, as in a softmax over the edges of a graph: `w / total[group]`.
+    For `total = zeros.index_add(0, group, w)`: the nodes of `total[group]`, as a softmax over the edges of a graph has
+    one, `w / total[group]`. Empty where there are none.
 
     Args:
         program: the program of a trial.
@@ -932,7 +937,10 @@ def other_groups(program: Program, place: Place) -> Iterator[IndexName | str]:
 
 
 def name_group(program: Program, choice: IndexName | str) -> str:
-    """Return which entries are summed, for a message: "the entries with the same number in src", or all entries."""
+    """Return which entries are summed, for a message: "the entries with the same number in src".
+
+    `choice` is the name of the index array `src`; a string, such as `EVERY_ENTRY`, is returned as it is.
+    """
     return choice if isinstance(choice, str) else f"the entries with the same number in {choice.describe(program)}"
 
 
@@ -1080,7 +1088,10 @@ def take_factor_by_another_index(program: Program, place: Place, choice: IndexNa
 
 
 def name_factor_of_sum(program: Program, place: Place) -> str:
-    """Return what a learner calls the factor of a sum over groups, such as `count[:, None]`; "the factor" for none."""
+    """Return what a learner calls the array that multiplies or divides a sum over groups, such as `count[:, None]`.
+
+    Return "the factor" where there is none, or it is a constant. `place` is an edge (index_add, slot of what is added).
+    """
     known = factor_of_sum(program, place)
     operand = None if known is None else known[0].operand(known[1])
     return "the factor" if operand is None else program.name_of(operand)
@@ -1171,7 +1182,7 @@ def wrong_spreads(program: Program, place: Place) -> Iterator[WrongSpread]:
     choices=wrong_spreads,
     message="the gradient of {step} goes to {choice}; it must go only to the entries that were selected",
 )
-def spread_over_unselected(program: Program, place: Place, choice: WrongSpread) -> Program | None:
+def spread_over_unselected(program: Program, place: Place, choice: WrongSpread) -> Program:
     """Give the upstream gradient of a selection to all entries that it could have taken, not to the selected alone.
 
     For `x[range(n), labels]` and the choice "every entry": all entries of row i get g[i].
@@ -1183,7 +1194,7 @@ def spread_over_unselected(program: Program, place: Place, choice: WrongSpread) 
             selected rows.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -1223,7 +1234,7 @@ def _() -> Example:
     " order of "
     "the output",
 )
-def leave_out_gather(program: Program, place: Place, choice: None) -> Program | None:
+def leave_out_gather(program: Program, place: Place, choice: None) -> Program:
     """Give a scattered operand the first rows of the upstream gradient, in place of the rows that it was scattered to.
 
     For x in `zeros.index_add(0, rows, x)` it is g[:len(x)] in place of g[rows].
@@ -1234,7 +1245,7 @@ def leave_out_gather(program: Program, place: Place, choice: None) -> Program | 
         choice: always `None`: there is nothing to choose.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     return program.with_vjp(place, lambda at: at.g[tuple(slice(size) for size in np.shape(at.x))])
 

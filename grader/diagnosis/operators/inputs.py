@@ -47,7 +47,7 @@ class InputPair:
 def exchangeable_inputs(program: Program, place: Place) -> Iterator[InputPair]:
     """Yield `InputPair`s: two inputs of the same shape and type, and whether their gradients are exchanged, too.
 
-    Once without; and, where gradients of both are asked for, once with their gradients exchanged.
+    Each pair comes once without exchanged gradients, and once more with them if both inputs are targets.
 
     Args:
         program: the program of a trial.
@@ -71,7 +71,7 @@ def exchangeable_inputs(program: Program, place: Place) -> Iterator[InputPair]:
     fields=lambda program, place, choice: {"first": choice.first, "second": choice.second},
     message="{first} and {second} are exchanged throughout the computation",
 )
-def exchange_inputs(program: Program, place: Place, choice: InputPair) -> Program | None:
+def exchange_inputs(program: Program, place: Place, choice: InputPair) -> Program:
     """Run both passes with the values of two inputs exchanged.
 
     Args:
@@ -82,7 +82,7 @@ def exchange_inputs(program: Program, place: Place, choice: InputPair) -> Progra
             the exchanged values.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     first, second = (program.inputs[name] for name in (choice.first, choice.second))
     values = program.nodes[first].value, program.nodes[second].value
@@ -254,7 +254,7 @@ def is_bias(program: Program, value: int) -> bool:
     fields=lambda program, place, choice: {"names": " and ".join(choice.names), "instead": choice.instead},
     message="in place of {names}, the computation uses {instead}",
 )
-def replace_input(program: Program, place: Place, choice: InputReplacement) -> Program | None:
+def replace_input(program: Program, place: Place, choice: InputReplacement) -> Program:
     """Run both passes with a wrong array in place of an input, made of the right one: the rows reversed, say.
 
     Args:
@@ -264,7 +264,7 @@ def replace_input(program: Program, place: Place, choice: InputReplacement) -> P
             reversed order")`.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     change = INPUT_REPLACEMENTS[choice.instead]
     ids = [program.inputs[name] for name in choice.names]
@@ -330,7 +330,7 @@ UPSTREAM_CODES = {
 def upstream_replacements(program: Program, place: Place) -> Iterator[str]:
     """Yield the keys of `UPSTREAM_REPLACEMENTS`, such as "its sign": wrong arrays in place of the upstream gradient.
 
-    Nothing is yielded where none is given, as for a loss, or where it is a single number.
+    Nothing is yielded where no upstream gradient is given, as for a loss, or where it is a single number.
 
     Args:
         program: the program of a trial.
@@ -350,7 +350,7 @@ def upstream_replacements(program: Program, place: Place) -> Iterator[str]:
     choices=upstream_replacements,
     message="in place of {upstream}, the backward pass uses {choice}",
 )
-def replace_upstream(program: Program, place: Place, choice: str) -> Program | None:
+def replace_upstream(program: Program, place: Place, choice: str) -> Program:
     """Begin the backward pass with a wrong array, made of the upstream gradient: its rows shifted by one, say.
 
     Args:
@@ -359,7 +359,7 @@ def replace_upstream(program: Program, place: Place, choice: str) -> Program | N
         choice: which array, a key of `UPSTREAM_REPLACEMENTS`, such as "its rows in reversed order".
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     change = UPSTREAM_REPLACEMENTS[choice]
     return program.with_vjp(place, lambda at: change(at.right()))
@@ -434,8 +434,8 @@ class RowWeights:
 def upstream_row_weights(program: Program, place: Place) -> Iterator[RowWeights]:
     """Yield `RowWeights`: an axis of the upstream gradient, and which wrong weights it is multiplied by along it.
 
-    `RowWeights(-2, "the first row does not count")`, say, for weights 0, 1, 1, ... Nothing is yielded where no upstream
-    gradient is given, and no weights that leave it as it is.
+    `RowWeights(-2, "the first row does not count")`, say, for weights 0, 1, 1, ... Weights that leave the upstream
+    gradient as it is are left out. Nothing is yielded where none is given, as for a loss.
 
     Args:
         program: the program of a trial.
@@ -460,7 +460,7 @@ def upstream_row_weights(program: Program, place: Place) -> Iterator[RowWeights]
     },
     message="along {axis}, {which} in {upstream}",
 )
-def weight_upstream_rows(program: Program, place: Place, choice: RowWeights) -> Program | None:
+def weight_upstream_rows(program: Program, place: Place, choice: RowWeights) -> Program:
     """Multiply the upstream gradient by wrong weights along an axis: a weight 0 leaves a row out, 2 counts it twice.
 
     For axis -2 of a matrix g and the weights w: w[:, None] * g.
@@ -472,7 +472,7 @@ def weight_upstream_rows(program: Program, place: Place, choice: RowWeights) -> 
             last row counts twice")`.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     return program.with_vjp(place, lambda at: choice.weigh(at.right()))
 
@@ -527,7 +527,7 @@ def loss_term_weights(program: Program, place: Place) -> Iterator[RowWeights]:
     },
     message="along {axis}, {which} in the gradient of {step}",
 )
-def weight_loss_terms(program: Program, place: Place, choice: RowWeights) -> Program | None:
+def weight_loss_terms(program: Program, place: Place, choice: RowWeights) -> Program:
     """Multiply the gradient of the array that a loss sums by wrong weights along an axis: 0 leaves an entry out.
 
     Args:
@@ -537,7 +537,7 @@ def weight_loss_terms(program: Program, place: Place, choice: RowWeights) -> Pro
             the first row counts")`.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     return program.with_vjp(place, lambda at: choice.weigh(at.right()))
 

@@ -113,7 +113,7 @@ LOG_DETERMINANT_FORMULAS: Mapping[str, MatrixFormula] = {
     message="in the gradient of the inverse {step}, {mistake}",
     fields=lambda program, place, choice: {"mistake": INVERSE_FORMULAS[choice].message},
 )
-def use_wrong_inverse_vjp(program: Program, place: Place, choice: str) -> Program | None:
+def use_wrong_inverse_vjp(program: Program, place: Place, choice: str) -> Program:
     """Use a wrong formula for the vjp of an inverse y, such as -y @ g @ y in place of -y.T @ g @ y.T.
 
     Args:
@@ -123,7 +123,7 @@ def use_wrong_inverse_vjp(program: Program, place: Place, choice: str) -> Progra
             "twice on the right" and "upstream transposed".
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     return program.with_vjp(place, lambda at: INVERSE_FORMULAS[choice].of(at.g, np.asarray(at.x), at.y))
 
@@ -152,7 +152,7 @@ def _() -> Example:
     message="in the gradient of the determinant {step}, {mistake}",
     fields=lambda program, place, choice: {"mistake": DETERMINANT_FORMULAS[choice].message},
 )
-def use_wrong_determinant_vjp(program: Program, place: Place, choice: str) -> Program | None:
+def use_wrong_determinant_vjp(program: Program, place: Place, choice: str) -> Program:
     """Use a wrong formula for the vjp of a determinant, such as g * det(x) * inv(x) without the transpose.
 
     Args:
@@ -162,7 +162,7 @@ def use_wrong_determinant_vjp(program: Program, place: Place, choice: str) -> Pr
             "diagonal" and "determinant missing".
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     return program.with_vjp(place, lambda at: DETERMINANT_FORMULAS[choice].of(at.g, np.asarray(at.x), at.y))
 
@@ -194,12 +194,13 @@ def _() -> Example:
 def use_wrong_log_determinant_vjp(program: Program, place: Place, choice: str) -> Program | None:
     """Use a wrong formula for the vjp of log |det(x)|, such as g * inv(x) without the transpose.
 
-    The sign of the determinant, the first result of `slogdet`, has the gradient 0, and so returns `None`.
-
     Args:
         program: the right program.
         place: an edge (logarithm of the determinant, its operand).
         choice: which formula, a key of `LOG_DETERMINANT_FORMULAS`, such as "not transposed".
+
+    Returns:
+        The rewritten program; `None` for the first result of `slogdet`, the sign of the determinant: its gradient is 0.
     """
     node = program.reader(place)
     if not node.vjp(place[1], np.ones(node.value.shape)).any():

@@ -215,9 +215,10 @@ def _smoothed_difference(node: Node, right: Array, prediction: Prediction, label
 
 
 def _possible_predictions(program: Program, node: Node) -> Iterator[Prediction]:
-    """Yield what may be the prediction in a gradient of a value x: x, sigmoid(x), functions that read x as softmax(x).
+    """Yield what may be the prediction in the gradient of a value x: x itself, sigmoid(x), and functions that read x.
 
-    A `Prediction` is an array shaped like x, its name, and, where it is known, the function that computes it.
+    The softmax counts as read by a log_softmax or logsumexp. A `Prediction` is an array shaped like x, its name, and,
+    but for x itself, the function that computes it, with its vjp.
 
     Args:
         program: the right program of a trial.
@@ -329,7 +330,7 @@ def _one_hot(difference: Difference) -> Array:
 
 
 def _smoothed_by(part: float, difference: Difference) -> Array:
-    """Return prediction - label with a label that is smoothed by a given part, whatever its own smoothing is."""
+    """Return prediction - label, shaped like x, with a label smoothed by `part`, such as 0.2, not its own smoothing."""
     return np.asarray(difference.prediction - (1 - part) * _one_hot(difference) - part / difference.x.shape[-1])
 
 
@@ -602,7 +603,8 @@ def is_probability_in_logarithms(program: Program, place: Place) -> bool:
 def treat_probability_as_logit(program: Program, place: Place, choice: None) -> Program | None:
     """Multiply the gradient of a probability p by p * (1 - p), as in the loss of a logit whose sigmoid is p.
 
-    For a binary cross entropy: (p - y) / n in place of (p - y) / (p * (1 - p)) / n.
+    For a binary cross entropy: (p - y) / n in place of (p - y) / (p * (1 - p)) / n. `place` is p. Returns `None` where
+    p gets no gradient in this trial.
     """
     p = program.nodes[place[0]].value
     gradient = program.right_sweep.gradient_or_none(place[0])
@@ -768,7 +770,7 @@ def _() -> Example:
     at=edges.of("gather", "getitem").at_slot(0).where(lambda program, place: bool(class_slot(program.reader(place)))),
     message="the gradient of {step} goes to every entry of a row; it must go only to the entry that was selected",
 )
-def give_gradient_to_all_classes(program: Program, place: Place, choice: None) -> Program | None:
+def give_gradient_to_all_classes(program: Program, place: Place, choice: None) -> Program:
     """Give the gradient of `x[range(n), classes]` to all entries of a row, not only to the one that is taken.
 
     Args:
@@ -777,7 +779,7 @@ def give_gradient_to_all_classes(program: Program, place: Place, choice: None) -
         choice: always `None`: there is nothing to choose.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     node = program.reader(place)
     axis = int(str(node.options.get("dim", -1)))
@@ -865,7 +867,7 @@ def _() -> Example:
     at=nodes.of("detach"),
     message="the gradient passes through {step}, but that is a constant",
 )
-def differentiate_constant(program: Program, place: Place, choice: None) -> Program | None:
+def differentiate_constant(program: Program, place: Place, choice: None) -> Program:
     """Let the gradient through a `detach`, as if the value were no constant.
 
     Args:
@@ -874,7 +876,7 @@ def differentiate_constant(program: Program, place: Place, choice: None) -> Prog
         choice: always `None`: there is nothing to choose.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     return program.with_nodes({place[0]: lambda node: node.without_operation()})
 

@@ -163,7 +163,7 @@ def _operand_before_expand(program: Program, node: Node, slot: int) -> Array:
     Args:
         program: the program of a trial.
         node: the node.
-        slot: the number of the operand, among those that have a node.
+        slot: the slot of the operand, which is also its position in `node.operands`.
     """
     operand = program.nodes[node.operands[slot][1]]
     return np.asarray(operand.values[0] if operand.name == "expand" else node.values[slot])
@@ -439,8 +439,9 @@ class TermAveraging:
 def term_averagings(program: Program, place: Place) -> Iterator[TermAveraging]:
     """Yield `TermAveraging`s: a term in a normalisation's gradient, and what is done in place of its mean.
 
-    The term of the mean, mean(g), or of the variance, h * mean(g * h), is `"summed"`, or divided by a wrong count:
-    `"averaged with n - 1"` or `"averaged with n"`; for the variance also h * g * h, `"not summed"`.
+    The terms are `"mean"`, mean(g), and `"variance"`, h * mean(g * h), with h the normalised value. Either is
+    `"summed"`, or divided by a wrong count: `"averaged with n - 1"` where n is right, or, for the variance,
+    `"averaged with n"` where n - 1 is right. The variance is also `"not summed"`: h * g * h.
 
     Args:
         program: the program of a trial.
@@ -1246,16 +1247,17 @@ def is_variance(program: Program, place: Place) -> bool:
         zip(("wrong", "right"), ("n", "n - 1") if _is_unbiased(program.reader(place)) else ("n - 1", "n"), strict=True)
     ),
 )
-def use_wrong_variance(program: Program, place: Place, choice: Affects) -> Program | None:
+def use_wrong_variance(program: Program, place: Place, choice: Affects) -> Program:
     """Compute a variance, sum of squares / n, with n - 1 in place of n, or the reverse, in both passes or the values.
 
     Args:
         program: the right program.
         place: the node of the variance, standard deviation, or mean of squares.
-        choice: `"all"`: it takes effect in both passes; `"values"`: in the values alone, and not in the node's vjp.
+        choice: where the wrong divisor takes effect: `"all"`, in both passes; `"values"`, in the values, but not in the
+            node's vjp.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
 
     def change(node: Node) -> Node:

@@ -107,7 +107,7 @@ def has_partner(program: Program, place: Place) -> bool:
 
 
 def has_partner_or_constant(program: Program, place: Place) -> bool:
-    """Return whether the edge `place` has a partner, see `has_partner`, or a constant array takes its place."""
+    """Return whether the vjp of the edge `place` multiplies or divides by a partner operand, or by a constant array."""
     node = program.reader(place)
     is_product = node.operation.family == "contraction" or node.name in ("mul", "div")
     return has_partner(program, place) or (is_product and any(True for _ in constant_slots(node)))
@@ -156,8 +156,10 @@ def partner_replacements(program: Program, place: Place) -> Iterator[PartnerRepl
 def may_broadcast(reader: Node, shape: tuple[int, ...]) -> bool:
     """Return whether an array of this shape broadcasts to the value of a product `*`, so that it can be a factor of it.
 
+    Return False where the reader is no product `*`.
+
     Args:
-        reader: the node of the product; False for a node that is no `mul`.
+        reader: the node that is to read the array.
         shape: the shape of the array.
     """
     pairs = zip(shape[::-1], reader.value.shape[::-1], strict=False)
@@ -184,10 +186,11 @@ def replace_partner(program: Program, place: Place, choice: PartnerReplacement) 
 
 
 def names_in_replacement(program: Program, place: Place, choice: PartnerReplacement) -> dict[str, str]:
-    """Return the message fields `other` and `own`: the value that is used, and the one that it replaces.
+    """Return the message fields `other` and `own`: the value that is used, and the value that it replaces.
 
-    Two values of one expression in a loop that the reader is not in are told apart by the number of the iteration. The
-    iteration before the first one may be taken to be the last, as by `out[:, i - 1]`.
+    Such as `y` and `x`. Where one expression makes both in a loop, and a node outside of the loop reads them, they are
+    `h of iteration 3` and `h of iteration 2`. Where the two differ in the first iteration alone, as for `out[:, i - 1]`
+    in place of the state before, they are `h of the last iteration` and `h0 in the first iteration`.
 
     Args:
         program: the program of a trial.
@@ -537,7 +540,7 @@ def has_operands_of_one_shape(program: Program, place: Place) -> bool:
     at=edges.of("div", "pow").where(has_operands_of_one_shape),
     message="{operand} and {partner} are exchanged in the derivative of {step}",
 )
-def exchange_operands(program: Program, place: Place, choice: None) -> Program | None:
+def exchange_operands(program: Program, place: Place, choice: None) -> Program:
     """Compute the vjp of a quotient or a power with its operands exchanged: for a in a / b, g / a in place of g / b."""
     node = program.reader(place)
     return program.with_vjp(place, lambda at: at.right(operands={0: node.values[1], 1: node.values[0]}))
@@ -702,7 +705,7 @@ def is_read_with_several_states(program: Program, place: Place) -> bool:
     at=values.where(is_read_with_several_states),
     message="in the gradient of {value}, each state is taken after the step; it must be the state before it",
 )
-def use_states_after_step(program: Program, place: Place, choice: None) -> Program | None:
+def use_states_after_step(program: Program, place: Place, choice: None) -> Program:
     """Compute the gradient of the value `place` with every loop-carried value as its iteration leaves it.
 
     For d in `a = d * a + k`: da times the new a, where it must be the a that the iteration has read.
@@ -754,7 +757,7 @@ def _() -> Example:
     choices=lambda program, place: ("last", "first"),
     message="{value} of the {choice} iteration is used in all iterations of the backward pass",
 )
-def use_one_iteration_for_all(program: Program, place: Place, choice: str) -> Program | None:
+def use_one_iteration_for_all(program: Program, place: Place, choice: str) -> Program:
     """Compute the backward pass of every iteration with a loop's value of the last, or of the first, iteration.
 
     For `gate[t] * h` with the gate computed in each iteration t, and `"last"`: gate[-1] * g for gate[t] * g. The choice
@@ -828,7 +831,7 @@ def partner_slots(program: Program, place: Place) -> Iterator[int]:
     message="in the gradient of {operand} through {step}, the factor {missing} is missing",
     fields=lambda program, place, choice: {"missing": program.name_of(program.source((place[0], choice)))},
 )
-def leave_out_partner(program: Program, place: Place, choice: int) -> Program | None:
+def leave_out_partner(program: Program, place: Place, choice: int) -> Program:
     """Compute the contribution of the edge `place` with ones in place of the partner operand in the chosen slot.
 
     For `x @ w`, its edge of x and the choice 1: g @ ones_like(w).T, so that each column is g.sum(1).
@@ -877,7 +880,7 @@ def soft_choices(program: Program, place: Place) -> Iterator[int]:
 
 
 def stacked_partner_slots(program: Program, place: Place) -> Iterator[int]:
-    """Yield the slots of the partner operands of an edge that are stacks of matrices, of three axes or more."""
+    """Yield the slots of the partner operands of the edge `place` that have three axes or more: stacks of matrices."""
     node = program.reader(place)
     yield from (slot for slot in partner_slots(program, place) if np.ndim(node.values[slot]) > 2)
 
@@ -895,7 +898,7 @@ def stacked_partner_slots(program: Program, place: Place) -> Iterator[int]:
         "axis": program.name_of_axis(source, -program.nodes[source].value.ndim),
     },
 )
-def use_first_partner_for_all(program: Program, place: Place, choice: int) -> Program | None:
+def use_first_partner_for_all(program: Program, place: Place, choice: int) -> Program:
     """Compute the contribution with the first part of the partner operand, along its first axis, in place of all.
 
     For `q @ k.mT` of shape (bs, t, s), its edge of k.mT and the choice 0: g.mT @ q[:1], so that the first example's q

@@ -43,7 +43,7 @@ def has_fellow_contributions(program: Program, place: Place) -> bool:
     at=edges.where(has_fellow_contributions),
     message="the path from {operand} through {step} is missing",
 )
-def drop_path(program: Program, place: Place, choice: None) -> Program | None:
+def drop_path(program: Program, place: Place, choice: None) -> Program:
     """Leave out the contribution of the edge `place`; its operand keeps the contributions of its further edges."""
     return program.without(place)
 
@@ -102,8 +102,8 @@ class IterationsToKeep:
     def code(self) -> str:
         """Return the public code: `overwritten` where the first iteration is kept alone, else `missing-path`.
 
-        The backward pass visits the first iteration last, so that an assignment in place of a sum keeps it alone; who
-        stops too early keeps the last iterations.
+        The backward pass visits the first iteration last, so that an assignment in place of a sum keeps it alone; a
+        backward pass that stops too early keeps the last iterations.
         """
         return "overwritten" if self.end == "first" and self.count == 1 else "missing-path"
 
@@ -207,7 +207,8 @@ def is_one_of_three_carried(program: Program, place: Place) -> bool:
 def may_overwrite(program: Program, place: Place) -> bool:
     """Return whether the contribution of the edge `place` may be assigned where it must be added.
 
-    It is that to a part of a value, as in `dx[:, 0] = ...`, or to the value of an earlier iteration: `dh[t - 1] = ...`.
+    True for a contribution to a part of a value, as in `dx[:, 0] = ...`, and for one to the value of an earlier
+    iteration, as in `dh[t - 1] = ...`, if two further edges contribute to that value.
     """
     return contributes_to_a_part(program, place) or is_one_of_three_carried(program, place)
 
@@ -228,7 +229,7 @@ def _reached_entries(program: Program, place: Place) -> Array:
     at=edges.where(may_overwrite),
     message="the contribution of {step} to the gradient of {operand} overwrites the others; add it to them",
 )
-def overwrite_contributions(program: Program, place: Place, choice: None) -> Program | None:
+def overwrite_contributions(program: Program, place: Place, choice: None) -> Program:
     """Set the further contributions to an operand to zero at the entries that the edge `place` contributes to.
 
     As if the learner had assigned the contribution of this edge to these entries, `dx[:, 0] = ...`, and not added it.
@@ -333,8 +334,8 @@ def is_returned_by_call(program: Program, place: Place) -> bool:
 def targets_of_call(program: Program, place: Place) -> Iterator[str]:
     """Yield the names of targets that may be held constant in the function call which computes the value `place`.
 
-    The call reads each by two edges or more, itself or values that depend on it, and what it reads is read outside of
-    the call, too: angle in `rotate(q, angle) @ rotate(k, angle).T`.
+    The nodes of the call read the target, or values that depend on it, by two edges or more; and nodes outside of the
+    call read these values, too, as angle in `rotate(q, angle) @ rotate(k, angle).T`.
     """
     forward = program.forward
     inside = {node.id for node in nodes_of_call(program, place[0])}
@@ -532,7 +533,7 @@ def has_three_contributions(program: Program, place: Place) -> bool:
     choices=lambda program, place: edges_by_kind(program, place[0]),
     message="of the contributions to the gradient of {value}, only that of {choice} is there",
 )
-def keep_one_path(program: Program, place: Place, choice: EdgeKind) -> Program | None:
+def keep_one_path(program: Program, place: Place, choice: EdgeKind) -> Program:
     """Leave out all contributions to the value `place` but those by edges of the chosen `EdgeKind`.
 
     For y read by sin(y), exp(y) and y * a, and the kind of the product: y gets g * a alone.
@@ -564,7 +565,7 @@ def _() -> Example:
     at=edges.where(has_fellow_contributions),
     message="the path from {operand} through {step} is counted twice",
 )
-def count_path_twice(program: Program, place: Place, choice: None) -> Program | None:
+def count_path_twice(program: Program, place: Place, choice: None) -> Program:
     """Double the contribution of the edge `place`, whose operand also gets contributions along further edges."""
     return program.with_vjp(place, lambda at: 2 * at.right())
 
@@ -600,10 +601,10 @@ def has_fellow_contributions_in_loop(program: Program, place: Place) -> bool:
     at=edges.where(has_fellow_contributions_in_loop),
     message="the contribution of the path from {operand} through {step} is halved",
 )
-def halve_path(program: Program, place: Place, choice: None) -> Program | None:
-    """Halve the contribution of the edge `place` of a loop; never `None`.
+def halve_path(program: Program, place: Place, choice: None) -> Program:
+    """Halve the contribution of the edge `place`, whose reader runs in several iterations of a loop.
 
-    Outside of loops the answer differs by a multiple of what the path contributes, and any factor is found.
+    Outside of loops no operator is needed: the search finds any wrong factor of a single contribution.
     """
     return program.with_vjp(place, lambda at: at.right() / 2)
 
@@ -705,7 +706,7 @@ def _() -> Example:
 
 
 def is_one_of_two_contributions(program: Program, place: Place) -> bool:
-    """Return whether exactly two edges contribute to the operand of the edge `place`, and it is one of them."""
+    """Return whether exactly two edges contribute to the operand of the edge `place`, one of which is `place`."""
     return has_fellow_contributions(program, place) and len(program.forward.uses[program.source(place)]) == 2
 
 
@@ -717,7 +718,7 @@ def is_one_of_two_contributions(program: Program, place: Place) -> bool:
     message="the path from {operand} through {step} is counted twice and the other path is missing; the two are not"
     " equal",
 )
-def take_path_for_both(program: Program, place: Place, choice: None) -> Program | None:
+def take_path_for_both(program: Program, place: Place, choice: None) -> Program:
     """Double the contribution of the edge `place`, and leave out the second contribution to its operand.
 
     As if the forward pass were symmetric in the two.
@@ -924,7 +925,11 @@ def shared_chain_lengths(program: Program, place: Place) -> Iterator[int]:
 
 
 def chain_of(program: Program, place: Place, steps: int) -> tuple[Place, ...] | None:
-    """Return the entrywise chain of `steps` edges that ends with the edge `place`; `None` where there is none."""
+    """Return the chain of `steps` pointwise edges that ends with the edge `place`, in the order of the backward pass.
+
+    For tanh(a * x), the edge of x and 2 steps: (edge of a * x in the tanh, edge of x). Returns `None` where the chain
+    is not so long: where an edge broadcasts, a value in between has several readers, or a reader is not pointwise.
+    """
     return next((chain for chain in entrywise_chains(program, place) if len(chain) == steps), None)
 
 
@@ -1143,7 +1148,7 @@ def common_source_and_slope(program: Program, place: Place) -> tuple[int, Array]
 def multiply_derivatives_of_factors(program: Program, place: Place, choice: None) -> Program | None:
     """Contribute g * f'(v) * h'(v) to v for the product f(v) * h(v) that the edge `place` leads into.
 
-    Returns `None` where the two factors are not functions of one value, see `common_source_and_slope`.
+    Returns `None` where the two factors are not pointwise functions of one value v in this trial.
     """
     common = common_source_and_slope(program, place)
     if common is None:

@@ -57,7 +57,7 @@ TIES: Mapping[str, Callable[[Node, Array], Array]] = {
     choices=lambda program, place: TIES,
     message="where several entries tie for the extreme that {step} takes, its gradient goes {choice}",
 )
-def give_gradient_to_wrong_ties(program: Program, place: Place, choice: str) -> Program | None:
+def give_gradient_to_wrong_ties(program: Program, place: Place, choice: str) -> Program:
     """Give the gradient of a maximum to all of several equal entries, to the first or last, or in equal shares.
 
     For amax of [5, 2, 5]: (g, 0, g), (g, 0, 0), (0, 0, g) or (g / 2, 0, g / 2). Which is right depends on the
@@ -69,7 +69,7 @@ def give_gradient_to_wrong_ties(program: Program, place: Place, choice: str) -> 
         choice: which entries get it, a key of `TIES`, such as "to the first of them".
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -102,7 +102,7 @@ def _() -> Example:
     message="the gradient of {step} goes to every positive entry, as that of a relu: it must go to the entries that are"
     " taken",
 )
-def give_gradient_to_positive_entries(program: Program, place: Place, choice: None) -> Program | None:
+def give_gradient_to_positive_entries(program: Program, place: Place, choice: None) -> Program:
     """Give the gradient of a maximum or minimum to all positive entries, whether they are taken or not.
 
     For amax of [5, 2, -1]: (g, g, 0) in place of (g, 0, 0).
@@ -113,7 +113,7 @@ def give_gradient_to_positive_entries(program: Program, place: Place, choice: No
         choice: always `None`: there is nothing to choose.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     return program.with_vjp(place, lambda at: broadcast_to_operand(at.node, at.g) * (np.asarray(at.x) > 0))
 
@@ -193,7 +193,7 @@ def _gradient_sorted_again(at: EdgeContext) -> Array:
     choices=lambda program, place: ORDERS,
     message="the gradient of {step} {choice}; it must go back to where the entries came from",
 )
-def return_gradient_in_wrong_order(program: Program, place: Place, choice: str) -> Program | None:
+def return_gradient_in_wrong_order(program: Program, place: Place, choice: str) -> Program:
     """Return the gradient of a `sort` in the sorted order, sorted once more, or reversed, not in the operand's order.
 
     For x with x[order] sorted, the gradient is g, g[order], or reversed g put back by the order, in place of g put back
@@ -205,7 +205,7 @@ def return_gradient_in_wrong_order(program: Program, place: Place, choice: str) 
         choice: which wrong order, a key of `ORDERS`, such as "stays in the order of the sorted values" for g.
 
     Returns:
-        The rewritten program; never `None`.
+        The rewritten program.
     """
     return program.with_vjp(place, ORDERS[choice][1])
 

@@ -341,8 +341,9 @@ def with_gradient_of_any_shape(program: Program, place: Place, rule: EdgeVjp) ->
     if name is None or program.forward.uses[value] != (place,):
         return None
 
-    def result(edited: Program, _: Array) -> Array:
+    def gradient_of_target(edited: Program, _: Array) -> Array:
+        """Return what `rule` contributes to the target in the edited program; the right gradient is not read."""
         sweep = Sweep(edited)
         return rule(EdgeContext(edited, edited.reader(place), place[1], sweep.gradient(place[0]), sweep))
 
-    return program.with_result(name, result)
+    return program.with_result(name, gradient_of_target)

@@ -42,9 +42,9 @@ def has_derivative(program: Program, place: Place) -> bool:
 
 
 def may_have_sign(program: Program, place: Place) -> bool:
-    """Return whether a wrong sign of the edge's contribution is a mistake of its own, not that of an edge behind it.
+    """Return whether a wrong sign of the edge `place` differs from a wrong sign of the edge by which its value is read.
 
-    It is not for x in y = x + 1 if y is read once: the contribution is the gradient of y, that of the one edge of y.
+    False for x in y = x + 1 if y is read once: the contribution to x equals that to y.
     """
     node = program.reader(place)
     adds_number = node.name == "add" and len(node.operands) == 1
@@ -68,7 +68,7 @@ def depends_on_operand(program: Program, place: Place) -> bool:
     at=pointwise.where(has_derivative),
     message="the derivative of {step} is missing",
 )
-def leave_out_derivative(program: Program, place: Place, choice: None) -> Program | None:
+def leave_out_derivative(program: Program, place: Place, choice: None) -> Program:
     """Contribute the upstream gradient itself, summed over broadcast axes, without the local derivative."""
     return program.with_vjp(place, lambda at: unbroadcast(at.g, at.x))
 
@@ -89,8 +89,8 @@ def _() -> Example:
 def has_sign_of_its_own(program: Program, place: Place) -> bool:
     """Return whether a learner may write a wrong sign in the vjp of the edge `place` itself.
 
-    True for a pointwise operation, unless `may_have_sign` is False, and for a contraction of two operands that get a
-    gradient, such as `x @ w`, where the contribution to the second operand stays right.
+    True for a pointwise operation, but for x + 1 that is read once (there it is the sign of the edge that reads it);
+    and for a contraction of two operands that get a gradient, such as `x @ w`, where that of the other stays right.
     """
     node = program.reader(place)
     family = node.operation.family
@@ -106,7 +106,7 @@ def has_sign_of_its_own(program: Program, place: Place) -> bool:
     at=edges.where(lambda program, place: has_sign_of_its_own(program, place)),
     message="the contribution of {step} to the gradient of {operand} has the wrong sign",
 )
-def flip_sign(program: Program, place: Place, choice: None) -> Program | None:
+def flip_sign(program: Program, place: Place, choice: None) -> Program:
     """Negate the contribution of the edge `place`: for x in `x @ w`, -g @ w.T."""
     return program.with_vjp(place, lambda at: -at.right())
 
@@ -200,7 +200,7 @@ def _() -> Example:
     at=pointwise.where(has_derivative),
     message="the derivative of {step} is applied twice",
 )
-def apply_derivative_twice(program: Program, place: Place, choice: None) -> Program | None:
+def apply_derivative_twice(program: Program, place: Place, choice: None) -> Program:
     """Multiply the upstream gradient by the local derivative of the edge `place` twice: g * cos(x) ** 2 for sin(x)."""
     return program.with_vjp(place, lambda at: at.right(at.g * local_derivative_at(at)))
 
@@ -208,7 +208,8 @@ def apply_derivative_twice(program: Program, place: Place, choice: None) -> Prog
 def local_derivative_at(at: EdgeContext) -> Array:
     """Return dy/dx of the pointwise operation that reads x by the edge `at`, entry by entry; shaped like its value y.
 
-    As `local_derivative`, with the operands that the sweep has, which an edit may have changed.
+    It is computed from the operands in the edited program. For y = x * w and the edge of x: w, broadcast to the shape
+    of y.
     """
     wide = {i: np.broadcast_to(v, at.y.shape) for i, v in enumerate(at.node.values)}
     return at.node.vjp(at.slot, np.ones(at.y.shape), wide)
@@ -320,7 +321,7 @@ Combination = Literal["added", "divided"]
     message="the upstream gradient {how} the derivative of {step}; multiply the two",
     fields=lambda program, place, choice: {"how": "is divided by" if choice == "divided" else "is added to"},
 )
-def add_or_divide_by_derivative(program: Program, place: Place, choice: Combination) -> Program | None:
+def add_or_divide_by_derivative(program: Program, place: Place, choice: Combination) -> Program:
     """Contribute g + dy/dx or g / dy/dx in place of g * dy/dx, summed over broadcast axes.
 
     The choice is `"added"` for the first, `"divided"` for the second; y is the value of the reader, x the operand.
@@ -384,7 +385,7 @@ FACTORS: tuple[Factor, ...] = ("value", "operand")
         "factor": program.name_of(place[0] if choice == "value" else program.source(place))
     },
 )
-def use_value_for_derivative(program: Program, place: Place, choice: Factor) -> Program | None:
+def use_value_for_derivative(program: Program, place: Place, choice: Factor) -> Program:
     """Contribute g * y or g * x in place of g * dy/dx, for the function y of the operand x.
 
     The choice is "value", for y, or "operand", for x.
@@ -431,7 +432,7 @@ OF_VALUE: Mapping[str, tuple[str, Callable[[Array], Array]]] = {
     fields=lambda program, place, choice: {"formula": OF_VALUE[program.reader(place).name][0]},
     choices=lambda program, place: (None,),
 )
-def use_formula_of_value(program: Program, place: Place, choice: None) -> Program | None:
+def use_formula_of_value(program: Program, place: Place, choice: None) -> Program:
     """Use the derivative in terms of the value y at the operand x: for y = softplus(x), g * (1 - exp(-x))."""
     formula = OF_VALUE[program.reader(place).name][1]
     return program.with_vjp(place, lambda at: at.g * formula(np.asarray(at.x)))
@@ -512,7 +513,7 @@ def _() -> Example:
     at=functions.where(depends_on_operand),
     message="the derivative of {step} is taken at minus {operand}",
 )
-def take_derivative_at_negative(program: Program, place: Place, choice: None) -> Program | None:
+def take_derivative_at_negative(program: Program, place: Place, choice: None) -> Program:
     """Take the derivative of a function at -x, where x is the operand of the edge `place`: g * cos(-x) for sin(x)."""
     return program.with_vjp(place, lambda at: at.right(operands={at.slot: -np.asarray(at.x)}))
 
@@ -552,7 +553,7 @@ def operation_of_gradient(at: EdgeContext) -> Array:
     at=pointwise.where(applied_to_gradient_is_wrong),
     message="{step} is applied to the gradient; its derivative must be used",
 )
-def apply_operation_to_gradient(program: Program, place: Place, choice: None) -> Program | None:
+def apply_operation_to_gradient(program: Program, place: Place, choice: None) -> Program:
     """Contribute f(g) in place of g * f'(x), f being the operation that reads x by `place`: tanh(g) for tanh(x)."""
     return program.with_vjp(place, operation_of_gradient)
 
@@ -659,7 +660,7 @@ def has_exponent_by_name(program: Program, place: Place) -> bool:
     choices=lambda program, place: (2, 3, 1),
     message="the exponent of {step} is assumed to be {choice}, but it differs between calls",
 )
-def type_in_exponent(program: Program, place: Place, choice: int) -> Program | None:
+def type_in_exponent(program: Program, place: Place, choice: int) -> Program:
     """Contribute g * n * x ** (n - 1) with the chosen number n in place of the exponent of the power.
 
     The choice is 1, 2 or 3: the derivative of one call is typed in, where the exponent differs from trial to trial.
@@ -690,7 +691,7 @@ def _() -> Example:
     message="the derivative of {name} is used in place of that of {step}",
     fields=lambda program, place, choice: {"name": choice.name},
 )
-def use_derivative_of_other_function(program: Program, place: Place, choice: OtherFunction) -> Program | None:
+def use_derivative_of_other_function(program: Program, place: Place, choice: OtherFunction) -> Program:
     """Contribute g times the derivative of a wrong function in place of that of the edge's reader.
 
     The choice is the name of the function, and what its derivative is computed from: for y = sigmoid(x) and
@@ -922,7 +923,7 @@ def roles_of_upstream(program: Program, place: Place) -> Iterator[str]:
         "replaced": program.name_of(place[0] if choice == "value" else program.source(place))
     },
 )
-def use_upstream_in_derivative(program: Program, place: Place, choice: str) -> Program | None:
+def use_upstream_in_derivative(program: Program, place: Place, choice: str) -> Program:
     """Compute the derivative of the edge's function from g, in place of its operand, its value or its mask.
 
     With the choice "value" and tanh: g * (1 - g ** 2); with "operand" and exp: g * exp(g); with "mask" and relu: g
@@ -1091,7 +1092,7 @@ def other_operand(program: Program, place: Place) -> Operand:
         "mistake": choice.mistake.format(exponent=spell_exponent(other_operand(program, place)))
     },
 )
-def use_wrong_formula(program: Program, place: Place, choice: Formula) -> Program | None:
+def use_wrong_formula(program: Program, place: Place, choice: Formula) -> Program:
     """Contribute what a wrong formula gives, such as g * (1 - y) for y = tanh(x), summed over broadcast axes.
 
     The choice is the `Formula`: a function of g, the operand x, the value y and the partner operand.

@@ -29,7 +29,10 @@ FORWARD_RANK = 3.5  # of an edit that changes the forward pass, too
 
 
 def is_not_its_own_inverse(program: Program, place: Place) -> bool:
-    """Return whether the reader of the edge `place` is no `permute` that is its own inverse, such as permute(1, 0)."""
+    """Return whether the reader of the edge `place` is another operation than a `permute` that is its own inverse.
+
+    False for permute(1, 0); True for permute(1, 2, 0) and for roll.
+    """
     node = program.reader(place)
     if node.name == "permute":
         dims = [dim % node.value.ndim for dim in node.options["dims"]]  # type: ignore[attr-defined]
@@ -45,7 +48,7 @@ def is_not_its_own_inverse(program: Program, place: Place) -> bool:
     choices=lambda program, place: (program.reader(place).name,),
     message="the gradient of {operand} is rearranged as in {step}; it must be rearranged by the inverse",
 )
-def rearrange_again(program: Program, place: Place, choice: str) -> Program | None:
+def rearrange_again(program: Program, place: Place, choice: str) -> Program:
     """Apply the forward pass's permutation or roll to the upstream gradient in place of its inverse.
 
     For x.roll(1): g.roll(1) in place of g.roll(-1). The choice is "permute" or "roll", the name of the operation. The
@@ -96,9 +99,9 @@ def moves_within_its_shape(program: Program, place: Place) -> bool:
 
 
 def kinds_of_rearrangement(program: Program, place: Place) -> Iterator[str]:
-    """Yield one choice, which decides the public code: `"a transposition"`, if a transpose or permute reads the edge.
+    """Yield one choice, which decides the public code: what kind of operation reads the edge `place`.
 
-    Otherwise `"another one"`: then a flip, roll, selection or the like reads the edge `place`.
+    `"a transposition"` for a transpose or permute; `"another one"` for a flip, roll, selection or the like.
     """
     yield "a transposition" if program.reader(place).name in ("transpose", "permute") else "another one"
 
@@ -113,7 +116,7 @@ def kinds_of_rearrangement(program: Program, place: Place) -> Iterator[str]:
     choices=kinds_of_rearrangement,
     message="the gradient of {operand} skips {step}; its entries must go back to where they came from",
 )
-def skip_rearrangement(program: Program, place: Place, choice: str) -> Program | None:
+def skip_rearrangement(program: Program, place: Place, choice: str) -> Program:
     """Contribute the upstream gradient as it is, without the inverse rearrangement: g for x.flip(0), not g.flip(0).
 
     The choice, a word for the kind of rearrangement, only decides the code.
@@ -142,7 +145,7 @@ def _() -> Example:
     message="the gradient of {operand} is reshaped, which mixes up its entries; the axes of {step} must be"
     " exchanged back",
 )
-def reshape_back(program: Program, place: Place, choice: None) -> Program | None:
+def reshape_back(program: Program, place: Place, choice: None) -> Program:
     """Contribute the upstream gradient reshaped to the operand's shape, where its axes must be permuted back.
 
     For x.T: g.reshape(x.shape) in place of g.T.
@@ -173,7 +176,7 @@ def _() -> Example:
     message="the gradient of {step} is reshaped so that the axis of its parts comes first, which mixes its entries: the"
     " axis must be moved, or one place along it taken",
 )
-def reshape_stack(program: Program, place: Place, choice: None) -> Program | None:
+def reshape_stack(program: Program, place: Place, choice: None) -> Program:
     """Contribute a part of the upstream gradient, reshaped to have the parts of a `stack` along its first axis.
 
     For torch.stack((a, b), 1), with a of shape (bs, n): g.reshape(2, bs, n)[0] for a, in place of g[:, 0].
@@ -203,7 +206,7 @@ def _() -> Example:
     at=nodes.of("transpose", "permute"),
     message="the forward pass is recomputed with a reshape in place of {step}, which mixes up the entries of {operand}",
 )
-def reshape_in_forward(program: Program, place: Place, choice: None) -> Program | None:
+def reshape_in_forward(program: Program, place: Place, choice: None) -> Program:
     """Compute forward and backward pass with a reshape in place of the transposition, the node `place`.
 
     For x.T with x of shape (n, m): x.reshape(m, n).
@@ -250,8 +253,9 @@ def longer_shape(node: Node) -> tuple[int, ...]:
     """Return the longer of the two shapes before and after a reshape: (bs, heads, n) for x.reshape(bs, heads, n).
 
     There, x has the shape (bs, heads * n). It is the same for y.reshape(bs, heads * n) of a y of shape (bs, heads, n).
-    For two shapes of as many axes it is that of which both are made by joining axes: (bs, groups, size, n) for
-    x.reshape(bs, groups, size * n) of an x of shape (bs, groups * size, n); the own shape where there is none.
+    For two shapes of as many axes, return the shape of which both are made by joining axes: (bs, groups, size, n) for
+    x.reshape(bs, groups, size * n) of an x of shape (bs, groups * size, n); the shape after the reshape if there is no
+    such shape.
 
     Args:
         node: a `reshape`, `flatten` or `unflatten`.
@@ -366,7 +370,7 @@ def axis_pair_fields(program: Program, place: Place, pair: AxisPair) -> dict[str
     message="the gradient of {operand} goes back through {step} with {pair}, in the other order",
     fields=axis_pair_fields,
 )
-def exchange_split_axes(program: Program, place: Place, choice: AxisPair) -> Program | None:
+def exchange_split_axes(program: Program, place: Place, choice: AxisPair) -> Program:
     """Contribute the upstream gradient, reshaped to the operand's shape with the two chosen axes exchanged.
 
     For x.reshape(bs, heads, n) and `AxisPair(1, 2)`: g.transpose(1, 2).reshape(x.shape) in place of g.reshape(x.shape).
@@ -407,7 +411,7 @@ def _() -> Example:
     message="the forward pass is recomputed with {pair}, of {step} in the other order",
     fields=axis_pair_fields,
 )
-def exchange_split_axes_in_forward(program: Program, place: Place, choice: AxisPair) -> Program | None:
+def exchange_split_axes_in_forward(program: Program, place: Place, choice: AxisPair) -> Program:
     """Compute both passes with the reshape, the node `place`, exchanging the two chosen axes.
 
     For x.reshape(bs, heads, n) and `AxisPair(1, 2)`: x.reshape(bs, n, heads).transpose(1, 2).
@@ -525,8 +529,9 @@ class PairLayout:
 def pairs_of(program: Program, place: Place) -> PairLayout | None:
     """Return the `PairLayout` of the node `place`: which nodes split an axis into pairs of entries that it joins again.
 
-    So do rotary embeddings. It holds the ids of the nodes that select the first or second entries of the pairs, the
-    axis, and whether pairs are neighbours, x[2 * i] and x[2 * i + 1], or entries of two halves, x[i] and x[i + n / 2].
+    So do rotary embeddings. The layout has the ids of the nodes that select the first or second entries of the pairs,
+    the axis, and whether pairs are neighbours, x[2 * i] and x[2 * i + 1], or entries of two halves, x[i] and x[i + n /
+    2].
     Returns `None` where the node is neither a `cat` of two halves nor a flattened `stack` of two arrays of one shape.
     """
     node = program.nodes[place[0]]
@@ -907,10 +912,10 @@ def ordered_sizes(program: Program) -> frozenset[int]:
 def axis_moves(program: Program, place: Place) -> Iterator[Displacement]:
     """Yield `Displacement`s: which array in the contribution of the edge `place`, along which axis, and how.
 
-    It is reversed, shifted by one entry with zeros moved in, or rolled by one, towards the end or the beginning. The
-    arrays are the upstream gradient, along axes that the contribution sums over; and the contribution itself and the
-    partner operand, along axes whose order matters, such as time (see `ordered_sizes`), or, for the contribution to a
-    target, any axis.
+    The entries are reversed, shifted by one with zeros moved in, or rolled by one, towards the end or the beginning.
+    The arrays are the upstream gradient, along axes that the contribution sums over; and the contribution itself and
+    the partner operand, along axes whose order matters, such as time (see `ordered_sizes`), or, for the contribution to
+    a target, any axis.
     """
     node, slot = program.reader(place), place[1]
     contraction, ordered = contraction_of(node), ordered_sizes(program)
@@ -948,7 +953,7 @@ def axis_moves(program: Program, place: Place) -> Iterator[Displacement]:
         "array": {"upstream": "the upstream gradient", "result": "the result"}.get(choice.array, "the other operand"),
     },
 )
-def move_along_axis(program: Program, place: Place, choice: Displacement) -> Program | None:
+def move_along_axis(program: Program, place: Place, choice: Displacement) -> Program:
     """Compute the contribution of the edge `place` with the entries of one array displaced along an axis.
 
     The array is the upstream gradient (`"upstream"`), the partner operand (`"partner"`) or the contribution itself
@@ -1018,7 +1023,7 @@ UNSHUFFLINGS: Mapping[str, Unshuffling] = {
     message="in the gradient of {operand} through {step}, {mistake}",
     fields=lambda program, place, choice: {"mistake": UNSHUFFLINGS[choice].message},
 )
-def undo_shuffle_wrongly(program: Program, place: Place, choice: str) -> Program | None:
+def undo_shuffle_wrongly(program: Program, place: Place, choice: str) -> Program:
     """Move the gradient of `pixel_shuffle` back to the channels in a wrong order: the choice is in `UNSHUFFLINGS`."""
     axes = UNSHUFFLINGS[choice].axes
 

@@ -172,7 +172,7 @@ def carries(program: Program, place: Place) -> Iterator[Carry]:
         else f"only the contribution of {describe_edge_kind(program, choice.only)} to the gradient",
     },
 )
-def drop_carry(program: Program, place: Place, choice: Carry) -> Program | None:
+def drop_carry(program: Program, place: Place, choice: Carry) -> Program:
     """Leave out the contributions of later iterations to loop-carried values: all of them, or all but one kind.
 
     With `Carry((key of h,))`: each h gets a gradient from its own iteration only, and its initial value one from the
@@ -402,7 +402,7 @@ def cuts(program: Program, place: Place) -> Iterator[Truncation]:
     message="going backward, the gradient of {names} {where}",
     fields=lambda program, place, choice: {"names": describe_keys(program, choice.keys), "where": choice.describe()},
 )
-def truncate(program: Program, place: Place, choice: Truncation) -> Program | None:
+def truncate(program: Program, place: Place, choice: Truncation) -> Program:
     """Leave out the contributions of later iterations to loop-carried values at one iteration, or every k iterations.
 
     With `Truncation((key of h,), "last", 2)`: h gets no contribution from the last two iterations in the one before
@@ -513,7 +513,7 @@ def part_whose_gradient_is_used(choice: Part, number: int, count: int) -> int:
     choices=lambda program, place: PARTS,
     message="each part joined by {step} gets the gradient of the {choice} part",
 )
-def take_gradient_of_other_part(program: Program, place: Place, choice: Part) -> Program | None:
+def take_gradient_of_other_part(program: Program, place: Place, choice: Part) -> Program:
     """Contribute to each operand of a `stack` or `cat`, the node `place`, the part of g that is for a wrong operand.
 
     For a `stack` and the choice `"last"`: g[-1] to each; with `"first"` g[0]; with `"next"`, `"previous"` or
@@ -643,7 +643,7 @@ def clips(program: Program, place: Place) -> Iterator[Clip]:
         else f"the gradient of {program.name_of(place[0])}"
     },
 )
-def clip_gradient(program: Program, place: Place, choice: Clip) -> Program | None:
+def clip_gradient(program: Program, place: Place, choice: Clip) -> Program:
     """Clip the gradient of a loop-carried value, or the contribution of the next iteration to it, in each iteration.
 
     With `Clip(1.0, "entry", carried=True)`: each entry of that contribution to between -1 and 1. With `"norm"` it is
@@ -863,7 +863,7 @@ def is_first_of_loop(program: Program, place: Place) -> bool:
     at=values.where(is_first_of_loop),
     message="the backward loop runs in the order of the forward pass; it must start with the last iteration",
 )
-def go_through_iterations_forwards(program: Program, place: Place, choice: None) -> Program | None:
+def go_through_iterations_forwards(program: Program, place: Place, choice: None) -> Program:
     """Go through the iterations of the loop from first to last in the backward pass.
 
     So the vjps of iteration t of T are computed with the operands of iteration T - 1 - t. If a `stack` or `cat` joins
@@ -923,7 +923,7 @@ def _() -> Example:
     message="the forward pass is computed again from {step} on with zeros in its place: a constant has its value"
     " nevertheless",
 )
-def begin_with_zeros(program: Program, place: Place, choice: None) -> Program | None:
+def begin_with_zeros(program: Program, place: Place, choice: None) -> Program:
     """Compute both passes with zeros in place of a detached value, the node `place`, such as the state at a cut.
 
     For the last steps of a recurrence behind h.detach(): the steps are run again from a state of zeros.

@@ -622,7 +622,7 @@ def axes_to_sum(program: Program, place: Place) -> Iterator[SummedAxis]:
         "axis": program.name_of_axis(program.source(place), choice.axis),
     },
 )
-def sum_kept_axis(program: Program, place: Place, choice: SummedAxis) -> Program | None:
+def sum_kept_axis(program: Program, place: Place, choice: SummedAxis) -> Program:
     """Replace the contribution of the edge `place` by its sum, or mean, over an axis of the operand, repeated along it.
 
     The choice is the axis, from the front, and whether a mean is taken: with `SummedAxis(0, averaged=False)`, every row
@@ -671,7 +671,7 @@ def is_broadcast_along_inner_axes(program: Program, place: Place) -> bool:
     message="the gradient of {operand} is cut into pieces of its size that are added, which mixes up the axes of"
     " {step}",
 )
-def mix_copies(program: Program, place: Place, choice: None) -> Program | None:
+def mix_copies(program: Program, place: Place, choice: None) -> Program:
     """Contribute the terms reshaped to (-1, size of the operand) and summed over the first axis, which mixes entries.
 
     The terms are g times the local derivative, before the sum over copies. For a scale of shape (n, 1) and terms of
@@ -728,10 +728,11 @@ def sole_use(program: Program, place: Place) -> Place | None:
 
 
 def missing_sums(program: Program, place: Place) -> Iterator[MissingSum]:
-    """Yield `MissingSum`s: which axes the gradient of the target `place` is not summed over, and its order of axes.
+    """Yield `MissingSum`s: axes that the gradient of the target `place` is not summed over, and the order of its axes.
 
-    For w in x @ w, of terms x[a, b] * g[a, c]: "a" is not summed over, and the axes are "abc", or in each other order,
-    if they are at most three. Nothing where several edges lead to the target, or the only one has no such terms.
+    Each set of the axes that must be summed over comes with each order of the axes of the result, or with one order if
+    the result has four axes or more. For w in x @ w, the sum of x[a, b] * g[a, c] over a: "a" with "abc", "acb" and so
+    on. Nothing where several edges lead to the target, or where `contribution_terms` of the only one is `None`.
     """
     use = sole_use(program, place)
     terms = None if use is None else contribution_terms(program.reader(use), use[1])
@@ -887,7 +888,7 @@ def copies_in_a_row(at: EdgeContext) -> Array:
     message="the gradient of {step} is copied as a whole, and the copies are put one after the other and reshaped; each"
     " of its entries must be copied along the axis that {step} takes away",
 )
-def put_copies_in_a_row(program: Program, place: Place, choice: None) -> Program | None:
+def put_copies_in_a_row(program: Program, place: Place, choice: None) -> Program:
     """Contribute copies of the whole upstream gradient of a sum, one after the other, in the shape of the operand.
 
     For x.sum(1) of shape (2, 2): g[0], g[1], g[0], g[1] in place of g[0], g[0], g[1], g[1].
@@ -917,7 +918,7 @@ def _() -> Example:
     fields=lambda program, place, choice: {"count": str(reduced_count(program.reader(place)))},
     choices=lambda program, place: (None,),
 )
-def leave_out_division(program: Program, place: Place, choice: None) -> Program | None:
+def leave_out_division(program: Program, place: Place, choice: None) -> Program:
     """Contribute g in place of g / n for a mean of n entries, as if it were their sum."""
     return program.with_vjp(place, lambda at: at.right() * reduced_count(at.node))
 
@@ -944,7 +945,7 @@ def _() -> Example:
     fields=lambda program, place, choice: {"count": str(reduced_count(program.reader(place)))},
     choices=lambda program, place: (None,),
 )
-def divide_by_count(program: Program, place: Place, choice: None) -> Program | None:
+def divide_by_count(program: Program, place: Place, choice: None) -> Program:
     """Contribute g / n in place of g for a sum of n entries, as if it were their mean."""
     return program.with_vjp(place, lambda at: at.right() / reduced_count(at.node))
 
@@ -970,7 +971,7 @@ def _() -> Example:
     choices=lambda program, place: ["sum" if program.reader(place).name == "mean" else "mean"],
     message="{step} is computed as a {choice} throughout",
 )
-def exchange_mean_and_sum_in_both_passes(program: Program, place: Place, choice: str) -> Program | None:
+def exchange_mean_and_sum_in_both_passes(program: Program, place: Place, choice: str) -> Program:
     """Compute both passes with a sum in place of the mean that is the node `place`, or with a mean in place of the sum.
 
     The choice is the operation that is computed: "sum" or "mean". For x.mean() ** 2: 2 * x.sum() * g.
@@ -1216,8 +1217,8 @@ def _() -> Example:
 def wrong_axes(program: Program, place: Place) -> Iterator[int]:
     """Yield the axes, counted from the back, that a reduction or softmax does not run along.
 
-    For x.softmax(-1) of shape (bs, t, n): -3 and -2. Nothing where its option `dim` is not a single axis. It is the
-    node `place`, or the reader of the edge `place`.
+    For x.softmax(-1) of shape (bs, t, n): -3 and -2. Nothing where its option `dim` is not a single axis. The reduction
+    or softmax is the node `place`, or the reader of the edge `place`.
     """
     node = program.reader(place)
     dim, ndim = node.options.get("dim"), np.ndim(node.values[0])
@@ -1234,7 +1235,7 @@ def wrong_axes(program: Program, place: Place) -> Iterator[int]:
     message="the derivative of {step} is taken along {axis}, not along the axis used in the forward pass",
     fields=lambda program, place, choice: {"axis": program.name_of_axis(program.source(place), choice)},
 )
-def differentiate_along_wrong_axis(program: Program, place: Place, choice: int) -> Program | None:
+def differentiate_along_wrong_axis(program: Program, place: Place, choice: int) -> Program:
     """Compute the vjp of the reduction or softmax that reads the edge `place` along a wrong axis.
 
     The choice is the axis, counted from the back: with -2, the vjp of softmax(x, -2) for that of softmax(x, -1). The
@@ -1325,7 +1326,7 @@ def _() -> Example:
     choices=lambda program, place: ("sum",) if program.nodes[place[0]].name == "mean" else ("mean",),
     message="{step} is computed as a {choice} in the forward pass, so later derivatives are taken at the wrong value",
 )
-def exchange_mean_and_sum_in_values(program: Program, place: Place, choice: str) -> Program | None:
+def exchange_mean_and_sum_in_values(program: Program, place: Place, choice: str) -> Program:
     """Compute the values with a sum for the mean, the node `place`, or the reverse; the node's own vjp stays right.
 
     The choice is the operation that is computed: "sum" or "mean". For x.mean() ** 2: 2 * x.sum() * g / n, with the
@@ -1384,7 +1385,7 @@ def code_of_running_sum(choice: str) -> str:
     fields=lambda program, place, choice: {"how": choice if "difference" in choice else f"summed {choice}"},
     message="the gradient of {operand} through {step} is {how}; it must be summed from the end of the axis backwards",
 )
-def sum_over_wrong_entries(program: Program, place: Place, choice: str) -> Program | None:
+def sum_over_wrong_entries(program: Program, place: Place, choice: str) -> Program:
     """Contribute a wrong sum of the upstream gradient of a cumsum: the choice is a key of `RUNNING_SUMS`.
 
     Right is g summed from the end of the axis back: entry i gets g[i] + g[i + 1] + ... With "forwards" it gets g[0] +
@@ -1437,7 +1438,7 @@ SUMS_FOR_PRODUCTS: Mapping[str, Callable[[Array, int], Array]] = {
     message="the gradient of {operand} through {step} is the upstream gradient summed {choice}, as for a running"
     " sum; the running products are missing",
 )
-def differentiate_product_as_sum(program: Program, place: Place, choice: str) -> Program | None:
+def differentiate_product_as_sum(program: Program, place: Place, choice: str) -> Program:
     """Contribute a running sum of the upstream gradient g of a cumprod, as for a cumsum, without the products.
 
     The choice is a key of `SUMS_FOR_PRODUCTS`: with "forwards", g.cumsum(dim).
@@ -1479,7 +1480,7 @@ def _() -> Example:
     at=edges.of("norm"),
     message="the gradient of {operand} is not divided by the norm {step}",
 )
-def leave_out_norm(program: Program, place: Place, choice: None) -> Program | None:
+def leave_out_norm(program: Program, place: Place, choice: None) -> Program:
     """Contribute g * x for a norm, and not g * x / norm."""
     return program.with_vjp(place, lambda at: at.right(at.g * at.y))
 
@@ -1506,7 +1507,7 @@ def _() -> Example:
     choices=lambda program, place: ("unchanged", "divided by their number"),
     message="the derivative of {step} is missing; every entry of {operand} gets its gradient {choice}",
 )
-def skip_norm(program: Program, place: Place, choice: str) -> Program | None:
+def skip_norm(program: Program, place: Place, choice: str) -> Program:
     """Repeat the upstream gradient of a norm or logsumexp for each entry of its operand, as for a sum or a mean.
 
     With the choice "unchanged" each entry gets g, with "divided by their number" g / n of the n entries.
@@ -1553,7 +1554,7 @@ def _() -> Example:
     at=reductions.of("sum", "mean"),
     message="this is the gradient of {step} with its terms squared, but they are not squared",
 )
-def square_terms(program: Program, place: Place, choice: None) -> Program | None:
+def square_terms(program: Program, place: Place, choice: None) -> Program:
     """Contribute g * 2 * x for a sum of x, as for a sum of its squares; for a mean likewise."""
     return program.with_vjp(place, lambda at: at.right() * 2 * at.x)
 
@@ -1669,7 +1670,7 @@ def _extreme_along(x: Array, axes: tuple[int, ...], selected: Array, axis: int) 
     choices=lambda program, place: EXTREME_RULES,
     message="the gradient of {step} goes to {choice}; it must go to the entries that were selected",
 )
-def select_wrong_entries(program: Program, place: Place, choice: str) -> Program | None:
+def select_wrong_entries(program: Program, place: Place, choice: str) -> Program:
     """Give the gradient of a maximum or minimum to wrong entries: g times wrong weights in place of a mask.
 
     The choice is a key of `EXTREME_RULES`, such as "every entry" (weights 1), "all entries but the selected ones", or

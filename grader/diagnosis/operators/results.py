@@ -65,7 +65,7 @@ def is_square(program: Program, place: Place) -> bool:
     at=targets,
     message="this is the right answer with the wrong sign",
 )
-def negate_result(program: Program, place: Place, choice: None) -> Program | None:
+def negate_result(program: Program, place: Place, choice: None) -> Program:
     """Negate the gradient of the target `place`: -dw in place of dw."""
     return with_function_of_gradient(program, place, np.negative)
 
@@ -108,7 +108,7 @@ FUNCTIONS: Mapping[str, tuple[str, GradientFunction]] = {
     ),
     message="this is {choice}",
 )
-def apply_function(program: Program, place: Place, choice: str) -> Program | None:
+def apply_function(program: Program, place: Place, choice: str) -> Program:
     """Replace the gradient of the target `place` by a function of its entries: the choice is a key of `FUNCTIONS`.
 
     Such as "the absolute value of the right answer", or "the right answer clipped to between -1 and 1".
@@ -194,7 +194,7 @@ def axis_orders(program: Program, place: Place) -> Iterator[AxisOrder]:
     },
     message="{what}",
 )
-def transpose_result(program: Program, place: Place, choice: AxisOrder) -> Program | None:
+def transpose_result(program: Program, place: Place, choice: AxisOrder) -> Program:
     """Replace the gradient of the target `place` by one with its axes in another order, such as its transpose.
 
     The choice is the order, and whether the result is reshaped to the right shape: `AxisOrder((-1, -2),
@@ -223,7 +223,7 @@ def _() -> Example:
     at=targets.where(has_axes(2)),
     message="this is the transpose of the right answer, with the wrong sign",
 )
-def transpose_and_negate_result(program: Program, place: Place, choice: None) -> Program | None:
+def transpose_and_negate_result(program: Program, place: Place, choice: None) -> Program:
     """Replace the gradient of the target `place`, a matrix d, by -d.T."""
     return with_function_of_gradient(program, place, lambda gradient: -np.swapaxes(gradient, -1, -2))
 
@@ -300,7 +300,7 @@ def halved_axes(program: Program, place: Place) -> Iterator[HalvesInTurns]:
     },
     message="along {axis}, {how}",
 )
-def interleave_halves(program: Program, place: Place, choice: HalvesInTurns) -> Program | None:
+def interleave_halves(program: Program, place: Place, choice: HalvesInTurns) -> Program:
     """Replace the gradient of the target `place` by one with the entries along an axis in a wrong order.
 
     With `HalvesInTurns(-1, back=False)`, those of the two halves along axis -1 take turns: d[0], d[3], d[1], d[4],
@@ -347,7 +347,7 @@ SQUARE_CHANGES: Mapping[str, tuple[str, GradientFunction]] = {
     choices=lambda program, place: SQUARE_CHANGES,
     message="this is {choice}",
 )
-def change_square_gradient(program: Program, place: Place, choice: str) -> Program | None:
+def change_square_gradient(program: Program, place: Place, choice: str) -> Program:
     """Replace the gradient of a square target by its diagonal, a triangle, or the sum with its transpose.
 
     The choice is a key of `SQUARE_CHANGES`, such as "the right answer without its upper triangle".
@@ -439,7 +439,7 @@ def axis_totals(program: Program, place: Place) -> Iterator[AxisTotal]:
     },
     message="this is the {how} of the right answer over {axis}; it must keep this axis",
 )
-def sum_result(program: Program, place: Place, choice: AxisTotal) -> Program | None:
+def sum_result(program: Program, place: Place, choice: AxisTotal) -> Program:
     """Replace the gradient of the target `place` by its sum or mean over an axis that it must keep, or over all axes.
 
     The choice is which of the two, the axis, and what becomes of it. For the gradient d: with `AxisTotal("sum", 0,
@@ -532,7 +532,7 @@ def _every_other_row(gradient: Array) -> Array:
     fields=lambda program, place, choice: {"what": choice.which},
     message="{what}",
 )
-def change_entries(program: Program, place: Place, choice: EntryChange) -> Program | None:
+def change_entries(program: Program, place: Place, choice: EntryChange) -> Program:
     """Replace the gradient of the target `place` by one with entries or rows missing, repeated or moved.
 
     With the choice "every row is the first row of the right answer", for instance; see `ENTRIES`.
@@ -574,7 +574,7 @@ def invert_marks(gradient: Array) -> Array:
     at=targets,
     message="the zeros and the nonzero entries of the right answer are exchanged",
 )
-def invert_result(program: Program, place: Place, choice: None) -> Program | None:
+def invert_result(program: Program, place: Place, choice: None) -> Program:
     """Exchange zero and the only other number v that the gradient of the target `place` consists of.
 
     It is then v where it must be 0, and 0 where it must be v.
@@ -750,9 +750,9 @@ def _() -> Example:
 
 
 def factors_of_upstream(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the names of values by which the output's upstream gradient may be multiplied, as they broadcast with it.
+    """Yield the names of values that may be multiplied by the output's upstream gradient: they broadcast to its shape.
 
-    Nothing unless the target `place` broadcasts to this shape, too.
+    Nothing is yielded unless the target `place` broadcasts to the shape of the output, too.
     """
     output = program.nodes[program.forward.outputs[-1]].value.shape
     own = shape_of(program, place)
@@ -830,7 +830,7 @@ def copies_of_output(program: Program, place: Place) -> Iterator[Copies]:
     choices=copies_of_output,
     message="{choice} is {output}, the output of the forward pass, not a gradient",
 )
-def replace_by_output(program: Program, place: Place, choice: Copies) -> Program | None:
+def replace_by_output(program: Program, place: Place, choice: Copies) -> Program:
     """Replace the gradient of the target `place` by the output, as it is or broadcast to the target's shape.
 
     As it is with the choice `"this"`; repeated with `"every row"` or `"every entry"`.
@@ -954,9 +954,7 @@ def inputs_to_repeat(program: Program, place: Place) -> Iterator[tuple[str, Lite
     fields=lambda program, place, choice: {"name": choice[0], "line": choice[1]},
     message="every {line} is {name}",
 )
-def replace_by_repeated_input(
-    program: Program, place: Place, choice: tuple[str, Literal["row", "column"]]
-) -> Program | None:
+def replace_by_repeated_input(program: Program, place: Place, choice: tuple[str, Literal["row", "column"]]) -> Program:
     """Replace the gradient of the target `place` by an input in each row, or in each column.
 
     The choice is the input's name and `"row"` or `"column"`: ("b", "row") repeats b in each row.
@@ -1149,7 +1147,7 @@ def missing_factor(program: Program, place: Place, formula: ArrayFormula) -> str
     },
     message="this is `{formula}`: {what}",
 )
-def replace_by_formula(program: Program, place: Place, choice: ArrayFormula) -> Program | None:
+def replace_by_formula(program: Program, place: Place, choice: ArrayFormula) -> Program:
     """Replace the gradient of the target `place` by the value of a formula of arrays of the right program.
 
     With `ArrayFormula("{0}.sum(0)", (AvailableArray("w", "answer"),))`: by dw.sum(0), dw being the gradient of w.

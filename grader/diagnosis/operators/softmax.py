@@ -122,7 +122,7 @@ PROBABILITIES: Mapping[str, Probabilities] = {
     choices=lambda program, place: PROBABILITIES,
     message="in the derivative of {step}, {choice} is used in place of the softmax probabilities of {operand}",
 )
-def use_wrong_probabilities(program: Program, place: Place, choice: str) -> Program | None:
+def use_wrong_probabilities(program: Program, place: Place, choice: str) -> Program:
     """Compute the contribution of the edge `place` with a wrong array in place of the softmax probabilities p.
 
     The choice is a key of `PROBABILITIES`, such as "the sigmoid of the operand": for y = logsumexp(x), g * sigmoid(x)
@@ -341,7 +341,7 @@ def is_masked_before(program: Program, place: Place) -> bool:
     " so they"
     " do not sum to 1",
 )
-def mask_after_softmax(program: Program, place: Place, choice: None) -> Program | None:
+def mask_after_softmax(program: Program, place: Place, choice: None) -> Program:
     """Compute the contribution with the softmax of the unmasked scores as probabilities, set to 0 where the mask is.
 
     The edge `place` is that of `scores.masked_fill(mask, -inf)` in a softmax: softmax(scores) * ~mask is used in place
@@ -434,8 +434,8 @@ def _() -> Example:
 def operand_without_noise(program: Program, place: Place) -> Array | None:
     """Return what the operand of the edge `place` is without the constant array that is added on its way.
 
-    For softmax((x + noise) / tau): x / tau. Return `None` where the nodes before the operand, each of one operand, are
-    none that adds a constant array.
+    For softmax((x + noise) / tau): x / tau. Return `None` where no node that adds a constant array is among the nodes
+    before the operand, which are followed as long as they have one operand each.
 
     Args:
         program: the program of a trial.
@@ -609,7 +609,7 @@ def _() -> Example:
     message="in the derivative of {step}, {mistake}",
     fields=lambda program, place, choice: {"mistake": ROW_FORMULAS[choice].message},
 )
-def use_wrong_softmax_formula(program: Program, place: Place, choice: str) -> Program | None:
+def use_wrong_softmax_formula(program: Program, place: Place, choice: str) -> Program:
     """Compute the contribution of the edge `place` by a wrong formula: the choice is a key of `ROW_FORMULAS`.
 
     With "own": p * g for a softmax, in place of p * (g - sum(p * g)).
@@ -705,7 +705,7 @@ def axes_field(program: Program, place: Place, axes: Axes) -> dict[str, str]:
     message="in the derivative of {step}, the sum runs over {axes} instead of the axis of the softmax",
     fields=axes_field,
 )
-def sum_row_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program | None:
+def sum_row_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program:
     """Compute the contribution with the right probabilities p, and the sum in the vjp over wrong axes.
 
     The choice is these axes, counted from the back: with (-2,) and softmax(x, -1), p * g - p * (p * g).sum(-2).
@@ -810,7 +810,7 @@ def _() -> Example:
     " {step}",
     fields=axes_field,
 )
-def normalise_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program | None:
+def normalise_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program:
     """Compute the contribution with probabilities over wrong axes, and the sum in the vjp over the right ones.
 
     The choice is the wrong axes, counted from the back: with (-2,) and logsumexp(x, -1), softmax(x, -2) * g.

@@ -66,7 +66,7 @@ def codes_of_missing_upstream(program: Program, place: Place) -> Iterator[str]:
     message="{gradient} is missing, as if it were 1",
     fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0])},
 )
-def leave_out_upstream(program: Program, place: Place, choice: str) -> Program | None:
+def leave_out_upstream(program: Program, place: Place, choice: str) -> Program:
     """Replace the gradient of the value `place` by ones in the contributions to all operands that it is computed from.
 
     For x @ w: ones @ w.T to x, and x.T @ ones to w. The choice is only the public code of the mistake.
@@ -96,7 +96,7 @@ def _() -> Example:
     message="in the gradient of {operand} through {step}, {gradient} is missing",
     fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0])},
 )
-def leave_out_upstream_for_operand(program: Program, place: Place, choice: str) -> Program | None:
+def leave_out_upstream_for_operand(program: Program, place: Place, choice: str) -> Program:
     """Compute the contribution of the edge `place` with ones in place of the upstream gradient of its reader.
 
     For w in x @ w: x.T @ ones; that to x is right. The choice is only the public code of the mistake.
@@ -348,7 +348,7 @@ def has_given_upstream(program: Program, place: Place) -> bool:
     at=made_values.where(has_given_upstream),
     message="{upstream} is multiplied by itself",
 )
-def square_upstream(program: Program, place: Place, choice: None) -> Program | None:
+def square_upstream(program: Program, place: Place, choice: None) -> Program:
     """Multiply the upstream gradient g of the output `place` by itself: the backward pass begins with g * g."""
     return program.with_upstream(place[0], lambda at: at.g * at.g)
 
@@ -719,7 +719,7 @@ def _() -> Example:
 
 
 def sums_to_one(program: Program, place: Place) -> bool:
-    """Return whether a value has rows along its last axis that sum to 1, and entries from 0 to 1, as a softmax has."""
+    """Return whether the value `place` has entries from 0 to 1 that sum to 1 along its last axis, as a softmax has."""
     value = program.nodes[place[0]].value
     is_share = value.ndim > 0 and value.shape[-1] > 1 and bool((value >= 0).all())
     return is_share and bool(np.allclose(value.sum(-1), 1)) and is_made_from_targets(program, place)
@@ -926,7 +926,7 @@ OWN_FACTORS = ("operand", "value")
         "factor": program.name_of(program.source(place) if choice == "operand" else place[0])
     },
 )
-def multiply_by_operand_or_value(program: Program, place: Place, choice: str) -> Program | None:
+def multiply_by_operand_or_value(program: Program, place: Place, choice: str) -> Program:
     """Multiply the contribution of the edge `place` by its operand, or the upstream gradient by the reader's value.
 
     The choice is "operand" or "value": for y = tanh(x), g * (1 - y ** 2) * x or g * y * (1 - y ** 2).
@@ -974,7 +974,7 @@ FUNCTIONS_BEHIND: Mapping[str, Callable[[Array], Array]] = {
     choices=lambda program, place: FUNCTIONS_BEHIND,
     message="the gradient of {value} is that of its {choice}, but no {choice} is taken",
 )
-def add_function(program: Program, place: Place, choice: str) -> Program | None:
+def add_function(program: Program, place: Place, choice: str) -> Program:
     """Multiply the gradient of the value `place` by the derivative of its root or logarithm, as if that followed.
 
     The choice is "root" or "logarithm": for the value v, g * 0.5 / sqrt(v) or g / v.
@@ -1089,7 +1089,7 @@ INSIDE: Mapping[str, Callable[[EdgeContext, Array], Array]] = {
 
 
 def is_curved(program: Program, place: Place) -> bool:
-    """Return whether the reader of the edge `place` is a function of one operand that is not a multiple of it."""
+    """Return whether the reader of the edge `place` is a function of one operand x, and not a multiple of x."""
     node = program.reader(place)
     return (
         len(node.operands) == 1
@@ -1108,7 +1108,7 @@ def is_curved(program: Program, place: Place) -> bool:
     " {step}, which is taken at {operand}",
     fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0])},
 )
-def multiply_inside_function(program: Program, place: Place, choice: str) -> Program | None:
+def multiply_inside_function(program: Program, place: Place, choice: str) -> Program:
     """Contribute a function, or its derivative, at the operand times the upstream gradient: exp(x * g) for exp(x) * g.
 
     The choice is a key of `INSIDE`: "the function" is f(x * g), "the derivative" f'(x * g), and "the derivative, and

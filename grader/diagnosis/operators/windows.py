@@ -110,7 +110,7 @@ def contributions(at: EdgeContext) -> Contributions:
     """Return the `Contributions` of the edge `at` into a windows operation: what each tap adds to the array.
 
     A tap is a position in the window: of conv1d with a kernel of 3, tap 1 of window t meets entry t + 1 of the array.
-    It holds these contributions, and for each the position in the flattened array that it goes to.
+    The result has an array of these contributions, and for each its position in the flattened array.
     """
     node, x, g = at.node, np.asarray(at.x), at.g
     numbers = np.arange(x.size, dtype=float).reshape(x.shape)
@@ -238,7 +238,7 @@ def option_mistakes(program: Program, place: Place) -> Iterator[OptionMistake]:
     fields=lambda program, place, choice: {"how": choice.how},
     message="in the gradient of {operand}, the backward pass of {step} {how}",
 )
-def use_wrong_window_option(program: Program, place: Place, choice: OptionMistake) -> Program | None:
+def use_wrong_window_option(program: Program, place: Place, choice: OptionMistake) -> Program:
     """Compute the contribution of the edge `place` with a wrong stride, dilation, padding or size of the windows.
 
     The choice says which option gets which value: `OptionMistake("ignores its stride", (("stride", 1),))` takes the vjp
@@ -306,8 +306,8 @@ SIDES: tuple[Side, Side] = ("at the beginning", "at the end")
 def padded_sides(program: Program, place: Place) -> tuple[Side, ...]:
     """Return the ends of an axis at which the backward pass of the edge `place` may cut off all of the padding.
 
-    They are `SIDES`; for a `pad` that adds entries at one end alone, only the wrong end. Empty where the
-    operation pads nothing.
+    They are those in `SIDES`, "at the beginning" and "at the end"; for a `pad` that adds entries at one end alone, only
+    the wrong end. Empty where the operation pads nothing.
     """
     node = program.reader(place)
     if node.name == "pad":
@@ -331,7 +331,7 @@ def _pad_widths(node: Node) -> list[tuple[int, int]]:
     choices=padded_sides,
     message="in the gradient of {operand}, the backward pass of {step} assumes that all padding is {choice}",
 )
-def cut_padding_at_one_end(program: Program, place: Place, choice: Side) -> Program | None:
+def cut_padding_at_one_end(program: Program, place: Place, choice: Side) -> Program:
     """Compute the contribution of the edge `place` as if the padding of both ends of an axis were at one end.
 
     The choice is one of `SIDES`. For padding 1, d being the gradient of the padded array: d[:-2] with "at
@@ -385,7 +385,7 @@ def _() -> Example:
     at=edges.of("pad").where(lambda program, place: any(a != b for a, b in _pad_widths(program.reader(place)))),
     message="in the gradient of {operand}, the padding of {step} in front and at the end is exchanged",
 )
-def exchange_padding(program: Program, place: Place, choice: None) -> Program | None:
+def exchange_padding(program: Program, place: Place, choice: None) -> Program:
     """Cut off in front as many entries as a `pad` adds at the end, and at the end as many as it adds in front.
 
     For pad(x, (2, 1)): g[1:-2] in place of g[2:-1].
@@ -426,7 +426,7 @@ EDGES: Mapping[str, tuple[bool, bool]] = {
     message="in the gradient of {operand}, the upstream gradient of the padding of {step} is added to {choice}, as if"
     " the padding were copies of them; the padding is constant",
 )
-def add_padding_to_edges(program: Program, place: Place, choice: str) -> Program | None:
+def add_padding_to_edges(program: Program, place: Place, choice: str) -> Program:
     """Add the upstream gradient at the padding of a `pad` to the entries at the edges, as for a repeated edge.
 
     The choice is a key of `EDGES`, which says to which of the two. For pad(x, (2, 1)) and "the first entry": g[0] +
@@ -516,7 +516,7 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
     message="in the gradient of {operand}, the kernel of {step} is {how}; each tap belongs to the entry that it was"
     " multiplied by",
 )
-def turn_kernel(program: Program, place: Place, choice: KernelTurn) -> Program | None:
+def turn_kernel(program: Program, place: Place, choice: KernelTurn) -> Program:
     """Compute the contribution to the input with a reversed or transposed kernel; or that to the kernel is reversed.
 
     The choice is along which axes. With `KernelTurn("reversed", (-1,))`, w.flip(-1) is used in place of w if the edge
@@ -712,7 +712,7 @@ def sizes_beside(program: Program, place: Place) -> Iterator[int]:
     message="in the gradient of {operand}, only the first {choice} taps of the windows of {step} are used, however many"
     " there are",
 )
-def type_in_window_size(program: Program, place: Place, choice: int) -> Program | None:
+def type_in_window_size(program: Program, place: Place, choice: int) -> Program:
     """Leave out the contributions of all taps from a typed-in number on, in windows that are larger, along each axis.
 
     For the choice 3 and a kernel w of 5 entries: those of w[3] and w[4] are left out. Smaller windows are as they must
@@ -757,7 +757,7 @@ Missing = Literal["the last windows", "the last windows, where they end at the e
     choices=lambda program, place: get_args(Missing),
     message="in the gradient of {operand} through {step}, {choice} are left out",
 )
-def leave_out_last_windows(program: Program, place: Place, choice: Missing) -> Program | None:
+def leave_out_last_windows(program: Program, place: Place, choice: Missing) -> Program:
     """Compute the contribution of the edge `place` without the last window along each axis that windows slide along.
 
     With "the last windows": of g of shape (bs, o, h, w) only g[:, :, :-1, :-1]. The other choice leaves out the last
@@ -845,7 +845,7 @@ def takes_maximum(program: Program, place: Place) -> bool:
     message="in the gradient of {operand}, all windows of {step} give their gradient to the greatest entry of the whole"
     " axis; each must give it to the greatest of its own entries",
 )
-def give_all_to_greatest(program: Program, place: Place, choice: None) -> Program | None:
+def give_all_to_greatest(program: Program, place: Place, choice: None) -> Program:
     """Give the upstream gradients of all windows to the greatest entry along the axes that the windows slide along."""
 
     def rule(at: EdgeContext) -> Array:
@@ -917,7 +917,7 @@ def window_shifts(program: Program, place: Place) -> Iterator[WindowShift]:
     fields=lambda program, place, choice: {"where": "late" if choice.by > 0 else "early"},
     message="in the gradient of {operand}, every window of {step} begins one entry too {where}",
 )
-def move_windows(program: Program, place: Place, choice: WindowShift) -> Program | None:
+def move_windows(program: Program, place: Place, choice: WindowShift) -> Program:
     """Compute the contribution of the edge `place` with all windows of the convolution one entry later or earlier.
 
     With `WindowShift(-1, 1)`, one entry later along the last axis, window t of size 3 begins at x[t + 1]; with
@@ -1016,7 +1016,7 @@ def chosen_entries(program: Program, node: Node) -> Array | None:
     },
     message="where the windows of {step} overlap, {how} in the gradient of {operand}; add them",
 )
-def overwrite_windows(program: Program, place: Place, choice: Assignment) -> Program | None:
+def overwrite_windows(program: Program, place: Place, choice: Assignment) -> Program:
     """Assign or average the contributions of overlapping windows to the array in place of adding them.
 
     With `Assignment("window")`: `dx[t : t + 3] = ...` in place of `+=`, window after window; with `"tap"`: `dx[i : i +
@@ -1121,7 +1121,7 @@ def wrong_positions(program: Program, place: Place) -> tuple[Position, ...]:
     choices=wrong_positions,
     message="in the gradient of {operand}, the position within a window of {step} is used {choice}",
 )
-def use_wrong_position(program: Program, place: Place, choice: Position) -> Program | None:
+def use_wrong_position(program: Program, place: Place, choice: Position) -> Program:
     """Place the contributions of the windows by a wrong position: entry 2 of each window at entry 2 of the array, say.
 
     The choice is a wrong use of the position inside the window, such as "as that in the whole array"; see
@@ -1192,7 +1192,7 @@ def has_padding(program: Program, place: Place) -> bool:
     at=edges.of("convolution", "max_pool", "mean_pool").where(has_padding),
     message="in the gradient of {operand}, the windows of {step} that reach into the padding are left out",
 )
-def leave_out_padded_windows(program: Program, place: Place, choice: None) -> Program | None:
+def leave_out_padded_windows(program: Program, place: Place, choice: None) -> Program:
     """Compute the contribution of the edge `place` without the windows that lie partly in the padding.
 
     The upstream gradient is set to 0 for these.
@@ -1234,7 +1234,7 @@ ENDS: tuple[End, ...] = ("near the two ends", "near the beginning", "near the en
     message="in the gradient of {operand}, the entries {choice} get nothing back from {step}: they are in fewer windows"
     " than others, and not in none",
 )
-def leave_out_border(program: Program, place: Place, choice: End) -> Program | None:
+def leave_out_border(program: Program, place: Place, choice: End) -> Program:
     """Contribute nothing to the entries that are in fewer windows than others because they are near an end of an axis.
 
     With "near the two ends" and windows of size 3 and stride 1: 0 for x[0], x[1], x[-2] and x[-1]. An entry that is in
@@ -1287,7 +1287,7 @@ def _() -> Example:
     message="the gradient of {step} is reshaped so that its windows and the positions in them change places, which"
     " mixes its entries: these axes must be exchanged",
 )
-def reshape_windows(program: Program, place: Place, choice: None) -> Program | None:
+def reshape_windows(program: Program, place: Place, choice: None) -> Program:
     """Take the upstream gradient of an `unfold`, of windows by positions, reshaped to positions by windows.
 
     For g of shape (bs, windows, size): g.reshape(bs, size, windows).transpose(1, 2) in place of g.
@@ -1377,7 +1377,7 @@ LAYOUTS: Mapping[Layout, tuple[str, str]] = {
     fields=lambda program, place, choice: {"how": LAYOUTS[choice][1]},
     message="in the gradient of {operand}, the gradient of {step} {how}",
 )
-def lay_windows_out_wrongly(program: Program, place: Place, choice: Layout) -> Program | None:
+def lay_windows_out_wrongly(program: Program, place: Place, choice: Layout) -> Program:
     """Lay the gradient of windows that do not overlap out over the array otherwise than window by window.
 
     For 2 windows of size 3 with the gradients a and b: a, b, a, b, a, b with "side by side"; with "stretched", over 7
@@ -1487,7 +1487,7 @@ WINNERS: Mapping[str, Callable[[Array], Array]] = {
     choices=lambda program, place: WINNERS,
     message="in the gradient of {operand}, {choice} gets the gradient of a window of {step}",
 )
-def give_gradient_to_wrong_entries(program: Program, place: Place, choice: str) -> Program | None:
+def give_gradient_to_wrong_entries(program: Program, place: Place, choice: str) -> Program:
     """Give the gradient of each window of a max_pool to wrong entries of the window.
 
     The choice is a key of `WINNERS`, such as "every entry of the window": each gets g of its window, and not the
@@ -1535,7 +1535,7 @@ DIVISORS: Mapping[str, Callable[[Node, Contributions], Array | int]] = {
     message="in the gradient of {operand}, the gradient of a window of {step} is {choice}; it must be divided by the "
     "number of entries that the window averages",
 )
-def divide_by_wrong_number(program: Program, place: Place, choice: str) -> Program | None:
+def divide_by_wrong_number(program: Program, place: Place, choice: str) -> Program:
     """Divide the gradient of each window of a mean_pool by a wrong number.
 
     The choice is a key of `DIVISORS`: for windows of size 3, g with "not divided at all", or g / 2 with "divided by the
@@ -1595,7 +1595,7 @@ def _() -> Example:
     at=convolutions.at_slot(KERNEL, BIAS),
     message="the contributions of the windows of {step} to {operand} are averaged; they must be summed",
 )
-def average_windows(program: Program, place: Place, choice: None) -> Program | None:
+def average_windows(program: Program, place: Place, choice: None) -> Program:
     """Divide the contribution to the kernel or the bias by the number of windows, as for an average over these.
 
     For the bias of a conv1d and g of shape (bs, channels, n): g.sum((0, 2)) / n.
@@ -1631,7 +1631,7 @@ def _() -> Example:
     message="in the gradient of {operand}, {step} is summed over {choice} before it is multiplied by the upstream "
     "gradient; multiply first, then sum",
 )
-def sum_windows_first(program: Program, place: Place, choice: str) -> Program | None:
+def sum_windows_first(program: Program, place: Place, choice: str) -> Program:
     """Compute the contribution to the kernel from g summed over the windows, or over windows and examples.
 
     The choice is "windows" or "windows and examples". For g of shape (bs, channels, n), each g[:, :, t] is replaced by
@@ -1673,7 +1673,7 @@ def has_one_group(program: Program, place: Place) -> bool:
     message="in the gradient of {operand}, the two channel axes of the kernel of {step} are reshaped; they must be"
     " transposed",
 )
-def reshape_channels(program: Program, place: Place, choice: None) -> Program | None:
+def reshape_channels(program: Program, place: Place, choice: None) -> Program:
     """Compute the contribution to the input with the kernel's two channel axes reshaped and not exchanged.
 
     For w of shape (out, in, size): w.reshape(in, out, size) is used where w.swapaxes(0, 1) is needed.
@@ -1724,7 +1724,7 @@ def summed_factors(program: Program, place: Place) -> Iterator[str]:
     message="in the gradient of {operand}, {choice} of {step} is summed over all channels, as in a convolution without"
     " groups: each channel belongs to its own group alone",
 )
-def mix_groups(program: Program, place: Place, choice: str) -> Program | None:
+def mix_groups(program: Program, place: Place, choice: str) -> Program:
     """Sum the upstream gradient or the input over all channels in the contribution of a convolution with groups.
 
     For a kernel w of one row for each channel, and "the upstream gradient": g.sum(1) meets x[:, c] in dw[c], in place
