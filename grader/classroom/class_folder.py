@@ -12,12 +12,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from grader.course.course import Course
 from grader.errors import UsageError, file_error
-from grader.results.records import KEEP_ONE
 
 from .archives import MOST_ENTRIES, NAME_IT, open_tree
 from .exercise_names import ExerciseNames
@@ -31,6 +31,7 @@ from .file_tree import (
 )
 from .platform_names import (
     GRADESCOPE,
+    KEEP_ONE,
     LOOSE,
     METADATA_FILE,
     GradescopeEntry,
@@ -60,6 +61,8 @@ LAYOUTS: Mapping[LayoutName, str] = {
 }
 PLATFORMS: Mapping[LayoutName, str] = {"canvas": "Canvas", "moodle": "Moodle", "gradescope": "Gradescope"}
 MOST_NAMED = 3  # names in a sentence
+MOST_SEARCHED = 100  # folders in which code is looked for
+REMOVED = "removed"  # a folder among results, for those of students who left
 DEEPEST_EXERCISE = 3  # in a folder that is called as a tool's; below `lib/python3/site-packages` lies no student's work
 COPY_MARK = re.compile(r"(?: ?\(\d{1,3}\)| - copy| copy)+$", re.IGNORECASE)
 
@@ -81,14 +84,14 @@ def counted_submission(submissions: Sequence[Submission]) -> Submission:
         titles = {composed_name(submission.title) for submission in submissions}
         twice = ", spelled in two ways in Unicode" if len(titles) < len(submissions) else ""
         who = f"{len(submissions)} submissions of one student: {named_titles(submissions)}{twice}"
-        conflict = f"{who}; {KEEP_ONE}"
         return Submission(
             first.key,
             (),
             frozenset().union(*(submission.known_as for submission in submissions)),
             origin=first.origin,
             section=first.section,
-            conflict=conflict,
+            conflict=f"{who}; {KEEP_ONE}",
+            is_of_several=True,
         )
     *earlier, newest = sorted(submissions, key=lambda submission: submission.order or 0)
     note = f"{newest.title} is the newest submission and counts alone: {named_titles(earlier)} does not count"
@@ -195,9 +198,10 @@ def find_submissions(course: Course, folder: Path, out: Path, layout: LayoutName
         layout: the layout; recognised if `None`.
 
     Raises:
-        UsageError: there are none, they cannot be read, or `out` lies in one of them.
+        UsageError: there are none, they cannot be read, or `out` lies in one of them or holds others.
     """
     _refuse_out_in_submission(folder, out)
+    refuse_folder_of_submissions(out)
     names = ExerciseNames(course, course.exercises)
     try:
         class_folder = _LayoutFinder(names, folder, os.path.realpath(out)).find_class(open_tree(folder), layout)
@@ -238,6 +242,28 @@ def _refuse_out_in_submission(folder: Path, out: Path) -> None:
         raise UsageError(
             f"{out} {where} the submissions in {folder}, and may be a student's: name another folder with --out."
         )
+
+
+def refuse_folder_of_submissions(out: Path) -> None:
+    """Refuse a folder for what handgrad writes that holds what students handed in, and nothing of handgrad.
+
+    Raises:
+        UsageError: it does; names an entry.
+    """
+    with suppress(OSError):  # no folder, or one that cannot be listed, and that nothing can be written to either
+        for entry in () if _holds_results(str(out)) else sorted(out.iterdir()):
+            if entry.name[0] != "." and entry.name != REMOVED and _may_hold_work(entry):
+                says = f"{out} holds {displayable_name(entry.name)}, which a student may have handed in"
+                raise UsageError(f"{says}: name another folder with --out.")
+
+
+def _may_hold_work(entry: Path) -> bool:
+    """Return whether an entry of a folder is code or an archive, or a folder of such, and no folder of results."""
+    if not entry.is_dir():
+        return entry.name.lower().endswith((*ARCHIVES, *LOOSE))
+    walk = islice(os.walk(entry), MOST_SEARCHED)
+    is_work = any(name.lower().endswith((*ARCHIVES, *LOOSE)) for _, _, names in walk for name in names)
+    return is_work and not _holds_results(str(entry))
 
 
 def _holds_results(folder: str) -> bool:

@@ -416,7 +416,7 @@ def _ungraded_result(exercise: CourseExercise, facts: SubmissionFacts | None, fa
         return exercise.missing_result
     if facts is not None and exercise.id in facts.unread:
         content = facts.unread[exercise.id]
-        return exercise.unread_result(content.why, content.status)
+        return exercise.unread_result(content.why, content.status, content.code)
     return exercise.unread_result(failure)
 
 

@@ -48,6 +48,7 @@ LARGEST_METADATA = 256 << 20  # bytes: it holds the output of every test of ever
 IDENTITY = (":email", ":sid", ":name")  # the first that a submitter has identifies the student
 CLONES = "-submissions"  # what `gh classroom clone student-repos` adds to the assignment's name
 LOOSE = (".py", ".ipynb", *UNREAD_ARCHIVES)  # endings of files that may be somebody's whole work
+KEEP_ONE = "keep the one that counts"  # what to do about two different answers
 RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
 
@@ -69,6 +70,7 @@ class Submission:
         earlier: the origins of earlier submissions of the same student, which do not count.
         nothing: why nothing of it can be graded; empty if it can be read.
         conflict: why nobody can know what counts, so that it is an error; empty if it is known.
+        is_of_several: whether the student handed in several that conflict, and can end that.
     """
 
     key: str
@@ -84,6 +86,7 @@ class Submission:
     earlier: tuple[str, ...] = ()
     nothing: str = ""
     conflict: str = ""
+    is_of_several: bool = False
 
     @property
     def student(self) -> str:

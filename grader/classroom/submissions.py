@@ -22,7 +22,8 @@ from grader.judging.grading_pool import Part, Reading
 from grader.judging.unanswered_stubs import is_untouched, replaced_definitions, without_copied_stubs
 from grader.quiz.answer_sheet import decode_sheet, read_sheet
 from grader.quiz.notebook_quiz import sheet_in
-from grader.results.records import KEEP_ONE, Status
+from grader.results.codes import TWO_ANSWERS
+from grader.results.records import Status
 from grader.sandbox.definitions import definitions, parse_cell
 from grader.sandbox.source_text import Source, UnreadableSource, decode
 
@@ -32,7 +33,7 @@ from .exercise_names import ExerciseNames
 from .file_tree import File, UnreadableArchiveError, displayable_name, name_bytes
 from .notebook_code import BROKEN, UnreadableNotebook, code_cells, exercises_defined
 from .notebook_code import LARGEST as LARGEST_NOTEBOOK
-from .platform_names import Submission, canvas_submission, platform_of_several
+from .platform_names import KEEP_ONE, Submission, canvas_submission, platform_of_several
 
 SIZE_LIMIT = 1 << 20  # bytes of one file
 MOST_COMPARED, MOST_NOTEBOOKS, MOST_EXPORTED = 8, 12, 50  # files for one exercise, and those that are parsed
@@ -63,10 +64,12 @@ class UnreadFile:
     Args:
         status: `failed` if that is the student's doing, `error` if it is not.
         why: the reason, as a clause.
+        code: the public code of its answers.
     """
 
     status: Status
     why: str
+    code: str = "error"
 
 
 FileContent = bytes | tuple[str, ...] | UnreadFile  # of a file, of the code cells of a notebook, or of neither
@@ -293,7 +296,7 @@ def _choose_file(answers: Sequence[AnswerFile], notes: list[str]) -> AnswerFile:
         if other.content != chosen.content:
             if _rank(chosen) == _rank(other) == 0 and chosen.precedence == other.precedence:
                 why = f"{chosen.file.path} and {other.file.path} are different answers: {KEEP_ONE}"
-                return replace(chosen, content=UnreadFile("error", why))
+                return replace(chosen, content=UnreadFile("error", why, TWO_ANSWERS))
             notes.append(f"{other.file.path} was not graded: {_why_not_graded(chosen, other)}")
     if len(answers) > MOST_COMPARED:
         notes.append(f"{len(answers) - MOST_COMPARED} more files for {chosen.exercise.name} were not looked at")
@@ -482,7 +485,7 @@ class SubmissionReader:
         content = read_submission(ExerciseNames(course, tuple(map(course.find, self.wanted))), submission)
         parts = tuple(content.parts(course))
         unread = {
-            name: {"status": file.status, "why": file.why}
+            name: {"status": file.status, "why": file.why, "code": file.code}
             for name, file in content.files.items()
             if isinstance(file, UnreadFile)
         }
@@ -507,7 +510,8 @@ def read_submission(names: ExerciseNames, submission: Submission) -> SubmissionC
     if submission.nothing:
         return SubmissionContent({}, submission.notes, nothing=submission.nothing)
     if submission.conflict:
-        return _unread_content(names, submission, submission.conflict)
+        code = TWO_ANSWERS if submission.is_of_several else "error"
+        return _unread_content(names, submission, submission.conflict, code)
     try:
         return _read_chosen_files(names, submission)
     except OSError as error:
@@ -518,9 +522,9 @@ def read_submission(names: ExerciseNames, submission: Submission) -> SubmissionC
     return _unread_content(names, submission, why)
 
 
-def _unread_content(names: ExerciseNames, submission: Submission, why: str) -> SubmissionContent:
-    """Return the content of a submission of which no exercise could be read, through no fault of the student's."""
-    unread = UnreadFile("error", why)
+def _unread_content(names: ExerciseNames, submission: Submission, why: str, code: str = "error") -> SubmissionContent:
+    """Return the content of a submission of which no exercise could be read, with the reason and its public code."""
+    unread = UnreadFile("error", why, code)
     return SubmissionContent({exercise.id: unread for exercise in names.wanted}, submission.notes)
 
 

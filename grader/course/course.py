@@ -96,9 +96,9 @@ class CourseExercise:
         course = replace(self.course, config=config.model_copy(update={"policy": policy}))
         return replace(self, course=course)
 
-    def unread_result(self, message: str, status: Status = "error") -> ExerciseResult:
+    def unread_result(self, message: str, status: Status = "error", code: str = "error") -> ExerciseResult:
         """Return the result of a file that was not read: no points, and the same status and message for each answer."""
-        return self._result_without_points(status, "error", message)
+        return self._result_without_points(status, code, message)
 
     @cached_property
     def missing_result(self) -> ExerciseResult:

@@ -173,7 +173,7 @@ def _answer_for_learners(answer: AnswerResult, is_adjusted: bool) -> AnswerResul
         is_adjusted: whether a person gave its exercise points.
     """
     if answer.status == "error":
-        message, code = (BY_A_PERSON, None) if is_adjusted else (why_not_graded(answer.message), answer.code)
+        message, code = (BY_A_PERSON, None) if is_adjusted else (why_not_graded(answer), answer.code)
         return replace(answer, message=message, code=code, evidence="", hints=())
     if answer.status == "todo":
         return replace(answer, message=TODO, evidence="", hints=())

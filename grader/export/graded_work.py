@@ -9,15 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from grader.course.course import Course, CourseExercise
+from grader.results.codes import TWO_ANSWERS
 from grader.results.points import shown
-from grader.results.records import BY_PERSON, KEEP_ONE, AnswerResult, ExerciseResult, PointsChange, StudentResults
+from grader.results.records import BY_PERSON, AnswerResult, ExerciseResult, PointsChange, StudentResults
 from grader.safe_text import MARKDOWN, as_markdown, escaped, one_line
 
 LONGEST = 600
 TAG = re.compile(r"<(?=[A-Za-z/!?])")
 MARKS = re.compile(rf"{MARKDOWN.pattern}|@\w|#\d|\bwww\.|:\w+:|\]:|\A\W|\A\d+[.)]")
 NOT_GRADED = "This could not be graded, and that is not your doing. No points are lost: ask whoever teaches the course."
-TWO_ANSWERS = (
+CONFLICT = (
     "This could not be graded: {}. No points are lost: hand in that one alone, or ask whoever teaches the course."
 )
 BY_A_PERSON = "A person has graded this exercise: its points are in its adjustment."
@@ -107,7 +108,7 @@ class GradedAnswer(NamedTuple):
     def verdict(self) -> str:
         """Return the verdict in a sentence; an error's own message is replaced by one for the student."""
         if not self.is_graded:
-            return BY_A_PERSON if self.is_adjusted else why_not_graded(self.answer.message)
+            return BY_A_PERSON if self.is_adjusted else why_not_graded(self.answer)
         if self.answer.status in ("passed", "todo"):
             return "right" if self.answer.status == "passed" else "not attempted"
         code = f" [{self.code}]" if self.code else ""
@@ -151,16 +152,16 @@ def no_score(record: StudentResults) -> str:
         return ""
     if not record.ungraded:
         return text(f"There is no score: {record.reason}.")
-    return text(" ".join(dict.fromkeys(why_not_graded(exercise.failure) for exercise in record.ungraded)))
+    failed = [next(a for a in exercise.answers if a.status == "error") for exercise in record.ungraded]
+    return text(" ".join(dict.fromkeys(map(why_not_graded, failed))))
 
 
-def why_not_graded(failure: str) -> str:
-    """Return a sentence for the student on why something is an error, with the names of files to choose between.
+def why_not_graded(answer: AnswerResult) -> str:
+    """Return a sentence for the student on why an answer is an error, with the names of files to choose between.
 
-    Args:
-        failure: the reason as the instructor sees it; only that of two different answers is the student's to mend.
+    Its message, the reason for the instructor, is in the sentence only if the student can mend it.
     """
-    return text(TWO_ANSWERS.format(failure)) if failure.endswith(KEEP_ONE) else NOT_GRADED
+    return text(CONFLICT.format(answer.message)) if answer.code == TWO_ANSWERS else NOT_GRADED
 
 
 def points_reached(record: StudentResults) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 UNNAMED = "unnamed"
 """Stands for the code of a wrong answer that was recorded without one."""
+TWO_ANSWERS = "two-answers"
+"""Is the code of an error that the student can mend: all others are failures of the grader."""
 
 STRUCTURE_MEANINGS: Mapping[str, str] = {
     "todo": "Nothing was written for this answer yet.",
@@ -27,6 +29,7 @@ STRUCTURE_MEANINGS: Mapping[str, str] = {
     "extra-work": "The function computes gradients that were not asked for.",
     "not-repeatable": "The same call gives a different answer the second time.",
     "measured": "The gradient was measured with finite differences; a formula is asked for.",
+    TWO_ANSWERS: "Not graded: two different answers were handed in, and nobody can know which counts.",
 }
 VALUE_MEANINGS: Mapping[str, str] = {
     "imprecise": "The answer was measured or rounded: it is close, but not exact.",

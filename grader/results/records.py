@@ -21,7 +21,6 @@ SCHEMA = "handgrad/result@2"
 SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
 ROUNDED = 1e-5  # the points of older records have six decimals
 BY_PERSON = "graded by a person"  # the standing of what could not be graded and was adjusted, in every output
-KEEP_ONE = "keep the one that counts"  # ends the reason for an error that the student can mend, and nothing else
 AFTER = frozenset({"adjustments", "late", "notes"})  # the exercises in a record's text
 LARGEST_SEED = 2**53 - 1  # a reader of JSON that knows only doubles keeps every digit up to here
 

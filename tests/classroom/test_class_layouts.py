@@ -22,6 +22,7 @@ from grader.classroom.submissions import UnreadFile, read_submission
 from grader.cli.main import app
 from grader.course.course import PACKAGE, Course
 from grader.errors import UsageError
+from grader.results.codes import TWO_ANSWERS
 
 MOODLE = "_assignsubmission_file"
 SECTIONS = {f"{who}/lin_grad.py": RIGHT for who in ("A/ada", "A/bob", "B/cem", "B/dan")}
@@ -344,7 +345,7 @@ def test_two_attempts_in_a_plain_folder_are_an_error_of_that_student_alone(cours
     os.utime(path / "ada/try1/lin_grad.py", (1_000_000_000, 1_000_000_000))
     submissions = by_key(found_in(course, path, "plain"))
     assert content(course, submissions["ada"]).files["lin_grad"] == UnreadFile(
-        "error", "try1/lin_grad.py and try2/lin_grad.py are different answers: keep the one that counts"
+        "error", "try1/lin_grad.py and try2/lin_grad.py are different answers: keep the one that counts", TWO_ANSWERS
     )
     assert content(course, submissions["bob"]).files["lin_grad"] == RIGHT.encode()
     put(path, {"ada/try1/lin_grad.py": MEAN})

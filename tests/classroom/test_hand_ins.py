@@ -7,6 +7,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,14 +19,17 @@ from test_class_grading import record, small_course, validator
 
 from grader.classroom.class_folder import find_submissions
 from grader.classroom.class_grading import Grading, GradingProgress, grade_class, grade_submission
+from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.grade_terminal import print_summary, score_line, showing_progress
 from grader.classroom.grades_table import ClassSummary
+from grader.classroom.platform_names import Submission
 from grader.classroom.roster import match_roster, read_roster
+from grader.classroom.submissions import UnreadFile, read_submission
 from grader.cli.main import app
 from grader.course.course import PACKAGE, Course
 from grader.errors import UsageError
 from grader.export.feedback import feedback
-from grader.export.graded_work import ExportOptions, answers, no_score
+from grader.export.graded_work import NOT_GRADED, ExportOptions, answers, no_score, why_not_graded
 from grader.results.records import exit_code
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_pool")]
@@ -296,3 +300,15 @@ def test_a_student_reads_which_two_files_kept_an_exercise_from_being_graded(cour
     page = feedback(course, results, ExportOptions())["feedback.html"].decode("ascii")
     assert "your doing" not in page
     assert page.count("one/lin_grad.py and two/lin_grad.py are different answers") > 1
+
+
+def test_only_the_code_of_an_error_says_that_the_student_can_mend_it(course) -> None:
+    """The end of its message did."""
+    result = course.find("lin_grad").unread_result("no memory to keep the one that counts")
+    assert why_not_graded(result.answers[0]) == NOT_GRADED
+    twice = Submission("ada", (), conflict="2 submissions of one student: a and b; any words", is_of_several=True)
+    unread = read_submission(ExerciseNames(course, course.select(["lin_grad"])), twice).files["lin_grad"]
+    assert unread == UnreadFile("error", twice.conflict, "two-answers")
+    doubtful = replace(twice, is_of_several=False)
+    unread = read_submission(ExerciseNames(course, course.select(["lin_grad"])), doubtful).files["lin_grad"]
+    assert unread == UnreadFile("error", twice.conflict, "error")
