@@ -201,7 +201,7 @@ def find_submissions(course: Course, folder: Path, out: Path, layout: LayoutName
         UsageError: there are none, they cannot be read, or `out` lies in one of them or holds others.
     """
     _refuse_out_in_submission(folder, out)
-    refuse_folder_of_submissions(out)
+    refuse_folder_of_submissions(out, folder)
     names = ExerciseNames(course, course.exercises)
     try:
         class_folder = _LayoutFinder(names, folder, os.path.realpath(out)).find_class(open_tree(folder), layout)
@@ -244,17 +244,28 @@ def _refuse_out_in_submission(folder: Path, out: Path) -> None:
         )
 
 
-def refuse_folder_of_submissions(out: Path) -> None:
+def refuse_folder_of_submissions(out: Path, graded: Path | None = None) -> None:
     """Refuse a folder for what handgrad writes that holds what students handed in, and nothing of handgrad.
+
+    Args:
+        out: the folder.
+        graded: the folder of the class that is graded, which may lie in it.
 
     Raises:
         UsageError: it does; names an entry.
     """
     with suppress(OSError):  # no folder, or one that cannot be listed, and that nothing can be written to either
         for entry in () if _holds_results(str(out)) else sorted(out.iterdir()):
-            if entry.name[0] != "." and entry.name != REMOVED and _may_hold_work(entry):
+            if entry.name[0] == "." or entry.name == REMOVED or (graded is not None and _lies_in(graded, entry)):
+                continue
+            if _may_hold_work(entry):
                 says = f"{out} holds {displayable_name(entry.name)}, which a student may have handed in"
                 raise UsageError(f"{says}: name another folder with --out.")
+
+
+def _lies_in(path: Path, folder: Path) -> bool:
+    """Return whether a path is a folder, or lies in it."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 def _may_hold_work(entry: Path) -> bool:

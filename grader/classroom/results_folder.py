@@ -20,7 +20,7 @@ from grader.files import remove_unfinished, write_atomically
 from grader.results.records import SCHEMA, StudentResults, dumps
 
 from .class_file import GRADES_FILE
-from .class_folder import ClassFolder
+from .class_folder import REMOVED, ClassFolder
 from .exercise_names import ExerciseNames
 from .file_tree import name_bytes
 from .grade_comparison import (
@@ -39,7 +39,6 @@ from .submissions import SubmissionFacts
 
 LONGEST_NAME = 160  # bytes; with a hash and what an export puts after it, a name stays below 255
 DIGITS = 32  # of the hash in a changed name, enough that nobody can make two names with the same
-REMOVED = "removed"
 RECORD_START = f'{{"schema": "{SCHEMA.partition("@")[0]}@'.encode()
 NO_FILE_NAME = re.compile(r"[/\0]|^\.")
 CHANGED = re.compile(rf"-[0-9a-f]{{{DIGITS}}}\Z")

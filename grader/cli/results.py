@@ -559,7 +559,8 @@ def _write_exported(exported: Exported, out: Path, platform: str, unscored: str)
     Raises:
         UsageError: there are several to be printed, or they cannot be written.
     """
-    from grader.export.export_folder import REMOVED, write_export
+    from grader.classroom.class_folder import REMOVED
+    from grader.export.export_folder import write_export
 
     if str(out) == STDOUT:
         if len(exported.files) > 1:

@@ -11,6 +11,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from grader.classroom.class_file import GRADES_FILE
+from grader.classroom.class_folder import REMOVED, refuse_folder_of_submissions
+from grader.classroom.results_folder import is_record
 from grader.errors import UsageError
 from grader.files import write_atomically
 from grader.safe_text import no_formula, plain
@@ -19,7 +22,6 @@ from .graded_work import Exported
 
 INDEX = "index.csv"
 HEADER = ["student", "file", "platform"]
-REMOVED = "removed"
 ELSEWHERE = "name another folder with --out"
 
 
@@ -37,10 +39,17 @@ def write_export(exported: Exported, out: Path, platform: str) -> tuple[list[str
         The names of the files that were moved, and a sentence on each file that could not be written.
 
     Raises:
-        UsageError: the folder holds the export for another platform, or nothing can be written to it.
+        UsageError: the folder holds the export for another platform, results, or what students handed in, or nothing
+            can be written to it.
     """
     problems: list[str] = []
     try:
+        if (out / GRADES_FILE).exists() or (
+            exported.students and any(path.is_file() and is_record(path) for path in out.glob("*.json"))
+        ):
+            raise UsageError(f"{out} holds the results of a class: {ELSEWHERE}.")
+        if exported.students and not (out / INDEX).exists():
+            refuse_folder_of_submissions(out)
         out.mkdir(parents=True, exist_ok=True)
         removed = _remove_others(exported, out, platform) if exported.students else []
         for name, content in exported.files.items():

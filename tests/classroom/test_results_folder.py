@@ -87,6 +87,19 @@ def edited(course: Course, folder: Path, old: str, new: str) -> Course:
     return replace(load_course(folder), config=course.config)
 
 
+def test_results_never_lie_among_what_others_handed_in(course, graded, tmp_path) -> None:
+    put(
+        tmp_path,
+        {"in/ada/lin_grad.py": RIGHT, "out/lab-eve/exercises/lin_grad.py": RIGHT, "flat/eve_1_2_lin_grad.py": ""},
+    )
+    with pytest.raises(UsageError, match="out holds lab-eve, which a student may have handed in: name another folder"):
+        graded()
+    with pytest.raises(UsageError, match=r"flat holds eve_1_2_lin_grad\.py, which a student may have handed in"):
+        find_submissions(course, tmp_path / "in", tmp_path / "flat")
+    put(tmp_path, {"all/week-1/grades.csv": "", "all/week-1/x/a.py": "", "all/notes.txt": "", "all/removed/a.py": ""})
+    assert find_submissions(course, tmp_path / "in", tmp_path / "all").submissions
+
+
 # --- everybody has a record ----------------------------------------------------------------------------------------
 
 

@@ -82,6 +82,25 @@ def test_a_file_printed_for_a_program_has_nothing_around_it(grades: Path) -> Non
     assert "name a folder for them" in usage_error(grades / "ada.json", "--to", "github", "--out", "-")
 
 
+def test_pages_never_lie_among_records_or_among_what_was_handed_in(grades: Path) -> None:
+    before = sorted(grades.iterdir())
+    assert usage_error(grades, "--to", "feedback", "--out", grades) == (
+        f"{grades} holds the results of a class: name another folder with --out."
+    )
+    assert sorted(grades.iterdir()) == before
+    clone = Path("clones/lab-ada/exercises/lin_grad.py")
+    clone.parent.mkdir(parents=True)
+    clone.write_text("", encoding="utf-8")
+    for out in ("clones", "clones/lab-ada"):
+        name = "lab-ada" if out == "clones" else "exercises"
+        assert usage_error(grades, "--to", "vpl", "--out", out) == (
+            f"{out} holds {name}, which a student may have handed in: name another folder with --out."
+        )
+    Path("empty").mkdir()
+    assert export(grades, "--to", "vpl", "--out", "empty").exit_code == 3
+    assert export(grades, "--to", "vpl", "--out", "empty").exit_code == 3, "over an earlier export"
+
+
 def test_a_unit_alone_has_the_points_of_that_unit(grades: Path) -> None:
     done = export(grades / "ben.json", "--to", "vpl", "--unit", "01_slopes", "--out-of", "100", "--out", "-")
     assert "lin_grad" not in done.stdout
