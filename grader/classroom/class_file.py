@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
@@ -95,6 +96,13 @@ class LatePolicy(StrictModel):
     per_day: Share = 0.0
     at_most: Share = 1.0
     free_days: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _check_per_day(self) -> Self:
+        """Raise a `ValueError` if the rule takes nothing off because it does not say what a day costs."""
+        if self.model_fields_set and "per_day" not in self.model_fields_set:
+            raise ValueError("late work loses nothing without per_day: add it, such as per_day: 0.1")
+        return self
 
 
 class ClassAssignment(StrictModel):
@@ -215,12 +223,29 @@ def read_class_file(folder: Path) -> ClassPlan:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
+        refuse_other_spelling(path, "class.yml")
         return ClassPlan(path)
     except UnicodeDecodeError as error:
         raise UsageError(f"{CLASS_FILE} cannot be read (it is not UTF-8 text): save it as UTF-8.") from error
     except OSError as error:
         raise UsageError(f"{CLASS_FILE} cannot be read ({error.strerror}): correct it, or move it away.") from error
     return ClassPlan(path, text, parse_yaml(Path(CLASS_FILE), text, ClassFile, ADVICE, NO_CLASS))
+
+
+def refuse_other_spelling(path: Path, *others: str) -> None:
+    """Refuse a folder without a file that has one of almost the same name, which would not be read.
+
+    Args:
+        path: the file that is missing.
+        others: names that people give it, besides its own with capitals.
+
+    Raises:
+        UsageError: there is such a file.
+    """
+    with suppress(OSError):
+        for name in sorted(os.listdir(path.parent)):
+            if name.casefold() in (path.name, *others):
+                raise UsageError(f"{name} is not read: rename it to {path.name}.")
 
 
 def grade_options(plan: ClassPlan, submissions: str | None, given: GradeOptions) -> GradeOptions:
@@ -298,14 +323,17 @@ def results_path(plan: ClassPlan, name: str | None) -> Path:
         name: the name of an assignment, or a path; `None` for the only assignment, or the folder `grades`.
 
     Raises:
-        UsageError: nothing is named, and there are several assignments.
+        UsageError: nothing is named, and there are several assignments, or there is nothing of this name.
     """
     names = list(plan.content.assignments)
     if name in names or (name is None and len(names) == 1):
         return GRADES / (name or names[0])
     if name is None and names:
         raise UsageError(f"{CLASS_FILE} has several assignments: name one of {', '.join(names)}.")
-    return GRADES if name is None else Path(name)
+    path = GRADES if name is None else Path(name)
+    if names and not path.exists() and not _assignment_of(plan, path):
+        raise UsageError(f"There is no assignment or folder {name!r}: {nearest(str(name), names)}")
+    return path
 
 
 def _check_same_file(plan: ClassPlan, given: Path | None, said: Path | None, option: str, *at: str) -> None:

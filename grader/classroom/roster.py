@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, get_args
 
 from grader.errors import UsageError
 
-from .class_folder import ClassFolder, counted_submission, named_titles
+from .class_folder import ClassFolder, counted_submission, first_names, named_titles
 from .file_tree import displayable_name
 from .platform_names import Submission, composed_name, folded_name
 
@@ -242,6 +242,13 @@ def read_roster(
         if any(name in used and "\n" in cell.strip() for name, cell in zip(head, row, strict=False)):
             raise UsageError(f"{path}, line {line}: {QUOTE}.")
     students = [_student(path, line, rows[0][1], identity, row, times) for line, row in people]
+    now = datetime.now(UTC)
+    future = [
+        str(line) for (line, _), each in zip(people, students, strict=True) if each.handed_in and each.handed_in > now
+    ]
+    if future:
+        where = f"line{'' if len(future) == 1 else 's'} {first_names(future)}"
+        remarks.append(f"{path}, {where}: something was handed in after today: correct the time if that is a mistake.")
     return Roster(students, aliases, remarks, identity)
 
 

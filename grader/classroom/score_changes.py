@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -16,14 +17,25 @@ from grader.results.points import exact, shown
 from grader.results.records import Adjustment, Lateness, StudentResults
 from grader.safe_text import one_line
 
-from .class_file import GRADES, ClassAssignment, ClassPlan, LatePolicy, assignment_of, nearest, read_class_file
+from .class_file import (
+    GRADES,
+    ClassAssignment,
+    ClassPlan,
+    LatePolicy,
+    assignment_of,
+    nearest,
+    read_class_file,
+    refuse_other_spelling,
+)
 from .class_folder import ClassFolder
 from .file_tree import displayable_name
+from .platform_names import composed_name
 from .roster import Naming, Roster, csv_rows, read_csv_text, read_roster
 from .student_results import read_basis
 
 ADJUSTMENTS_FILE = "adjustments.csv"
 COLUMNS = ("assignment", "student", "exercise", "points", "reason")
+COMMA = re.compile(r"-?\d+,\d+")  # as Excel writes a number in most of Europe
 DAY = timedelta(days=1)
 MICROSECOND = timedelta(microseconds=1)
 
@@ -156,7 +168,7 @@ def score_changes(
     for row in (row for row in rows if row.assignment == name):
         where = f"{ADJUSTMENTS_FILE}, line {row.line}"
         if row.student not in students:
-            raise UsageError(f"{where}: nobody here is called {row.student!r}: {nearest(row.student, students)}")
+            raise UsageError(f"{where}: {_unknown_student(row.student, class_folder)}")
         if row.exercise and row.exercise not in exercises:
             raise UsageError(f"{where}: {name} has no exercise {row.exercise!r}: {nearest(row.exercise, exercises)}")
         if row.exercise and row.points > exercises[row.exercise]:
@@ -168,7 +180,7 @@ def score_changes(
         if same:
             raise UsageError(f"{where}: line {same[0].line} sets {row.exercise} of {row.student} too: remove one.")
         adjustments.setdefault(row.student, []).append(row)
-    due = {key: moment for key, moment in _due_dates(plan, name, students).items() if key in submissions}
+    due = {key: moment for key, moment in _due_dates(plan, name, students, class_folder).items() if key in submissions}
     return ScoreChanges(adjustments, due, handed_in, assignment.late, tuple(remarks), late_basis(assignment, roster))
 
 
@@ -228,10 +240,27 @@ def class_roster(plan: ClassPlan, path: Path, name: str, out: Path | None = None
     )
     naming = next((Naming(column, folder) for folder in folders if (column := read_basis(folder).named_by)), None)
     penalised = [each for each, assignment in assignments.items() if assignment.late.per_day]
-    return read_roster(path, plan.content.aliases, name, penalised, naming)
+    roster = read_roster(path, {}, name, penalised, naming)
+    keys = {student.key for student in roster.students}
+    for alias, key in plan.content.aliases.items():
+        if composed_name(key) not in keys:
+            raise UsageError(
+                f"{plan.line('aliases', alias)}: nobody on the roster is called {key!r}: {nearest(key, keys)}"
+            )
+    return Roster(roster.students, plan.content.aliases, roster.remarks, roster.named_by)
 
 
-def _due_dates(plan: ClassPlan, name: str, students: Collection[str]) -> dict[str, datetime]:
+def _unknown_student(name: str, class_folder: ClassFolder) -> str:
+    """Return a clause on a name that no student has in the results, which offers the key of who is called so."""
+    called = [submission.key for submission in class_folder.submissions if name in submission.known_as]
+    keys = {*(submission.key for submission in class_folder.submissions), *class_folder.absent}
+    advice = (
+        f"write the name in the results, {displayable_name(called[0])}." if len(called) == 1 else nearest(name, keys)
+    )
+    return f"nobody here is called {name!r}: {advice}"
+
+
+def _due_dates(plan: ClassPlan, name: str, students: Collection[str], class_folder: ClassFolder) -> dict[str, datetime]:
     """Return by the student's key when each student has to hand in an assignment; empty if it has no due date.
 
     Raises:
@@ -241,7 +270,7 @@ def _due_dates(plan: ClassPlan, name: str, students: Collection[str]) -> dict[st
     for student in assignment.extensions:
         if student not in students:
             where = plan.line("assignments", name, "extensions", student)
-            raise UsageError(f"{where}: nobody here is called {student!r}: {nearest(student, students)}")
+            raise UsageError(f"{where}: {_unknown_student(student, class_folder)}")
         if assignment.due is not None and assignment.extensions[student] < assignment.due:
             where = plan.line("assignments", name, "extensions", student)
             raise UsageError(f"{where}: the extension of {student} ends before the due date: correct it.")
@@ -260,6 +289,7 @@ def read_adjustments(path: Path, assignments: Collection[str]) -> tuple[list[Adj
         UsageError: it cannot be read, or a line is wrong; names the line.
     """
     if not path.exists():
+        refuse_other_spelling(path, "adjustment.csv")
         return [], []
     text, remarks = read_csv_text(path, "correct it, or move it away")
     (_, first), *rows = list(csv_rows(Path(path.name), text)) or [(1, [])]
@@ -312,7 +342,8 @@ def _adjustment(name: str, line: int, cells: Mapping[str, str], assignments: Col
     except ValueError:
         number = math.nan
     if not math.isfinite(number) or (exercise and number < 0):
-        raise UsageError(f"{where}: {points!r} is no number of points: correct it.")
+        how = f"write {points.replace(',', '.')}" if COMMA.fullmatch(points) else "correct it"
+        raise UsageError(f"{where}: {points!r} is no number of points: {how}.")
     if not reason:
         raise UsageError(f"{where}: it gives no reason: add one.")
     return AdjustmentRow(line, assignment, student, exercise, number, one_line(reason))

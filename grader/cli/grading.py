@@ -152,8 +152,9 @@ def grade(
         raise typer.Exit(exit_code(results.exercises))
     given = GradeOptions(out=out, units=unit or (), exercises=exercise or (), roster=roster, layout=layout)
     options = grade_options(plan, submissions, given)
-    from grader.classroom.class_folder import find_submissions
+    from grader.classroom.class_folder import find_submissions, first_names
     from grader.classroom.exercise_names import ExerciseNames
+    from grader.classroom.platform_names import LATE
     from grader.classroom.roster import match_roster
     from grader.classroom.score_changes import class_roster, score_changes
     from grader.nbgrader.gradebook_class import entering_in_gradebook
@@ -193,6 +194,9 @@ def grade(
             who, counts = "1 submission has", "counts"
         says = f"handgrad: {who} no known time, and {counts} as in time: {undated}"
         print(one_line(plain(says)), file=sys.stderr)
+    if late := [each.key for each in class_folder.submissions if each.key in changes.undated and LATE in each.notes]:
+        says = f"handgrad: late by the names that Canvas gave, and counted as in time: {first_names(late)}"
+        print(one_line(plain(f"{says}. Write their times into the roster.")), file=sys.stderr)
     with (
         entering_in_gradebook(names, gradebook, class_folder.submissions, folder, changes.adjustments),
         _on_cluster(scheduler, grading, isolation)

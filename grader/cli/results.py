@@ -282,14 +282,16 @@ def _refuse_partly_graded_units(course: Course, results: StudentResults, units: 
     Raises:
         UsageError: there is no such unit, or the results do not have all of its exercises.
     """
-    from grader.classroom.class_file import unit_advice
+    from grader.classroom.class_file import nearest, unit_advice
 
     graded = {(exercise.unit, exercise.id) for exercise in results.exercises}
     is_same = course.config.course == results.course
     known = {unit.id for unit in course.config.units} if is_same else {unit for unit, _ in graded}
     for unit in units:
         if unit not in known:
-            raise UsageError(f"There is no unit {unit!r}. Units: {', '.join(sorted(known))}.")
+            near = nearest(unit, known)
+            advice = f": {near}" if near.endswith("?") else f". Units: {', '.join(sorted(known))}."
+            raise UsageError(f"There is no unit {unit!r}{advice}")
         if results.course_digest is None and unit not in {graded_unit for graded_unit, _ in graded}:
             raise UsageError(f"{source} has no results for {unit}: grade it first.")
         declared = {(exercise.unit, exercise.id) for exercise in course.exercises if exercise.unit == unit}

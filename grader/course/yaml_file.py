@@ -16,6 +16,7 @@ _FORMS = {  # by the type of an error at a plain value
     "string_type": 'YAML reads it as a number, or as yes or no: write it in quotes, as in "007"',
     "tuple_type": "write a list, as in [04_linear]",
 }
+_NO_MAPPING = ("model_type", "model_attributes_type", "dict_type", "mapping_type")  # of an error at another value
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -116,6 +117,9 @@ def _explain(path: Path, text: str, error: ValidationError, advice: Mapping[str,
         return f"{path}, line {line}: {where} is missing: add it."
     if (how := advice.get(first.get("ctx", {}).get("pattern", ""))) is not None:
         return f"{path}, line {line}: {where} cannot be {first['input']!r}: {how}."
+    if first["type"] in _NO_MAPPING:
+        held = "is empty" if first["input"] is None else f"cannot be {str(first['input'])[:40]}"
+        return f"{path}, line {line}: {where} {held}: write what belongs to it on the lines below it, indented further."
     if (how := _FORMS.get(first["type"])) is not None and isinstance(first["input"], str | int | float):
         return f"{path}, line {line}: {where}: {how}."
     message = first["msg"].removeprefix("Value error, ")

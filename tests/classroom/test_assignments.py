@@ -164,6 +164,31 @@ def test_points_from_before_an_edit_of_late_work_are_named(school: Path, typed: 
         assert says not in typed(*shlex.split(command), cwd=school).stderr
 
 
+def test_an_alias_of_nobody_is_told_with_its_line(school: Path, typed: Typed) -> None:
+    text = (school / "class.yaml").read_text(encoding="utf-8")
+    (school / "class.yaml").write_text(text.replace("Ada L.: ada", "Ada L.: adaa"), encoding="utf-8")
+    done = typed("grade", cwd=school)
+    assert done.stderr == "handgrad: class.yaml, line 3: nobody on the roster is called 'adaa': did you mean ada?\n"
+
+
+def test_a_time_after_today_is_told(school: Path, typed: Typed) -> None:
+    (school / "people.csv").write_text(ROSTER.replace("2026-12-03", "2206-12-03"), encoding="utf-8")
+    said = typed("grade", cwd=school).stderr
+    line = "people.csv, line 3: something was handed in after today: correct the time if that is a mistake.\n"
+    assert line in said.replace("lines 2, 3", "line 3"), "the class of the page may be of a later year"
+
+
+def test_who_is_late_by_the_names_of_canvas_is_told_where_no_time_is_known(school: Path, typed: Typed) -> None:
+    shutil.rmtree(school / "submissions")
+    names = ["adalovelace_LATE_201_9001", "benoneil_202_9002", "cem_203_9003"]
+    platforms.put(school / "submissions", {f"{name}_lin_grad.py": platforms.RIGHT for name in names})
+    (school / "people.csv").write_text("id,login\n201,ada\n202,ben\n203,cem\n", encoding="utf-8")
+    said = typed("grade", cwd=school).stderr
+    assert "3 submissions have no known time, and count as in time: ada, ben, cem" in said
+    line = "late by the names that Canvas gave, and counted as in time: ada. Write their times into the roster."
+    assert f"handgrad: {line}\n" in said
+
+
 def test_a_new_column_of_the_roster_renames_nobody(school: Path, typed: Typed) -> None:
     """All records went to removed/, and everybody was new in changes.csv."""
     (school / "people.csv").write_text("id,name\nada,Ada\nben,Ben\ncem,Cem\n", encoding="utf-8")

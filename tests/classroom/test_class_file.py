@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom.class_file import GradeOptions, grade_command, grade_options, read_class_file
+from grader.classroom.class_file import GradeOptions, grade_command, grade_options, read_class_file, results_path
 from grader.classroom.student_results import read_folder
 from grader.errors import UsageError
 
@@ -75,6 +75,19 @@ def test_a_class_file_is_read_with_its_times_and_shares(folder: Path) -> None:
         ("due: 2026-11-30", "due: 2026-11-30T25:00", 9, "write a date and a time, such as 2026-11-30T18:00"),
         ("due: 2026-11-30", "due: 9999-12-31", 9, "write a date and a time, such as 2026-11-30T18:00"),
         (TEXT, NO_DUE, 2, "late work is late after a due date: add a line with due"),
+        ("per_day: 0.1, ", "", 10, "late work loses nothing without per_day: add it, such as per_day: 0.1"),
+        (
+            "{grace: 15 min, per_day: 0.1, at_most: 0.5, free_days: 1}",
+            "0.1",
+            10,
+            "late cannot be 0.1: write what belongs to it on the lines below it, indented further.",
+        ),
+        (
+            TEXT,
+            "assignments:\n  week-1:\n  units: [01_slopes]\n",
+            2,
+            "assignments.week-1 is empty: write what belongs to",
+        ),
         ("roster: people.csv", "roster: [", 3, "not valid YAML"),
         (TEXT, "- a list", 1, "the file must map names"),
         ("    due:", "    units: []\n    due:", 9, "units is set twice: remove one"),
@@ -87,6 +100,20 @@ def test_a_mistake_is_told_with_its_line(folder: Path, old: str, new: str, line:
         read_class_file(folder)
     assert str(raised.value).startswith(f"class.yaml, line {line}: ")
     assert sentence in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["class.yml", "Class.yaml"])
+def test_a_class_file_of_almost_that_name_is_told(folder: Path, name: str) -> None:
+    (folder / "class.yaml").rename(folder / name)
+    with pytest.raises(UsageError, match=rf"^{name} is not read: rename it to class\.yaml\.$"):
+        read_class_file(folder)
+
+
+def test_results_of_an_unknown_assignment_are_offered_the_nearest(folder: Path) -> None:
+    plan = read_class_file(folder)
+    assert results_path(plan, "week-1") == results_path(plan, None) == results_path(plan, "grades/week-1")
+    with pytest.raises(UsageError, match=r"There is no assignment or folder 'Week-1': did you mean week-1[?]"):
+        results_path(plan, "Week-1")
 
 
 def test_without_a_class_file_the_options_are_those_given(tmp_path: Path) -> None:

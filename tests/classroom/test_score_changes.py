@@ -133,6 +133,8 @@ HEAD = "assignment,student,exercise,points,reason\n"
         (HEAD + "week-1,zoe,,1,x\n", "line 2: nobody here is called 'zoe': known are ada."),
         (HEAD + "week-1,ada,a_gard,1,x\n", "line 2: week-1 has no exercise 'a_gard': did you mean a_grad?"),
         (HEAD + "week-1,ada,,one,x\n", "line 2: 'one' is no number of points"),
+        (HEAD + 'week-1,ada,,"0,5",x\n', "line 2: '0,5' is no number of points: write 0.5."),
+        (HEAD + "week-1,Ada L,,1,x\n", "line 2: nobody here is called 'Ada L': write the name in the results, ada."),
         (HEAD + "week-1,ada,a_grad,-1,x\n", "line 2: '-1' is no number of points"),
         (HEAD + "week-1,ada,a_grad,25,x\n", "line 2: a_grad has 3 points, and not 25: leave out the exercise to add"),
         (HEAD + "week-1,ada,,nan,x\n", "line 2: 'nan' is no number of points"),
@@ -145,7 +147,8 @@ HEAD = "assignment,student,exercise,points,reason\n"
 def test_a_mistake_in_adjustments_is_told_with_its_line(tmp_path: Path, text: str, sentence: str) -> None:
     (tmp_path / "adjustments.csv").write_text(text)
     content = ClassFile.model_validate({"assignments": {"week-1": {"submissions": "x"}}})
-    plan, people = ClassPlan(tmp_path / "class.yaml", "", content), ClassFolder((Submission("ada", ()),), "")
+    plan = ClassPlan(tmp_path / "class.yaml", "", content)
+    people = ClassFolder((Submission("ada", (), frozenset({"Ada L"})),), "")
     with pytest.raises(UsageError) as raised:
         score_changes(plan, "week-1", people, {"a_grad": 3.0, "b_grad": 1.0})
     assert str(raised.value).startswith(f"adjustments.csv, {sentence}")
@@ -155,6 +158,12 @@ def test_a_spreadsheet_with_semicolons_and_a_mark_at_its_begin_is_read(tmp_path:
     path = tmp_path / "adjustments.csv"
     path.write_text("Assignment;Student;Exercise;Points;Reason;by\nweek-1;ada;;1.5;a, b;me\n\n", encoding="utf-8-sig")
     assert read_adjustments(path, ["week-1"]) == ([AdjustmentRow(2, "week-1", "ada", "", 1.5, "a, b")], [])
+
+
+def test_a_file_of_almost_that_name_is_told(tmp_path: Path) -> None:
+    (tmp_path / "adjustment.csv").write_text(HEAD)
+    with pytest.raises(UsageError, match=r"^adjustment\.csv is not read: rename it to adjustments\.csv\.$"):
+        read_adjustments(tmp_path / "adjustments.csv", ["week-1"])
 
 
 def test_an_extension_of_nobody_is_told(tmp_path: Path) -> None:
