@@ -289,7 +289,7 @@ def _failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
             if len(names) <= MOST_EXERCISES
             else f", {len(names)} exercises"
         )
-        again = "" if message.endswith(AGAIN) else f" {AGAIN[0].upper()}{AGAIN[1:]}."
+        again = "" if message.endswith(AGAIN) else f" Then {AGAIN}."
         yield one_line(f"{student}{which}: not graded ({message}).{again}")
 
 
@@ -333,7 +333,8 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
     if summary.nothing:
         if others := [entry for entry in summary.nothing if entry.student not in absent]:
             yield from _nothing_lines(others, summary.students)
-        yield "They have 0 points." if summary.entered else "They have no points. To enter 0 for them: --yes"
+        how = "--yes" if summary.is_whole else "--yes, without --student"
+        yield "They have 0 points." if summary.entered else f"They have no points. To enter 0 for them: {how}"
 
 
 def _submissions(count: int) -> str:

@@ -93,6 +93,7 @@ class ClassSummary:
         late: how many students lost points for lateness.
         untouched: the students who handed in nothing but stubs and blank answer sheets, and have 0 points for them.
         above: the students whom an adjustment gives more points than there are.
+        is_whole: whether the whole class was graded, and not some students alone.
     """
 
     students: int
@@ -121,6 +122,7 @@ class ClassSummary:
     late: int = 0
     untouched: tuple[str, ...] = ()
     above: tuple[str, ...] = ()
+    is_whole: bool = True
 
 
 class _Row(NamedTuple):

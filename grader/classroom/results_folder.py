@@ -487,6 +487,7 @@ class ResultsFolder:
             nothing=tuple(sorted(self.zeroed, key=lambda row: row.student)) if entered else counts.nothing,
             absent=counts.absent if self.is_whole else (),
             entered=entered,
+            is_whole=self.is_whole,
             course_changed=self.is_whole and self.is_course_changed,
             gained=self.comparison.gained,
             lost=self.comparison.lost,

@@ -25,7 +25,7 @@ IDENTITIES = (
     "email mail identifier rosteridentifier githubusername github id githubid integrationid name fullname displayname"
 ).split()
 FULL_NAMES = "name fullname student displayname".split()
-NO_PERSON = frozenset({"pointspossible", "manualposting"})  # lines of a gradebook from Canvas
+NO_PERSON = frozenset({"pointspossible", "manualposting", "studenttest"})  # lines of a gradebook from Canvas
 FIRST_NAMES = "firstname givenname forename first".split()
 LAST_NAMES = "lastname surname familyname last".split()
 SECTIONS = "section sections classsection group".split()

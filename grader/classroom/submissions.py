@@ -12,6 +12,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -49,7 +50,7 @@ LARGEST_HELPERS = 8 << 20  # bytes of all files together that exercises may impo
 WORD = re.compile(rb"\w+")
 SECTION = "names files: if it is a section, name --layout sections"
 UNKNOWN = "this course has no exercise there"
-NOT_REPORTED = frozenset({"README.md", "timestamp.txt", "course.yaml", "onlinetext.html"})
+NOT_REPORTED = frozenset({"README.md", "timestamp.txt", "course.yaml", "pyproject.toml", "onlinetext.html"})
 BESIDE_EXERCISES = frozenset({"solutions", "tests", "handgrad", "grader"})  # folders in a copy of a whole course
 
 
@@ -360,18 +361,22 @@ def _has_answers(exercise: CourseExercise, content: bytes | tuple[str, ...]) -> 
 
 
 def _definition_notes(chosen: AnswerFile) -> tuple[str, ...]:
-    """Return the notes on other definitions in the chosen file: stubs below the answer, and answers above it."""
+    """Return the notes on the chosen file: stubs below the answer and answers above it, or why it cannot be read."""
     content = chosen.content
-    if chosen.exercise.is_quiz or content is None or isinstance(content, UnreadFile):
+    if content is None or isinstance(content, UnreadFile):
         return ()
     try:
+        if chosen.exercise.is_quiz:
+            if isinstance(content, bytes):
+                read_sheet(decode_sheet(content), chosen.exercise.quiz)
+            return ()
         source = Source.of(content, chosen.file.path)
         notes = (
             *without_copied_stubs(chosen.exercise, source).notes,
             *replaced_definitions(chosen.exercise, source),
         )
-    except UnreadableSource:
-        return ()
+    except (ReadError, UnreadableSource) as error:
+        return (f"{chosen.file.path} cannot be read: {str(error).rstrip('.')}",)
     return notes if isinstance(content, bytes) else tuple(f"{chosen.file.path}: {note}" for note in notes)
 
 
@@ -543,19 +548,26 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
     answers, others = find_answers(names, files, notes)
     chosen = choose_files([answer for answer in answers if answer.exercise.id in names.wanted_ids], notes)
     notes += walk.notes
-    helpers = _helpers([file for file in others if names.is_wanted(file.folders)], notes)
+    helpers = _helpers(names.course, [file for file in others if names.is_wanted(file.folders)], notes)
     contents = {name: answer.content for name, answer in chosen.items() if answer.content is not None}
     notes += _unused_helper_notes(contents, helpers, {answer.file.path for answer in chosen.values()})
     nothing = _why_nothing(names, chosen, answers, files, notes[len(submission.notes) :])
+    notes = [note for note in notes if note.replace(" was ignored: ", ": ") != nothing]
     if len(notes) > MOST_NOTES:
         notes[MOST_NOTES:] = [f"{len(notes) - MOST_NOTES} more files were ignored"]
     return SubmissionContent(contents, tuple(notes), helpers, nothing, chosen)
 
 
-def _helpers(others: Sequence[File], notes: list[str]) -> dict[tuple[str, str], bytes]:
+def _is_of_course(course: Course, file: File) -> bool:
+    """Return whether a file has the place and the name of one that the course hands out, such as a lesson's picture."""
+    return bool(file.folders) and (course.root / "exercises" / file.folders[-1] / file.name).is_file()
+
+
+def _helpers(course: Course, others: Sequence[File], notes: list[str]) -> dict[tuple[str, str], bytes]:
     """Return the contents of the Python files that exercises may import, by folder (`"a/b"`) and name.
 
     Args:
+        course: the course, whose own files are not noted.
         others: the files of a submission that belong to no exercise.
         notes: the notes to the student; one is appended for each of the other files, and says why it was ignored.
     """
@@ -567,7 +579,7 @@ def _helpers(others: Sequence[File], notes: list[str]) -> dict[tuple[str, str], 
             if isinstance(content, bytes) and len(content) <= bytes_left:
                 helpers["/".join(file.folders), file.name] = content
                 bytes_left -= len(content)
-            elif file.name not in NOT_REPORTED:
+            elif file.name not in NOT_REPORTED and not _is_of_course(course, file):
                 notes.append(f"{file.path} was ignored: {_why_ignored(file)}")
     return helpers
 
@@ -644,10 +656,19 @@ def _why_nothing(
 
 
 def _suggested_name(names: ExerciseNames, file: File) -> str:
-    """Return the question whether a file was meant for the exercise with the most similar name; empty if none is."""
+    """Return the question whether a file was meant for the exercise with the most similar name, or one that it defines.
+
+    It is empty if there is none.
+    """
     ids = [exercise.id for exercise in names.wanted]
-    similar = difflib.get_close_matches(os.path.splitext(file.name)[0].casefold(), ids, 1, 0.8)
-    return f" (should {file.path} be {similar[0]}.py?)" if similar else ""
+    if similar := difflib.get_close_matches(os.path.splitext(file.name)[0].casefold(), ids, 1, 0.8):
+        return f" (should {file.path} be {similar[0]}.py?)"
+    content = read_content(file) if file.name.lower().endswith(".py") else b""
+    with suppress(UnreadableSource):
+        text = decode(content) if isinstance(content, bytes) else ""
+        for name in (name for name in exercises_defined(names.course, [text]) if name in names.wanted_ids):
+            return f" ({file.path} defines {name}: should it be {name}.py?)"
+    return ""
 
 
 def _listed_files(files: Sequence[File]) -> str:

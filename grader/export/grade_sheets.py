@@ -30,8 +30,14 @@ PARTICIPANT = re.compile(r"(?:\A|\D)(\d+)\Z")
 HANDED_IN = re.compile(r"_(\d+)_assignsubmission_")
 DOWNLOADED = re.compile(r"(.+)_(\d+)")  # the name of a student in a download of Canvas or Moodle that had no roster
 CANVAS_ASSIGNMENT = re.compile(r" \(\d+\)\Z")
+TEST_STUDENT = "Student, Test"
 POSSIBLE, READ_ONLY = "Points Possible", "(read only)"
 GRADE, MAXIMUM, FEEDBACK = "grade", "maximum grade", "feedback comments"
+NO_POINTS = frozenset({  # columns of the platforms that take no points
+    "student", "id", "sis user id", "sis login id", "integration id", "root account", "section", "identifier",
+    "full name", "id number", "email address", "status", MAXIMUM, "grade can be changed", "last modified (submission)",
+    "last modified (grade)", "online text", FEEDBACK,
+})  # fmt: skip
 
 
 @dataclass
@@ -142,7 +148,7 @@ def canvas(course: Course, records: Sequence[StudentResults], options: ExportOpt
     last = header.index("Section") if "Section" in header else column
     most = _points(possible[column]) if column < len(possible) else None
     sheet = GradeSheet(table, column, range(min(last, column)))
-    rows = [index for index in range(1, len(table.rows)) if index != row]
+    rows = [index for index in range(1, len(table.rows)) if index != row and _is_of_student(table.values(index), sheet)]
     return _filled(sheet, records, options, dict.fromkeys(rows, most), CANVAS_FILE)
 
 
@@ -162,6 +168,8 @@ def moodle(course: Course, records: Sequence[StudentResults], options: ExportOpt
     """
     table = _table(options, "View all submissions, Download grading worksheet")
     header = table.values(0)
+    if header[:2] == ["Student", "ID"]:
+        raise UsageError("This is a gradebook of Canvas, and no grading worksheet of Moodle: export --to canvas.")
     names = [name.strip().casefold() for name in header]
     column = _column(header, options.column, [at for at, name in enumerate(names) if name == GRADE])
     maximum = names.index(MAXIMUM) if MAXIMUM in names else None
@@ -172,6 +180,12 @@ def moodle(course: Course, records: Sequence[StudentResults], options: ExportOpt
         values = table.values(row)
         most[row] = _points(values[maximum]) if maximum is not None and maximum < len(values) else None
     return _filled(sheet, records, options, most, MOODLE_FILE)
+
+
+def _is_of_student(values: Sequence[str], sheet: GradeSheet) -> bool:
+    """Return whether a row of Canvas's gradebook is of a student: not of the settings, or of the one for tests."""
+    names = [values[at].strip() for at in sheet.students if at < len(values)]
+    return any(names) and names[0] != TEST_STUDENT
 
 
 def _table(options: ExportOptions, menu_path: str) -> CellTable:
@@ -206,9 +220,13 @@ def _column(header: Sequence[str], name: str, candidates: Sequence[int]) -> int:
         wanted = name.strip().casefold()
         without_ids = [CANVAS_ASSIGNMENT.sub("", title.strip()).casefold() for title in header]
         candidates = [at for at, title in enumerate(header) if wanted in (title.strip().casefold(), without_ids[at])]
+    possible = [at for at, title in enumerate(header) if title.strip().casefold() not in NO_POINTS]
+    candidates = [at for at in candidates if at in possible]
     if len(candidates) != 1:
-        listed = ", ".join(text(header[at]) for at in (candidates or range(len(header)))[:20])
-        raise UsageError(f"Which column takes the points? Name one with --column. There are: {listed}.")
+        listed = ", ".join(text(header[at]) for at in (candidates or possible)[:20])
+        which = f"{name} is no column for points" if name and not candidates else "Which column takes the points?"
+        advice = f"Name one with --column. There are: {listed or 'none'}."
+        raise UsageError(f"{which}{'.' if name and not candidates else ''} {advice}")
     return candidates[0]
 
 
@@ -316,7 +334,7 @@ def _match_rows(
         if row is not None and (len(claims[row]) == 1 or _is_exact(record.student, claims[row], sheet, row))
     ]
     students = {record.student for record, _ in own}
-    unmatched = [record.student for record in records if record.student not in students]
+    unmatched = [record.student for record in records if record.student not in students and record.score is not None]
     named = ", ".join(text(student) for student in unmatched[:NAMED])
     more = f" and {len(unmatched) - NAMED} more" if len(unmatched) > NAMED else ""
     next_step = (

@@ -164,6 +164,15 @@ def test_points_from_before_an_edit_of_late_work_are_named(school: Path, typed: 
         assert says not in typed(*shlex.split(command), cwd=school).stderr
 
 
+def test_zeros_for_a_class_are_not_advised_as_those_of_a_student_graded_alone(school: Path, typed: Typed) -> None:
+    assert typed("grade", cwd=school).returncode == 1
+    done = typed("grade", "--student", "ada", cwd=school)
+    assert "To enter 0 for them: --yes, without --student\n" in done.stdout
+    assert typed("grade", "--student", "ada", "--yes", cwd=school).returncode == 1
+    assert record(school, "cem")["score"] is None
+    assert typed("grade", "--yes", cwd=school).returncode == 0
+
+
 def test_an_alias_of_nobody_is_told_with_its_line(school: Path, typed: Typed) -> None:
     text = (school / "class.yaml").read_text(encoding="utf-8")
     (school / "class.yaml").write_text(text.replace("Ada L.: ada", "Ada L.: adaa"), encoding="utf-8")

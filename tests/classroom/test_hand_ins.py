@@ -22,11 +22,11 @@ from grader.classroom.class_grading import Grading, GradingProgress, grade_class
 from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.grade_terminal import print_summary, score_line, showing_progress
 from grader.classroom.grades_table import ClassSummary
-from grader.classroom.platform_names import Submission
+from grader.classroom.platform_names import Submission, single_submission
 from grader.classroom.roster import match_roster, read_roster
 from grader.classroom.submissions import UnreadFile, read_submission
 from grader.cli.main import app
-from grader.course.course import PACKAGE, Course
+from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
 from grader.export.feedback import feedback
 from grader.export.graded_work import NOT_GRADED, ExportOptions, answers, no_score, why_not_graded
@@ -300,6 +300,34 @@ def test_a_student_reads_which_two_files_kept_an_exercise_from_being_graded(cour
     page = feedback(course, results, ExportOptions())["feedback.html"].decode("ascii")
     assert "your doing" not in page
     assert page.count("one/lin_grad.py and two/lin_grad.py are different answers") > 1
+
+
+@pytest.mark.parametrize(
+    ("files", "notes", "nothing"),
+    [
+        (
+            {"exercises/04_linear/lin_grad.py": RIGHT, "exercises/04_linear/stack.svg": "", "pyproject.toml": "",
+             "exercises/04_linear/my.svg": ""},
+            ("exercises/04_linear/my.svg was ignored: this course has no exercise there",), "",
+        ),
+        (
+            {"lin_grad.py": f"# ü\n{RIGHT}".encode("latin-1"), "04_linear/quiz.yaml": "variant: none\n"},
+            ("04_linear/quiz.yaml cannot be read: line 1: the variant must be the whole number that stood there: put "
+             "it back", "lin_grad.py cannot be read: line 1, behind '#', has the byte 0xFC, which is ü in Latin-1"), "",
+        ),
+        (
+            {"linear.py": RIGHT}, ("linear.py was ignored: this course has no exercise there",),
+            "it holds linear.py, and no file that is named after an exercise (linear.py defines lin_grad: should it be "
+            "lin_grad.py?)",
+        ),
+        ({"hw.rar": "Rar!"}, (), "hw.rar: such archives are not read; ask for a .zip or a .tar.gz"),
+    ],
+    ids=["files of the course", "unreadable", "another name", "said once"],
+)  # fmt: skip
+def test_notes_say_once_what_an_instructor_must_know(tmp_path, files, notes, nothing) -> None:
+    course = load_course(PACKAGE.parent)
+    content = read_submission(ExerciseNames(course, course.exercises), single_submission(put(tmp_path / "ada", files)))
+    assert (content.notes, content.nothing) == (notes, nothing)
 
 
 def test_only_the_code_of_an_error_says_that_the_student_can_mend_it(course) -> None:

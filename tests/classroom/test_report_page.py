@@ -131,9 +131,9 @@ def test_a_page_of_a_very_large_class_stays_small() -> None:
     many = (replace(CLASS[i % 7], student=f"s{i:05d}") for i in range(5_000))
     text = html(counted(many), MADE)
     assert len(text) < 500_000
-    assert f"And {5000 - PageLimits().students:,} more with higher scores are in the CSV file." in text
-    assert f"And {714 - PageLimits().stuck} more are in the CSV file, in the column stuck." in text
-    assert f"And {714 - PageLimits().not_begun} more are in the CSV file, in the column stuck." in text
+    assert f"And {5000 - PageLimits().students:,} more with higher scores, in the CSV file." in text
+    assert f"And {714 - PageLimits().stuck} more in the CSV file, in the column stuck." in text
+    assert f"And {714 - PageLimits().not_begun} more in the CSV file, in the column stuck." in text
 
 
 def test_a_bar_is_the_whole_class() -> None:

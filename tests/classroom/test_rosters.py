@@ -340,6 +340,14 @@ def test_a_quotation_mark_that_is_not_closed_swallows_nobody(tmp_path, rest, lin
         read_roster(path)
 
 
+def test_the_student_for_tests_of_canvas_is_nobody(tmp_path) -> None:
+    head, rest = (
+        "Student,ID,SIS Login ID,Section",
+        'Points Possible,,,\n"Lovelace, Ada",11,ada,A\n"Student, Test",99,x,\n',
+    )
+    assert [student.key for student in read(tmp_path, f"{head}\n{rest}").students] == ["ada"]
+
+
 def test_feedback_in_a_worksheet_may_have_lines(tmp_path) -> None:
     path = tmp_path / "roster.csv"
     path.write_text('id,name,Feedback comments\n001,"Lee, Ada","two\nlines"\n002,Bob,\n', encoding="utf-8")

@@ -58,7 +58,7 @@ def test_canvas_gets_points_in_one_column_and_nothing_else_changes(course: Cours
     expected = CANVAS.replace("10.00,,100.00", "10.00,100,100.00").replace("7.5,40.00", "7.5,40")
     assert made.files["canvas.csv"].decode() == expected
     assert made.problems == ()
-    assert made.notes[0] == "2 of 4 rows filled; 0 had other points before."
+    assert made.notes[0] == "2 of 2 rows filled; 0 had other points before."
 
 
 @pytest.mark.parametrize(
@@ -87,6 +87,23 @@ def test_a_student_without_a_row_is_named_and_enters_nothing(course: Course, stu
     assert len(made.problems) == 1
 
 
+@pytest.mark.parametrize("column", ["ID", "SIS Login ID", "Section"])
+def test_a_column_that_takes_no_points_is_refused_and_not_offered(course: Course, column: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        canvas(course, [ADA], ExportOptions(sheet=CANVAS.encode(), column=column))
+    assert str(refused.value) == (
+        f"{column} is no column for points. Name one with --column. There are: Slopes (901), Linear, by hand (902), "
+        "Current Score, Final Score."
+    )
+    with pytest.raises(UsageError, match=r"^Status is no column for points\. .* There are: Grade\.$"):
+        moodle(course, [ADA], ExportOptions(sheet=MOODLE.encode(), column="Status"))
+
+
+def test_a_gradebook_of_canvas_is_no_worksheet_of_moodle(course: Course) -> None:
+    with pytest.raises(UsageError, match="This is a gradebook of Canvas, and no grading worksheet of Moodle"):
+        moodle(course, [ADA], ExportOptions(sheet=CANVAS.encode()))
+
+
 def test_two_records_of_one_row_enter_nothing(course: Course) -> None:
     records = [named(BEN, "12"), named(ADA, "Ben Franklin")]
     made = canvas(course, records, ExportOptions(sheet=CANVAS.encode(), column="Slopes"))
@@ -98,7 +115,7 @@ def test_an_exact_name_has_its_row_before_one_with_other_capitals(course: Course
     records = [named(ADA, "BFR"), named(BEN, "bfr"), named(EVE, "Bfr")]
     made = canvas(course, records, ExportOptions(sheet=CANVAS.encode(), column="Slopes", out_of=5))
     assert [row[5] for row in rows(made)[3:]] == ["10.00", "2", ""]
-    assert "No row of their own was found for BFR, Bfr:" in made.problems[0]
+    assert "No row of their own was found for BFR:" in made.problems[0], "Bfr has no points to enter"
 
 
 def test_a_download_that_was_graded_without_a_roster_finds_its_rows(course: Course) -> None:
