@@ -212,8 +212,14 @@ def read_roster(
     rows = [(line, row) for line, row in csv_rows(path, text) if any(cell.strip() for cell in row)]
     head = [folded_name(cell) for cell in rows[0][1]] if rows else []
     people = [(line, row) for line, row in rows[1:] if NO_PERSON.isdisjoint(map(folded_name, row))]
-    faults = {name: _column_fault(head.index(name), people) for name in IDENTITIES if name in head}
-    identity = next((name for name, fault in faults.items() if not fault), None) if people else None
+    columns = {name: _column(head, name, people) for name in (*IDENTITIES, *SECTIONS) if name in head}
+    lines = [line for line, _ in people]
+    faults = {name: _fault(columns[name], lines) for name in columns if name in IDENTITIES}
+    section = next((columns[name] for name in SECTIONS if name in columns), None)
+    by_section = {name: _with_sections(columns[name], section) for name in faults if name in FULL_NAMES and section}
+    by_section = {name: keys for name, keys in by_section.items() if faults[name] and not _fault(keys, lines)}
+    usable = [*(name for name, fault in faults.items() if not fault), *by_section] if people else []
+    identity = next(iter(usable), None)
     shown = {name: rows[0][1][head.index(name)].strip() for name in faults}
     if identity is None:
         why = "; ".join(f"{shown[name]} {fault}" for name, fault in faults.items() if fault)
@@ -222,26 +228,29 @@ def read_roster(
             "one, such as student, username or email, and every line should have another one there"
             f"{'; a section is no such column' if not set(SECTIONS).isdisjoint(head) else ''}."
         )
-    if naming is not None and (fault := faults.get(naming.column, "is gone")):
-        column = shown.get(naming.column, naming.column)
+    if naming is not None and naming.column not in usable:
+        column, fault = shown.get(naming.column, naming.column), faults.get(naming.column, "is gone")
         raise UsageError(
             f"{path}: the results in {naming.results} are named by the column {column}, which {fault}: put that right, "
             f"or move {naming.results} away to name everybody by {shown[identity]}."
         )
     identity = naming.column if naming is not None else identity
+    keys = by_section.get(identity, columns[identity])
+    by = f"{shown[identity]}{' and section' if identity in by_section else ''}"
     for name, fault in faults.items():
+        if fault and any(columns[name]):  # else the school does not use the column
+            remarks.append(f"{path}: {shown[name]} {fault}, so the results are named by {by}.")
         if name == identity:
             break
-        if not fault or all(not row[head.index(name)].strip() for _, row in people if head.index(name) < len(row)):
-            continue  # a column that the school does not use
-        remarks.append(f"{path}: {shown[name]} {fault}, so the results are named by {shown[identity]}.")
     times = _times_column(path, head, people, assignment, penalised)
     used = {*IDENTITIES, *FULL_NAMES, *FIRST_NAMES, *LAST_NAMES, *SECTIONS, times}
     for line, row in [rows[0], *people]:
         # A mark that is closed lines later swallows those between; feedback in a worksheet may well have lines.
         if any(name in used and "\n" in cell.strip() for name, cell in zip(head, row, strict=False)):
             raise UsageError(f"{path}, line {line}: {QUOTE}.")
-    students = [_student(path, line, rows[0][1], identity, row, times) for line, row in people]
+    students = [
+        _student(path, line, rows[0][1], key, row, times) for (line, row), key in zip(people, keys, strict=True)
+    ]
     now = datetime.now(UTC)
     future = [
         str(line) for (line, _), each in zip(people, students, strict=True) if each.handed_in and each.handed_in > now
@@ -317,18 +326,15 @@ def read_csv_text(path: Path, advice: str) -> tuple[str, list[str]]:
         raise UsageError(message) from error
 
 
-def _student(
-    path: Path, line: int, headings: Sequence[str], identity: str, row: Sequence[str], times: str
-) -> RosterStudent:
-    """Return the student on one line of a roster, with the time in the column whose folded name is `times`.
+def _student(path: Path, line: int, headings: Sequence[str], key: str, row: Sequence[str], times: str) -> RosterStudent:
+    """Return the student of this key on one line of a roster, with the time in the column called `times` when folded.
 
     Raises:
         UsageError: the time cannot be read.
     """
     head = [folded_name(heading) for heading in headings]
     cells = {name: composed_name(cell.strip()) for name, cell in zip(head, row, strict=False)}
-    key = composed_name(row[head.index(identity)].strip())
-    names = {cells[name] for name in (*IDENTITIES, *FULL_NAMES) if name in cells and name != identity}
+    names = {cells[name] for name in (*IDENTITIES, *FULL_NAMES) if name in cells} - {key}
     section = next((cells[name] for name in SECTIONS if name in cells), "")
     time = cells.get(times, "")
     try:
@@ -481,11 +487,34 @@ def csv_rows(path: Path, text: str) -> Iterator[tuple[int, Sequence[str]]]:
         raise UsageError(f"{path} is no CSV file (line {line}: {error}): save it as CSV.") from error
 
 
-def _column_fault(column: int, people: Sequence[tuple[int, Sequence[str]]]) -> str:
-    """Return why a column does not identify every person, such as "is blank in line 3"; empty if it does."""
+def _column(head: Sequence[str], name: str, people: Sequence[tuple[int, Sequence[str]]]) -> list[str]:
+    """Return each person's cell in the column of a folded name; empty where a row is too short."""
+    at = head.index(name)
+    return [composed_name("".join(row[at : at + 1]).strip()) for _, row in people]
+
+
+def _with_sections(names: Sequence[str], sections: Sequence[str]) -> list[str]:
+    """Return names, each that several people have with their section before it, as submissions in sections have it.
+
+    It is empty where there is no section to tell them apart by.
+    """
+    count = Counter(names)
+    return [
+        name if count[name] == 1 else f"{section} {name}" if section and name else ""
+        for name, section in zip(names, sections, strict=True)
+    ]
+
+
+def _fault(cells: Sequence[str], lines: Sequence[int]) -> str:
+    """Return why cells do not identify every person, such as "is blank in line 3"; empty if they do.
+
+    Args:
+        cells: what each person has.
+        lines: the line of each person in the file.
+    """
     lines_of = defaultdict[str, list[int]](list)
-    for line, row in people:
-        lines_of[composed_name(row[column].strip()) if column < len(row) else ""].append(line)
+    for cell, line in zip(cells, lines, strict=True):
+        lines_of[cell].append(line)
     if "" in lines_of:
         return f"is blank in {_lines(lines_of[''])}"
     repeated = next((cell for cell, lines in lines_of.items() if len(lines) > 1), None)

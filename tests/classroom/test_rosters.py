@@ -354,6 +354,19 @@ def test_feedback_in_a_worksheet_may_have_lines(tmp_path) -> None:
     assert [student.key for student in read_roster(path).students] == ["001", "002"]
 
 
-def test_a_section_and_a_name_are_no_key_together(tmp_path) -> None:
-    with pytest.raises(UsageError, match=r"should have another one there; a section is no such column[.]$"):
-        read(tmp_path, "name,section\nBob,A\nBob,B\n")
+def test_a_section_tells_apart_who_shares_a_name_and_has_nothing_else(course, tmp_path) -> None:
+    """The roster was refused."""
+    text = "name,section\nBob Smith,A\nAda,A\nBob Smith,B\n"
+    found = matched(course, tmp_path / "a", ["A/Bob Smith", "A/Ada", "B/Bob Smith", "B/Cem"], text, "sections")
+    assert owners(found) == {
+        "A/Bob Smith": "A Bob Smith", "A/Ada": "Ada", "B/Bob Smith": "B Bob Smith", "B/Cem": "Cem",
+    }  # fmt: skip
+    assert (found.absent, found.unlisted, found.named_by) == ((), ("Cem",), "name")
+    assert found.remarks[0].endswith("name is 'Bob Smith' in lines 2, 4, so the results are named by name and section.")
+    found = matched(course, tmp_path / "b", ["A/Ada", "A/Dan", "B/Bob Smith", "B/Cem"], text, "sections")
+    assert (owners(found)["B/Bob Smith"], found.absent) == ("B Bob Smith", ("A Bob Smith",))
+    plain = matched(course, tmp_path / "c", ["Bob Smith", "Ada"], text)
+    assert {s.key for s in plain.submissions if s.conflict} == {"A Bob Smith", "B Bob Smith", "Bob Smith"}
+    for section in ("A", ""):
+        with pytest.raises(UsageError, match=r"should have another one there; a section is no such column[.]$"):
+            read(tmp_path, f"name,section\nBob,A\nBob,{section}\n")
