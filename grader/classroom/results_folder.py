@@ -416,7 +416,7 @@ class ResultsFolder:
         self.removed.append(path.name)
 
     def remember(self, named_by: str) -> None:
-        """Write what a run of the whole class is based on, if a roster or a due date is a part of it.
+        """Write what a run of the whole class is based on, if a roster or an assignment is a part of it.
 
         Args:
             named_by: the folded heading of the roster's column that names the students; empty without a roster.

@@ -70,7 +70,7 @@ class ScoreChanges:
         handed_in: when each student handed in, by key, where it is known.
         late: what late work loses.
         remarks: sentences on how `adjustments.csv` was read.
-        basis: a hash of what decides what late work loses; empty if nothing does.
+        basis: a hash of what decides what late work loses; empty for a run without an assignment.
     """
 
     adjustments: Mapping[str, Sequence[AdjustmentRow]] = field(default_factory=dict)
@@ -185,20 +185,12 @@ def score_changes(
 
 
 def late_basis(assignment: ClassAssignment, roster: Roster | None) -> str:
-    """Return a hash of what decides what late work loses in an assignment: dates, the rule, and times of the roster.
-
-    It is empty if nobody has a due date.
-    """
-    if assignment.due is None and not assignment.extensions:
-        return ""
+    """Return a hash of what decides what late work loses in an assignment: dates, the rule, and times of the roster."""
     due = None if assignment.due is None else assignment.due.timestamp()
     extensions = sorted((student, moment.timestamp()) for student, moment in assignment.extensions.items())
-    times = (
-        [(student.key, student.handed_in.timestamp()) for student in roster.students if student.handed_in]
-        if roster
-        else []
-    )
-    everything = due, assignment.late.model_dump_json(), extensions, sorted(times)
+    students = roster.students if roster and (due or extensions) else ()
+    times = sorted((student.key, student.handed_in.timestamp()) for student in students if student.handed_in)
+    everything = due, assignment.late.model_dump_json(), extensions, times
     return hashlib.sha256(repr(everything).encode()).hexdigest()
 
 
@@ -217,7 +209,7 @@ def outdated_lateness(results: Path) -> str:
     plan = read_class_file(Path.cwd())
     path, basis = plan.content.roster, read_basis(results.parent if results.is_file() else results)
     roster = None if path is None else class_roster(plan, path, name)
-    if late_basis(plan.content.assignments[name], roster) == basis.late:
+    if basis.late in ("", late_basis(plan.content.assignments[name], roster)):
         return ""
     return plan.path.name if path is None else f"{plan.path.name} or {path}"
 

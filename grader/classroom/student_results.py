@@ -83,7 +83,7 @@ class Basis(BaseModel):
 
     Args:
         named_by: the folded heading of the roster's column that names the students; empty without a roster.
-        late: what decides what late work loses, as a hash; empty if nothing does.
+        late: what decides what late work loses, as a hash; empty for a run without an assignment.
     """
 
     named_by: str = ""

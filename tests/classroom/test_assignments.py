@@ -164,6 +164,18 @@ def test_points_from_before_an_edit_of_late_work_are_named(school: Path, typed: 
         assert says not in typed(*shlex.split(command), cwd=school).stderr
 
 
+def test_a_due_date_that_is_added_after_the_run_is_named(school: Path, typed: Typed) -> None:
+    text = (school / "class.yaml").read_text(encoding="utf-8")
+    begin = text.index("    due:")
+    (school / "class.yaml").write_text(text[:begin], encoding="utf-8")
+    typed("grade", cwd=school)
+    assert "late work" not in typed("report", cwd=school).stderr
+    (school / "class.yaml").write_text(text, encoding="utf-8")
+    assert "has changed what late work loses" in typed("report", cwd=school).stderr
+    (school / "grades/week-1/.graded-with").unlink()
+    assert "late work" not in typed("report", cwd=school).stderr, "nobody knows, of results that were copied without it"
+
+
 def test_zeros_for_a_class_are_not_advised_as_those_of_a_student_graded_alone(school: Path, typed: Typed) -> None:
     assert typed("grade", cwd=school).returncode == 1
     done = typed("grade", "--student", "ada", cwd=school)
