@@ -179,6 +179,10 @@ def score_changes(
         same = [other for other in adjustments.get(row.student, ()) if other.exercise == row.exercise != ""]
         if same:
             raise UsageError(f"{where}: line {same[0].line} sets {row.exercise} of {row.student} too: remove one.")
+        if twin := next((other for other in adjustments.get(row.student, ()) if other[1:] == row[1:]), None):
+            remarks.append(
+                f"{where}: it says the same as line {twin.line}, and both count: remove one if one was meant."
+            )
         adjustments.setdefault(row.student, []).append(row)
     due = {key: moment for key, moment in _due_dates(plan, name, students, class_folder).items() if key in submissions}
     return ScoreChanges(adjustments, due, handed_in, assignment.late, tuple(remarks), late_basis(assignment, roster))

@@ -160,6 +160,17 @@ def test_a_spreadsheet_with_semicolons_and_a_mark_at_its_begin_is_read(tmp_path:
     assert read_adjustments(path, ["week-1"]) == ([AdjustmentRow(2, "week-1", "ada", "", 1.5, "a, b")], [])
 
 
+def test_a_line_that_stands_there_twice_counts_twice_and_is_named(tmp_path: Path) -> None:
+    (tmp_path / "adjustments.csv").write_text(HEAD + "week-1,ada,,0.5,x\nweek-1,ada,,0.5,y\nweek-1,ada,,0.5,x\n")
+    content = ClassFile.model_validate({"assignments": {"week-1": {"submissions": "x"}}})
+    plan, people = ClassPlan(tmp_path / "class.yaml", "", content), ClassFolder((Submission("ada", ()),), "")
+    changes = score_changes(plan, "week-1", people, {"a_grad": 3.0})
+    assert [row.line for row in changes.adjustments["ada"]] == [2, 3, 4]
+    assert changes.remarks == (
+        "adjustments.csv, line 4: it says the same as line 2, and both count: remove one if one was meant.",
+    )
+
+
 def test_a_file_of_almost_that_name_is_told(tmp_path: Path) -> None:
     (tmp_path / "adjustment.csv").write_text(HEAD)
     with pytest.raises(UsageError, match=r"^adjustment\.csv is not read: rename it to adjustments\.csv\.$"):
