@@ -106,13 +106,13 @@ def audit(
 def read_pages(
     course: Course, exercises: Sequence[CourseExercise]
 ) -> tuple[dict[CourseExercise, list[PageSubmission]], list[AuditFinding]]:
-    """Read the pages of submissions of exercises; without running them.
+    """Read the pages of submissions of exercises, and run none of them.
 
     A course without a folder `tests/learners` has no pages, and needs none.
 
     Args:
         course: the course.
-        exercises: those whose pages are read.
+        exercises: the exercises whose pages are read.
 
     Returns:
         The submissions by exercise, and what is wrong with the pages.
@@ -334,7 +334,8 @@ def _checks(exercise: CourseExercise, grader: Grader, worker: Worker) -> tuple[t
     """Return the checks of an exercise, except that of its numbers.
 
     Returns:
-        For each the file that its findings are about, the text that they begin with, and a function that yields them.
+        For each check the file that its findings are about, the text that they begin with, and a function that yields
+        them.
     """
     spec, solution = _spec(exercise.unit), solution_file(exercise)
     if exercise.is_quiz:

@@ -29,7 +29,13 @@ class SameMeaning(doctest.OutputChecker):
     """
 
     def check_output(self, want: str, got: str, optionflags: int) -> bool:
-        """Return whether the text is the same, blanks aside, and each number up to its last digit."""
+        """Return whether outputs have equal text, blanks aside, and numbers that differ by 1 at most in the last digit.
+
+        Args:
+            want: the output that the lesson shows.
+            got: the output of the example.
+            optionflags: doctest's options for the example.
+        """
         if super().check_output(want, got, optionflags | doctest.NORMALIZE_WHITESPACE):
             return True
         (words, numbers), (other_words, other_numbers) = _parts(want), _parts(got)
@@ -38,12 +44,15 @@ class SameMeaning(doctest.OutputChecker):
 
 
 def _parts(text: str) -> tuple[str, list[str]]:
-    """Return a text without its blanks and with a mark for each number, and its numbers."""
+    """Return a text without its blanks and with `#` in place of each number, and the list of its numbers as text."""
     return "".join(NUMBER.sub("#", text).split()) + "\n", NUMBER.findall(text)
 
 
 def _agree(number: str, other: str) -> bool:
-    """Return whether two numbers agree as far as the one with fewer decimals goes; whole ones (7, 7.) are exact."""
+    """Return whether two numbers differ by at most 1 in the last digit of the one with fewer decimals.
+
+    "0.66" and "0.667" agree, "0.65" and "0.667" do not. Two whole numbers ("7", "7.") must be equal.
+    """
     steps = [_last_digit(text) for text in (number, other) if "." in text.rstrip(".") or "e" in text.lower()]
     return abs(float(number) - float(other)) <= 1.01 * max(steps, default=0.0)
 
@@ -58,11 +67,12 @@ class _ProblemRunner(doctest.DocTestRunner):
     """Run examples, and keep a clause for each that does not print what is shown."""
 
     def __init__(self) -> None:
+        """Begin with no problems."""
         super().__init__(SameMeaning(), optionflags=doctest.ELLIPSIS)
         self.problems: list[str] = []
 
     def report_start(self, out: Any, test: doctest.DocTest, example: doctest.Example) -> None:
-        """Give each example its own time."""
+        """Allow each example `TIME_LIMIT` seconds from its start; doctest calls it."""
         _set_alarm(TIME_LIMIT)
 
     def report_failure(self, out: Any, test: doctest.DocTest, example: doctest.Example, got: str) -> None:
@@ -87,10 +97,10 @@ class _ProblemRunner(doctest.DocTestRunner):
 
 
 def example_problems(lesson: Path) -> Iterator[str]:
-    """Yield the examples of a lesson, lines that begin with `>>>`, that do not print what the lesson shows.
+    """Yield a clause on each example of a lesson, after `>>>`, that does not print what the lesson shows.
 
-    The examples are run one after the other, in this process. One that does not end is stopped, with those behind it,
-    but on Windows and outside of the main thread, where nothing can interrupt it.
+    The examples are run one after the other, in this process. One that does not end is stopped, and those after it are
+    not run; on Windows, and outside of the main thread, nothing can stop it.
 
     Args:
         lesson: the path of the lesson.
@@ -124,6 +134,7 @@ def _alarm() -> Iterator[None]:
 
 
 def _raise_out_of_time(number: int, frame: object) -> None:
+    """Raise `_OutOfTime`; the handler of an alarm, whose number and frame are not used."""
     raise _OutOfTime
 
 

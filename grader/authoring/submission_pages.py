@@ -45,7 +45,7 @@ class PageSubmission:
 
     @property
     def id(self) -> str:
-        """Return the unit, the exercise and the title."""
+        """Return the unit, the exercise and the title, as in "04_linear/lin_grad: no transpose"."""
         return f"{self.unit}/{self.exercise}: {self.title}"
 
     def allowed(self, answer: str) -> frozenset[str]:
@@ -116,7 +116,15 @@ def read_head(line: str) -> tuple[str, Expected]:
 
 
 def _source(title: str, bodies: Mapping[str, Sequence[str]]) -> str:
-    """Return the text of a submission: the lines of its cell, or those of its base with the changes of the cell."""
+    """Return the text of a submission: the lines of its cell, or those of its base with the changes of the cell.
+
+    Args:
+        title: the title of the submission.
+        bodies: the lines of each cell of the page, without its head, by its title.
+
+    Raises:
+        ValueError: no whole submission on the page has the title of the base, or the changes do not fit it.
+    """
     body = bodies[title]
     if not _is_changes(body):
         return "\n".join(body).strip("\n") + "\n"
@@ -156,7 +164,11 @@ def changed(source: str, changes: str) -> str:
 
 
 def _block(block: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the lines that a block stands for in the base, and those in their place."""
+    """Return the lines of the base that a block takes out or keeps, and the lines that stand there after the change.
+
+    Raises:
+        ValueError: a line begins with no mark of a change.
+    """
     old, new = [], []
     for line in block:
         match = CHANGE.fullmatch(line)

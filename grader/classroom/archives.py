@@ -54,6 +54,7 @@ class UnpackingBudget:
     """
 
     def __init__(self, remaining: int = MOST_UNPACKED) -> None:
+        """Begin with `remaining` bytes."""
         self.remaining = remaining
 
     def spend(self, size: int) -> None:
@@ -160,7 +161,10 @@ def _open_zip_member(archive: zipfile.ZipFile, number: int) -> IO[bytes]:
 
 
 def _version(path: Path) -> tuple[int, ...]:
-    """Return what differs once another file has this path: a process may read the archives of several runs."""
+    """Return a key that changes once another file has this path: device, inode, size and times.
+
+    A process may read the archives of several runs, and caches them by path and key.
+    """
     facts = path.stat()
     return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 
@@ -266,6 +270,7 @@ class _OwnPositionReader(io.RawIOBase):
     """Read an open file from a position of its own, so that forked processes can share the descriptor."""
 
     def __init__(self, file: IO[bytes]) -> None:
+        """Duplicate the descriptor of an open file, and begin at its start."""
         self.descriptor, self.at, self.size = os.dup(file.fileno()), 0, os.fstat(file.fileno()).st_size
 
     def close(self) -> None:

@@ -109,10 +109,10 @@ def _enumeration(names: Sequence[str], conjunction: str) -> str:
 
 
 def find_student(submissions: Sequence[Submission], name: str) -> Submission:
-    """Return the submission of the student who is called so: by key, or else by the one other name spelled so.
+    """Return the submission whose key or name in the results is `name`, else the only one with this other name.
 
     Raises:
-        UsageError: nobody or more than one student is called so; names those who may be meant.
+        UsageError: no submission has the name, or several do; the message names the students who may be meant.
     """
     spelled = composed_name(name)
     for submission in submissions:
@@ -382,7 +382,7 @@ class _LayoutFinder:
     def _remarks(
         self, layout: LayoutName, infos: Sequence[_EntryInfo], submissions: Sequence[Submission]
     ) -> tuple[str, ...]:
-        """Return a sentence if the only student of the class may be the folder of a class."""
+        """Return a sentence if the only student of the class may in truth be the folder of a class; empty otherwise."""
         if layout != "plain" or len(submissions) != 1:
             return ()
         name = next((info.entry.name for info in infos if not info.is_submission and info.inside), "")
@@ -602,7 +602,7 @@ class _LayoutFinder:
     def _one_per_entry(
         self, infos: Sequence[_EntryInfo], submission_of: Callable[[_EntryInfo], Submission | None], why: str
     ) -> list[Submission]:
-        """Return one submission for each entry that may be a student's; all others become strays.
+        """Return one submission for each entry that may be a student's; the names of all others are added to `strays`.
 
         An entry that may be one of two students' becomes a stray if the student has another that is sure. An entry that
         could not be looked at becomes a submission that reports the error.
@@ -718,7 +718,8 @@ def _failing_submission(entry: File | Folder, error: Exception) -> Submission:
 def _download(infos: Sequence[_EntryInfo]) -> Literal["gradescope", "moodle", "canvas"] | None:
     """Return the platform that a folder was downloaded from, by its entries; `None` if from none.
 
-    Gradescope adds its metadata; for the others at least half of what may be a submission is named as they name it.
+    A download from Gradescope has a metadata file; in one from Moodle or Canvas at least half of the entries that may
+    be submissions have names in the form that this platform gives.
     """
     if any(isinstance(info.entry, File) and info.entry.name == METADATA_FILE for info in infos):
         return "gradescope"

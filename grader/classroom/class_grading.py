@@ -91,7 +91,17 @@ def grade_folder(
     course: Course, submissions: Path, out: Path, *, workers: int, isolation: Isolation, seed: int | None = None,
     report: ReportProgress | None = None, ask: AskForZeros = refuse_zeros,
 ) -> ClassSummary:  # fmt: skip
-    """Find the submissions of a class in a folder or archive, and grade them into `out`; see `grade_class`.
+    """Find the submissions of a class in a folder or archive, and grade them as `grade_class` does; return its counts.
+
+    Args:
+        course: the course.
+        submissions: the folder or archive of the class, in any layout.
+        out: the results folder, for a record of each student and `grades.csv`.
+        workers: how many processes grade at the same time.
+        isolation: how learner code is isolated.
+        seed: the seed of every trial; that of the results folder, or a random one, if `None`.
+        report: called with the progress whenever a submission is done.
+        ask: returns whether students who submitted nothing gradable get 0 points; otherwise they have none.
 
     Raises:
         UsageError: there are no submissions, or `out` cannot be written.
@@ -318,6 +328,7 @@ class _ProgressCounter:
     """Count the submissions that are done, and report the count and the rate."""
 
     def __init__(self, total: int, report: ReportProgress | None) -> None:
+        """Report that none of `total` submissions is done, by a call of `report` unless it is `None`."""
         self.total, self.report = total, report or (lambda progress: None)
         self.done = self.graded = self.reused = 0
         self.first = 0.0
@@ -385,9 +396,9 @@ def course_result(
 
     Args:
         names: the course, and which of its exercises are graded.
-        digest: see `course_digest`.
+        digest: the hash of the course and of the version of handgrad.
         submission: the submission.
-        graded: its outcome.
+        graded: its outcome: the results of the exercises that were judged, or why none were.
         facts: its facts; `None` if it could not be read, so that every exercise counts as submitted.
         made_in: the options that it was graded with, with the seed.
     """

@@ -415,6 +415,7 @@ class Tally:
     """
 
     def __init__(self, config: CourseFile | None = None, units: Collection[str] = ()) -> None:
+        """Begin with no results, for the course in `config` and its given units."""
         self._wanted_units = frozenset(units)
         self._config = config
         listed = config.units if config else ()

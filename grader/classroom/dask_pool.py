@@ -123,7 +123,7 @@ class Cluster:
 
     @property
     def size(self) -> str:
-        """Return the number of workers with its noun."""
+        """Return the number of workers with its noun, such as "1 worker" or "8 workers"."""
         count = len(self.client.nthreads())
         return f"{count} worker{'s' if count != 1 else ''}"
 
@@ -196,6 +196,7 @@ class ClusterPool(Closing):
     """
 
     def __init__(self, client: Client, course: Course, isolation: Isolation, seed: int) -> None:
+        """Begin with no batch, on the cluster that `client` is connected to."""
         self.client, self.course, self.isolation, self.seed = client, course, isolation, seed
         self.setting: Future | None = None
         self.running: dict[Future, _Batch] = {}
@@ -250,10 +251,14 @@ class ClusterPool(Closing):
                 yield None
 
     def grade_readings(self, submissions: Iterable[Graded | None]) -> Iterator[Graded | None]:
-        """Yield the outcome of each submission that was read on this machine; see `grade`.
+        """Yield each submission's outcome with its results once graded; `None` whenever a second passes without one.
 
         Args:
-            submissions: the outcomes of reading, whose facts include the parts to judge; `None` is skipped.
+            submissions: the outcomes of reading on this machine, whose facts include the parts to judge; `None` is
+                skipped.
+
+        Raises:
+            InfrastructureError: the scheduler is gone, or every worker has failed too often.
         """
         for outcome in self.grade(_split_off_parts(read) for read in submissions if read is not None):
             yield None if outcome is None else outcome[0]._replace(results=outcome[1])

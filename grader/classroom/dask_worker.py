@@ -44,6 +44,7 @@ class Service:
     """
 
     def __init__(self, setting: bytes, processes: int) -> None:
+        """Start the service's process; the setting is sent to it with the first batch."""
         code = "from grader.classroom.dask_worker import main; main()"
         self.lock, self.folder = threading.Lock(), tempfile.mkdtemp(prefix=TEMPORARY)
         self.popen = subprocess.Popen(
@@ -53,7 +54,10 @@ class Service:
         self.setting, self.has_setting = setting, False
 
     def grade(self, batch: bytes) -> bytes:
-        """Return the results of a batch; see `cluster_wire.pack_batch` and `cluster_wire.pack_results`.
+        """Return the results of a batch, packed by `pack_results`.
+
+        Args:
+            batch: the parts of some submissions, packed by `pack_batch`.
 
         Raises:
             InfrastructureError: the service is lost, or cannot grade with this setting.
@@ -218,17 +222,25 @@ def _read(source: int, size: int) -> bytes:
 
 
 def facts() -> dict[str, Any]:
-    """Return the version of handgrad on this worker, and the facts about its machine that isolation depends on."""
+    """Return the facts about this worker that grading depends on, for a comparison with the coordinator's.
+
+    Returns:
+        Under "version" the version of handgrad, and under "machine" the facts of `machine()` that isolation depends on.
+    """
     return {"version": __version__, "machine": asdict(machine())}
 
 
 def same(setting: bytes) -> bytes:
-    """Return the setting, so that it is a result that Dask sends to each worker once."""
+    """Return the setting unchanged, as the result of a Dask task, so that Dask sends it to each worker only once."""
     return setting
 
 
 def grade_batch(setting: bytes, batch: bytes) -> bytes:
-    """Return the results of a batch; see `cluster_wire.pack_setting`, `pack_batch` and `pack_results`.
+    """Return the results of a batch, packed by `pack_results`; a Dask worker runs this.
+
+    Args:
+        setting: the course and the options, packed by `pack_setting`.
+        batch: the parts of some submissions, packed by `pack_batch`.
 
     Raises:
         InfrastructureError: this worker cannot grade it.
@@ -241,7 +253,7 @@ _starting = threading.Lock()
 
 
 def _service(setting: bytes) -> Service:
-    """Return the service of this worker that has a setting, started if needed, with a process for each thread."""
+    """Return this worker's service with a setting, started if there is none, with a process for each thread."""
     from distributed import get_worker  # not in the service's own process
 
     with _starting:

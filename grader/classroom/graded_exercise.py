@@ -61,7 +61,12 @@ def is_error(name: str) -> bool:
 
 
 def _error_kind(message: str) -> str:
-    """Return the kind of an error from a message of `diagnosis.exceptions`; empty if the message names no exception."""
+    """Return the kind of an error by its message, which `diagnosis.exceptions` wrote.
+
+    Returns:
+        A key of `MEANINGS`, such as "arguments", "shapes do not fit" or "unknown name"; for any other exception its
+        name, such as "RuntimeError"; empty if the message names no exception.
+    """
     if "; it is called as " in message:
         return "arguments"
     raised = RAISED.match(message)

@@ -161,11 +161,11 @@ class GradesTable:
     above: list[str] = field(default_factory=list)
 
     def count(self, name: str, results: StudentResults) -> None:
-        """Add the row of a student and count the mistakes, from a new or stored result.
+        """Add the row of a student and count the mistakes.
 
         Args:
             name: the student's key.
-            results: the student's.
+            results: the student's results, new or stored.
         """
         mistakes, notes = _mistakes(results), results.notes
         row = _Row(results.score, _line(self._cells(results, mistakes)))
@@ -195,7 +195,7 @@ class GradesTable:
         """Return the cells of a student's line.
 
         Args:
-            results: the student's.
+            results: the student's results.
             mistakes: exercise, answer and code of each mistake.
         """
         if results.why_no_score and not results.ungraded:
@@ -239,7 +239,16 @@ class GradesTable:
         seconds: float,
         removed: Sequence[str],
     ) -> ClassSummary:
-        """Return the counts of the class; see `ClassSummary` for the arguments."""
+        """Return the counts of the class.
+
+        Args:
+            class_folder: the submissions of the class.
+            graded: how many submissions this run graded.
+            reused: how many results it took from an earlier run.
+            seconds: how long the run took.
+            removed: the names of the result files that were moved away, because their students are no longer in the
+                class.
+        """
         scores = [row.score for row in self.rows.values() if row.score is not None]
         return ClassSummary(
             students=len(self.rows),

@@ -34,6 +34,7 @@ class UnreadableNotebook(ValueError):
     """
 
     def __init__(self, fault: str, next_step: str = AGAIN) -> None:
+        """Make the message of the fault and the next step."""
         super().__init__(f"{BROKEN} ({fault}): {next_step}")
         self.fault = fault
 

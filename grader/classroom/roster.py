@@ -106,6 +106,7 @@ class Roster:
         remarks: Sequence[str] = (),
         named_by: str = "",
     ) -> None:
+        """Index the students by key, alias and every other name."""
         self.students, self.remarks, self.named_by = tuple(students), tuple(remarks), named_by
         places = {student.key: place for place, student in enumerate(students)}
         for alias, key in (aliases or {}).items():
@@ -327,7 +328,15 @@ def read_csv_text(path: Path, advice: str) -> tuple[str, list[str]]:
 
 
 def _student(path: Path, line: int, headings: Sequence[str], key: str, row: Sequence[str], times: str) -> RosterStudent:
-    """Return the student of this key on one line of a roster, with the time in the column called `times` when folded.
+    """Return the student on one line of a roster.
+
+    Args:
+        path: the file, for messages.
+        line: the number of the line.
+        headings: the names of the columns, as they are written.
+        key: what identifies the student.
+        row: the cells of the line.
+        times: the folded name of the column that says when the student handed in; the file need not have it.
 
     Raises:
         UsageError: the time cannot be read.

@@ -486,7 +486,7 @@ class SubmissionReader:
     keeps_parts: bool = False
 
     def __call__(self, course: Course, submission: Submission) -> Reading:
-        """Read what one student submitted; return the answers to judge, and its facts as JSON values."""
+        """Read what one student submitted; return the answers to judge, and `SubmissionFacts` as JSON values."""
         content = read_submission(ExerciseNames(course, tuple(map(course.find, self.wanted))), submission)
         parts = tuple(content.parts(course))
         unread = {

@@ -55,7 +55,7 @@ class CourseExercise:
 
     @property
     def name(self) -> str:
-        """Return the name of its file."""
+        """Return the name of the learner's file, such as `lin_grad.py`, or `quiz.yaml` for a quiz."""
         return QUIZ_FILE if self.is_quiz else f"{self.id}.py"
 
     @property

@@ -93,6 +93,11 @@ class Misconception:
     hints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        """Check the code.
+
+        Raises:
+            SpecError: there is no such public code; names the nearest.
+        """
         if self.code not in CODES:
             near = difflib.get_close_matches(self.code, sorted(CODES), 1)
             known = f"did you mean {near[0]!r}?" if near else f"the codes are {', '.join(sorted(VALUE_CODES))}"
@@ -174,6 +179,11 @@ class Exercise:
     is_test: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
+        """Check that the answers, steps and inputs of the declaration fit each other.
+
+        Raises:
+            SpecError: they contradict each other.
+        """
         _check_common(self)
         for answer in self.answers:
             if answer.wrt and not is_differentiable(self.inputs.get(answer.wrt)):
@@ -278,6 +288,11 @@ class Routine:
     faulty: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
+        """Check that the parts of the declaration fit each other.
+
+        Raises:
+            SpecError: they contradict each other.
+        """
         _check_common(self)
 
     @property

@@ -115,6 +115,7 @@ class _Reader:
     """
 
     def __init__(self, text: str) -> None:
+        """Begin to parse the text; no event is read yet."""
         self.text = text
         self.events: Iterator[Any] = iter(yaml.parse(text, Loader=_LOADER))
         self.parts = 0

@@ -118,6 +118,11 @@ class Sampler:
     exact: tuple[tuple[float, ...], ...] = ()
 
     def __post_init__(self) -> None:
+        """Check every axis of the spec.
+
+        Raises:
+            SpecError: a part of an axis is neither a number nor a name.
+        """
         for axis in (axis for part in alternatives(self.spec) for axis in axes_of(part)):
             if axis != ANY and not all(part.isdigit() or part.isidentifier() for part in parts_of(axis)):
                 raise SpecError(f"{axis!r} is no axis: write names, numbers or ..., with blanks between them")

@@ -113,7 +113,7 @@ def second_batch_of_one(
 def exact_setting(
     specs: tuple[str, ...], index: int, rng: np.random.Generator, allowed: Allowed = MappingProxyType({})
 ) -> Setting:
-    """Return the sizes of the trial in which arrays have exact zeros, ties and repeated entries.
+    """Return the setting of the trial in which arrays have exact zeros, ties and repeated entries.
 
     Args:
         specs: the axes of each array.
@@ -127,7 +127,7 @@ def exact_setting(
 
 
 def large_setting(specs: tuple[str, ...], index: int, never_holds: str = "") -> Setting:
-    """Return the sizes of a trial in which an array that must never be held is far larger than the arguments.
+    """Return the setting of a trial in which an array that must never be held is far larger than the arguments.
 
     An axis that this array has twice is longer than the others, and one that it does not have is short.
 
@@ -146,7 +146,13 @@ def large_setting(specs: tuple[str, ...], index: int, never_holds: str = "") -> 
 
 
 def watched_sizes(specs: tuple[str, ...], rng: np.random.Generator, allowed: Allowed) -> Setting:
-    """Return sizes that no other trial has, pairwise different as far as the allowed ones suffice."""
+    """Return a setting with sizes that no other trial has, pairwise different as far as the allowed ones suffice.
+
+    Args:
+        specs: the axes of each array.
+        rng: the random numbers.
+        allowed: by axis, the sizes that it may have; any if it is missing.
+    """
     return Setting(0, "a trial of its own", _different(_axes(specs), rng, allowed, WATCHED_SIZES))
 
 

@@ -106,7 +106,14 @@ def with_entry(text: str, location: Sequence[str], key: str, value: str) -> str 
 
 
 def _explain(path: Path, text: str, error: ValidationError, advice: Mapping[str, str]) -> str:
-    """Return the sentence on the first error of a model: file, line, mistake, and what to do."""
+    """Return the sentence on the first error of a model: file, line, mistake, and what to do.
+
+    Args:
+        path: the file.
+        text: the text of the file.
+        error: pydantic's error.
+        advice: what to write for a value, by the pattern that it must have.
+    """
     first = min(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")  # a misspelt key comes first
     location = [part for part in first["loc"] if isinstance(part, (str, int)) and part != "[key]"]
     line = line_of(text, location)

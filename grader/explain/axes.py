@@ -76,9 +76,9 @@ def find_axes(shapes: Shapes, out_shape: OutShape, code_takes: Takes, least: Map
 
 
 def with_small_sizes(shapes: Shapes) -> dict[str, tuple[int, ...]]:
-    """Return the shapes with a small size in place of each size, equal for equal ones; unchanged if they are not large.
+    """Return the shapes with a small size in place of each size; unchanged if the inputs are not large.
 
-    With small inputs axes are found sooner.
+    Equal sizes become the same small size, so that an axis remains one. With small inputs axes are found sooner.
     """
     if sum(map(math.prod, shapes.values())) <= LARGE:
         return dict(shapes)
@@ -87,7 +87,15 @@ def with_small_sizes(shapes: Shapes) -> dict[str, tuple[int, ...]]:
 
 
 def axes_of_inputs(axes: list[Axis], shapes: Shapes) -> dict[str, Axes]:
-    """Return the names of the axes of each input, by the input's name."""
+    """Return, by the name of each input, the names of its axes in order.
+
+    For `x` of shape (4, 3), whose axes are the places ("x", 0) and ("x", 1) of `bs` and `n`, the result has `{"x":
+    ("bs", "n")}`.
+
+    Args:
+        axes: the axes; each axis of each input is among their `places`.
+        shapes: by name, the shape of each input.
+    """
     name_of = {place: axis.name for axis in axes for place in axis.places}
     return {name: tuple(name_of[name, i] for i in range(len(shape))) for name, shape in shapes.items()}
 
@@ -107,13 +115,16 @@ def with_sizes(shapes: Shapes, sizes: Mapping[tuple[Place, ...], int]) -> dict[s
 
 
 def other_sizes(axes: Sequence[Axis], rng: np.random.Generator, *, like_given: bool) -> dict[str, int]:
-    """Return a size for each axis by name, small and pairwise different as far as the code takes such sizes.
+    """Return, by the name of each axis, a size to try: its own or one of its `others`, which the code takes.
+
+    An axis with no other size above 1 keeps its own. The other axes get sizes above 1, preferably at most 7 and
+    pairwise different.
 
     Args:
         axes: the axes.
         rng: chooses among the sizes.
-        like_given: whether to prefer sizes that are larger than the given one and keep its small divisors (even
-            remains even).
+        like_given: whether to prefer the smallest size above the given one that keeps the small divisors of that (even
+            remains even), even if it is above 7.
     """
     chosen = {axis.name: axis.size for axis in axes if not _can_vary(axis)}
     for axis in sorted(filter(_can_vary, axes), key=lambda axis: len(axis.others)):
@@ -138,7 +149,7 @@ def _divisor(size: int) -> int:
 
 
 def _can_vary(axis: Axis) -> bool:
-    """Return whether forward and the code take another size than the given one, and not 1 alone."""
+    """Return whether forward and the code run with another size of an axis than the given one, and above 1."""
     return any(n > 1 for n in axis.others)
 
 
@@ -190,7 +201,10 @@ def _may_be_one_axis(shapes: Shapes, places: tuple[Place, ...], out_shape: OutSh
 
 
 def _groups(places: list[Place]) -> Iterator[tuple[Place, ...]]:
-    """Yield the groups that the first place may be in: those in the same position first, then the smallest first."""
+    """Yield the tuples of places, the first place among them, that may be one axis.
+
+    Those in the same position as the first come first, then the smallest groups.
+    """
     first, *others = places
     yield (first, *(place for place in others if place[1] == first[1]))
     for count in range(len(others) + 1):
@@ -199,7 +213,10 @@ def _groups(places: list[Place]) -> Iterator[tuple[Place, ...]]:
 
 
 def _can_change(shapes: Shapes, group: tuple[Place, ...], takes: Takes) -> bool:
-    """Return whether the code takes inputs in which the places of a group, and no others, have a larger size."""
+    """Return whether the code takes inputs in which the places of a group, and no others, have a larger size.
+
+    `takes` returns whether it runs on inputs of the given shapes.
+    """
     sizes = _larger(shapes, group), 2 * max(shapes[group[0][0]][group[0][1]], 2)
     return any(takes(with_sizes(shapes, {group: n})) for n in sizes)
 

@@ -359,6 +359,7 @@ class _NumberWatch(TorchFunctionMode):
     """Record whether, within this context, numbers are taken out of floating-point tensors."""
 
     def __init__(self) -> None:
+        """Begin with `leaves` False: no number has been taken out of a tensor yet."""
         super().__init__()
         self.leaves = False
 

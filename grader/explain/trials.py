@@ -299,9 +299,9 @@ class Drawing:
 def are_gradients_confirmed(exercise: Exercise, trial: Trial, rng: np.random.Generator, *, held: bool) -> bool:
     """Return whether finite differences of the forward pass along random directions agree with a trial's gradients.
 
-    All inputs are moved at once; where these differences do not agree, one input after the other. That input may lie on
-    a kink: then the gradient at a nearby input has to agree there. A symmetric matrix stays symmetric. A nearby input
-    at which forward is undefined is passed over.
+    All inputs are moved together first; if the differences disagree there, each input is moved alone. An input that
+    disagrees even alone may lie on a kink, so its gradient may agree at a point nearby instead; points at which forward
+    is undefined are skipped. Directions are symmetric for symmetric matrices.
 
     Args:
         exercise: the forward pass.

@@ -79,14 +79,13 @@ class Run:
 
     @property
     def trial(self) -> Trial:
-        """Return the trial."""
+        """Return the trial, with its inputs, upstream gradient and right gradients in float64."""
         return self.code_trial.trial
 
     def array(self, answer: Answer) -> np.ndarray | None:
-        """Return the answer as float64; zeros for `None`, and at the entries that cannot be judged.
+        """Return the answer as float64, or `None` if it is not a real tensor with finite entries.
 
-        Returns:
-            `None` if the answer is not a real tensor with finite entries.
+        An answer `None` that the code gave counts as zeros, and entries that cannot be judged are 0.
         """
         value = self.report.gradients.get(answer.name)
         if value is None and answer.name in self.report.gradients:
@@ -121,10 +120,9 @@ class Run:
         return bool(self.trial.remember(("wrong", answer.name), compare))
 
     def with_torchs_choices(self, answer: Answer) -> np.ndarray | None:
-        """Return the answer, with torch's value at each kink at which it has another value that is right, too.
+        """Return the answer as float64, with torch's value at each kink where the code has another right value.
 
-        Returns:
-            As `array`; an array of a wrong shape is unchanged.
+        An array of a wrong shape is unchanged; `None` where `array` returns `None`.
         """
         array = self.array(answer)
         if array is None or array.shape != self.right(answer).shape:
@@ -437,8 +435,9 @@ class Verdicts:
         Args:
             all_runs: the trials.
             answers: the answers; each is wrong in one of the trials.
-            array_in: returns an answer's array in a trial.
-            cases: see `find_mistakes`.
+            array_in: returns an answer's array in a trial; `None` if it has none there.
+            cases: the cases (answers with their screens) of earlier searches, which are reused; the new ones are
+                appended.
         """
         searches: dict[str, _Search] = {}
         remaining = answers

@@ -107,7 +107,7 @@ def summary_html(
 
 
 def _points_text(points: float | None, most: float) -> str:
-    """Return `3 of 4`: the points reached, out of `most`; `not graded` if there are none."""
+    """Return the points reached out of `most`, such as "3 of 4"; "not graded" if `points` is `None`."""
     return "not graded" if points is None else f"{number(points)} of {number(most)}"
 
 
@@ -117,8 +117,8 @@ def _unit_lines(
     """Return the HTML lines of a unit: wrong exercises in full, then the names of the right and of the untried ones.
 
     Args:
-        title: the unit's, as plain text.
-        results: its exercises, each with the student's result.
+        title: the title of the unit, as plain text.
+        results: the exercises of the unit, each with the student's result.
         result_html: returns the HTML of an exercise's result.
     """
     tried = [(exercise, result) for exercise, result in results if _is_tried(result)]

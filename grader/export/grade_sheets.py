@@ -63,6 +63,11 @@ class CellTable:
     """
 
     def __init__(self, content: bytes) -> None:
+        """Read the rows of a file; the character that occurs most often in its first line is the delimiter.
+
+        Raises:
+            UsageError: the file is empty.
+        """
         try:
             text, self._encoding = content.decode("utf-8"), "utf-8"
         except UnicodeDecodeError:  # latin-1 decodes any byte and encodes it unchanged
@@ -246,13 +251,13 @@ def _filled(
     most: Mapping[int, float | None],
     name: str,
 ) -> Exported:
-    """Enter the points of every student whose score is known and whose row is unique.
+    """Return the file with the points of every student whose score is known and whose row is unique.
 
     Args:
         sheet: the platform's file, which is changed.
         records: the students' results.
         options: `out_of` overrides the possible points of every row.
-        most: the possible points of each row of a student; `None` where the platform names none.
+        most: by index of each row of a student its possible points; `None` where the platform names none.
         name: the name of the file that is returned.
     """
     rows, problems = _match_rows(sheet, records, most)

@@ -86,7 +86,10 @@ class GradedAnswer(NamedTuple):
 
     @property
     def status(self) -> str:
-        """Return the status of the answer; `graded by a person` if it was not graded, and a person gave points."""
+        """Return the status of the answer: "passed", "failed", "todo", or "error" if it was not graded.
+
+        An answer that was not graded, but whose exercise a person gave points, has the status "graded by a person".
+        """
         return BY_PERSON if self.is_by_person else self.answer.status
 
     @property

@@ -162,11 +162,11 @@ def open_source(source: Path) -> tuple[Course, bytes]:
 
 
 def graded_submission(course: Course, secret: bytes, submission: Path, isolation: Isolation) -> StudentResults:
-    """Grade a submission with seeds that depend on the secret and the submission's bytes alone.
+    """Return the results of a submission, graded with seeds that depend on the secret and the submission's bytes alone.
 
     Args:
         course: the course to grade with.
-        secret: the autograder's.
+        secret: the secret of the autograder.
         submission: a folder, or a single file.
         isolation: how student code is isolated.
 

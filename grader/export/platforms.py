@@ -63,10 +63,10 @@ OF_RUNNER = {  # field: the runner's environment variable
 
 
 def for_each_student(export_one: StudentExporter) -> Exporter:
-    """Return an exporter that calls `export_one` for every student.
+    """Return an exporter of a class that calls `export_one` for every student.
 
-    The files of a class begin with the name of the student's record, whoever else is in it. Those of a record that is
-    exported alone keep the names that the platform prescribes.
+    The name of each file begins with that of the student's record, whoever else is in the class. The files of a record
+    that is exported alone keep the names that the platform prescribes.
     """
 
     def export(course: Course, records: Sequence[StudentResults], options: ExportOptions) -> Exported:

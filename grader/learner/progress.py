@@ -174,7 +174,7 @@ def file_hash(path: Path) -> str:
 
 
 def _valid_counts(counts: Any) -> dict[str, dict[str, int]]:
-    """Return how often each mistake was met, without entries that are not such counts."""
+    """Return how often each mistake was met, by code and exercise id, without entries that are no positive count."""
     return {
         str(code): {str(name): times for name, times in where.items() if type(times) is int and times > 0}
         for code, where in (counts.items() if isinstance(counts, dict) else ())
@@ -183,7 +183,10 @@ def _valid_counts(counts: Any) -> dict[str, dict[str, int]]:
 
 
 def _valid_state(entry: Any) -> dict[str, Any] | None:
-    """Return one exercise's state without entries of the wrong type; `None` if it is damaged."""
+    """Return one exercise's state, as `Progress.exercises` holds it, without parts of the wrong type.
+
+    `None` if its hash or its result is damaged.
+    """
     if not isinstance(entry, dict) or not isinstance(entry.get("hash"), str):
         return None
     if entry.get("result") is not None and not _is_exercise_result(entry["result"]):

@@ -255,6 +255,7 @@ class Recorder:
     """Collect results in the process that reports, and make a report of each failure in an xdist worker."""
 
     def __init__(self, config: pytest.Config) -> None:
+        """Keep pytest's configuration, in which the courses of the run are stored."""
         self.config = config
 
     def _count_as_failure(self) -> None:

@@ -38,7 +38,10 @@ def is_course(folder: Path) -> bool:
 
 
 def _is_course_text(text: str) -> bool:
-    """Return whether the text of a `course.yaml` is a course of handgrad; see `is_course`."""
+    """Return whether the text of a `course.yaml` is a course of handgrad: a mapping with `course` and `units`.
+
+    At least one unit must have `exercises`. If the text is not valid YAML, lines that begin with these keys decide.
+    """
     import yaml  # takes longer than everything else here
 
     try:
@@ -78,7 +81,7 @@ def exercises_folder(path: Path) -> Path | None:
 
 
 def holds_course(config: pytest.Config, folder: Path) -> bool:
-    """Return whether a folder contains a course; cached for the run, see `is_course`."""
+    """Return whether a folder contains a `course.yaml` of handgrad, valid or not; looked up once in a run."""
     known = config.stash.setdefault(COURSES, {})
     if folder not in known:
         known[folder] = is_course(folder)

@@ -45,6 +45,7 @@ class CourseRun:
     """
 
     def __init__(self, root: Path) -> None:
+        """Begin with no worker and no results; nothing is loaded yet."""
         self.root = root
         self.worker: Worker | None = None
         self.is_broken = False
@@ -184,6 +185,7 @@ class AnswerFailed(Exception):
     """
 
     def __init__(self, answer: AnswerResult) -> None:
+        """Make an error whose message is that of the verdict."""
         super().__init__(answer.message)
         self.answer = answer
 
@@ -249,6 +251,7 @@ class Report:
     """
 
     def __init__(self, course_run: CourseRun, exercise: CourseExercise, answer: AnswerResult) -> None:
+        """Look up the hints seen, and whether an earlier answer of the same file failed for the same reason."""
         self.exercise, self.answer = exercise, answer
         self.hints_seen = course_run.session.progress.hints_seen(exercise, answer)
         self.reprcrash = SummaryLine(f"{answer.code}: {answer.message}")

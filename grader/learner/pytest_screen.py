@@ -32,6 +32,7 @@ class UnitLines:
     """
 
     def __init__(self, reporter: Any, items: Sequence[pytest.Item], apart: set[Path]) -> None:
+        """Find the units of the answers in files that are not in `apart`; no line is written yet."""
         self.reporter = reporter
         self.last = items[-1].nodeid
         answers = [item for item in items if isinstance(item, AnswerItem) and item.path not in apart]

@@ -20,7 +20,11 @@ LETTERS = "".join(letter for letter in string.ascii_lowercase if letter not in "
 
 
 def _mistake_in(question: AnswerableQuestion, answer: str) -> QuizMistake | None:
-    """Return the mistake in an answer; an answer that cannot be judged counts as not read, and can be tried again."""
+    """Return the mistake in an answer; `None` if it is right.
+
+    An answer that cannot be judged, through a mistake in handgrad, has a mistake with the code `not-read`, which says
+    why and does not count, so that the answer can be tried again.
+    """
     try:
         return mistake_in(question, answer)
     except InfrastructureError as error:
@@ -151,7 +155,12 @@ class QuizSession(Practice):
         ]
 
     def answer(self, name: str, typed: str) -> QuizMistake | None:
-        """Judge an answer, write it to the sheet if it can be read, and return its mistake; `None` if it is right."""
+        """Judge an answer, write it to the sheet if it can be read, and return its mistake; `None` if it is right.
+
+        Raises:
+            UsageError: the file is no answer sheet any more.
+            InfrastructureError: the file cannot be written.
+        """
         text = self.text()
         answer, mistake = self.with_choice_names(name, typed), super().answer(name, typed)
         if mistake is None or mistake.code != NOT_READ:

@@ -36,7 +36,11 @@ class QuizLeft(Exception):
 
 
 def take_quiz(session: Session, taking: QuizSession) -> int:
-    """Ask every open question until all are right or the learner leaves; return the exit code."""
+    """Ask every open question until all are right or the learner leaves; return the exit code.
+
+    Returns:
+        0 if the whole quiz is right, 130 if the learner left by Ctrl-C, else 1.
+    """
     code = run_until_left(lambda: _ask_open_questions(session, taking))
     result = _record_and_show_result(session, taking)
     return 0 if result.status == "passed" else code or 1

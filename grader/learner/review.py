@@ -178,6 +178,9 @@ def run_review(session: Session, review: Review, variant: int) -> int:
         session: the learner's session.
         review: the review.
         variant: the variant of the numbers in the questions.
+
+    Returns:
+        0 if all questions were asked, 130 if the learner left by Ctrl-C, 1 if the learner left otherwise.
     """
     print_lines(_mistake_lines(review.mistakes))
     code = 0

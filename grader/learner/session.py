@@ -52,6 +52,7 @@ class Prefetch:
     """
 
     def __init__(self, exercises: Sequence[CourseExercise], combine: Callable[[Sequence[Part]], CombinedJob]) -> None:
+        """Prepare the combined job of each unit that has several of these exercises; none is started yet."""
         self._combine = combine
         units = [list(unit) for _, unit in itertools.groupby(exercises, lambda exercise: exercise.unit)]
         shared = [unit for unit in units if len(unit) > 1]
@@ -103,6 +104,7 @@ class Session(Closing):
     """
 
     def __init__(self, course: Course, worker: Worker | None = None, seed: int | None = None) -> None:
+        """Begin with no grader; the learner's progress is read, and torch imported, at first use."""
         self.course = course
         self._seed = seed
         self._worker = worker
@@ -237,7 +239,14 @@ class Session(Closing):
     def _verdict(
         self, exercise: CourseExercise, content: Content | None, folder: Path, on_judged: OnJudged | None
     ) -> ExerciseResult:
-        """Judge the content of a file or the cells of a notebook; a quiz is judged without torch and the worker."""
+        """Judge the content of a file or the cells of a notebook; a quiz is judged without torch and the worker.
+
+        Args:
+            exercise: the exercise.
+            content: the bytes of the file, or the texts of the cells; `None` if there is no file.
+            folder: the folder whose files the learner's code may import.
+            on_judged: called with the judge after the check, unless it is `None`; not for a quiz.
+        """
         if exercise.is_quiz:
             from grader.judging.quiz_sheets import grade_quiz  # imports numpy
 

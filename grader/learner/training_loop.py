@@ -117,7 +117,10 @@ def run(
         data: the tensors of the training data, in the same order.
 
     Returns:
-        As of `advance`.
+        The state after the last step, and the loss before each step; shape: `(steps,)`.
+
+    Raises:
+        Exception: a gradient raised it in the first of the steps.
     """
     import training  # type: ignore[import-not-found]
 

@@ -127,6 +127,7 @@ class Watch:
     """
 
     def __init__(self, session: Session, worker: Worker, events: Events) -> None:
+        """Choose the screen, drawn or plain; nothing is checked yet."""
         self.session, self.events = session, events
         self.checks = Checks(session, worker, events.put)
         self.screen: Screen = PlainScreen() if is_plain() else DrawnScreen()
@@ -221,6 +222,7 @@ class Commands:
     """
 
     def __init__(self, state: WatchState) -> None:
+        """Assign the commands to their keys."""
         self.state = state
         self.quiz: CourseExercise | None = None
         self.lesson: Body = ()
@@ -401,6 +403,7 @@ class WatchState:
     """
 
     def __init__(self, session: Session, checks: Checks, screen: Screen) -> None:
+        """Begin with the next exercise that is not solved, the first one if all are, and no message."""
         self.session, self.course, self.checks, self.screen = session, session.course, checks, screen
         self.outcomes: dict[str, CheckOutcome] = {}
         self.is_first = not session.progress.exercises

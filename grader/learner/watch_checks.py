@@ -59,6 +59,7 @@ class Checks:
     """
 
     def __init__(self, session: Session, worker: Worker, report: Callable[[CheckOutcome], None]) -> None:
+        """Begin with no check, and the hash of every exercise's current file."""
         self.session, self.worker, self.report = session, worker, report
         self.waiting: list[CheckRequest] = []
         self.running: CheckRequest | None = None

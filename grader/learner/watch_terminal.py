@@ -47,6 +47,7 @@ class TerminalModes:
     """
 
     def __init__(self, whole_lines: bool) -> None:
+        """Keep the modes that the terminal has now, to restore them later; none on Windows."""
         self.whole_lines = whole_lines
         self.before = None
         if sys.platform != "win32":
@@ -147,7 +148,14 @@ def _read_posix_keys(on_key: OnKey, stop: threading.Event, woken: int, whole_lin
 
 
 def _read_windows_keys(on_key: OnKey, stop: threading.Event, _woken: int, whole_lines: bool) -> None:
-    """Read keys from the console until `stop` is set, on Windows; the arguments are those of `_read_posix_keys`."""
+    """Read keys from the console until `stop` is set, on Windows; call `on_key` with each.
+
+    Args:
+        on_key: receives the name of a key, a whole line, or `INPUT_END`.
+        stop: ends the reading.
+        _woken: not used, since the console is polled.
+        whole_lines: whether to read lines, each without the spaces around it, and not single keys.
+    """
     import msvcrt
     import time
 
@@ -201,10 +209,18 @@ class DrawnScreen:
     """
 
     def __init__(self) -> None:
+        """Begin at the first line of an empty text."""
         self.top, self.room, self.count = 0, 1, 0
 
     def show(self, body: Body, message: Sequence[Line], keys: Sequence[Line], link: CourseExercise) -> None:
-        """Draw the page of the text that begins at the current line, as `Screen.show` says."""
+        """Draw the page of a text that begins at the current line, with a message and the legend of the keys below it.
+
+        Args:
+            body: the text.
+            message: describes what has just happened; cut if the terminal is too low.
+            keys: the legend.
+            link: the exercise whose file opens at a click wherever it is named.
+        """
         console = terminal()
         rows, below = (
             _rows(console, body, link),
@@ -261,6 +277,7 @@ class PlainScreen:
     """
 
     def __init__(self, out: Callable[[str], None] = print) -> None:
+        """Begin with nothing printed."""
         self.out = out
         self.begin()
 
@@ -287,7 +304,13 @@ class PlainScreen:
 
 
 def _rows(console: Console, body: Body, link: CourseExercise) -> Rows:
-    """Return lines as rows of the terminal: a line that is wider takes several rows."""
+    """Return lines as rows of the terminal: a line that is wider takes several rows.
+
+    Args:
+        console: the terminal, whose width counts.
+        body: the lines.
+        link: the exercise whose file opens at a click wherever it is named, in terminals that can.
+    """
     options = console.options.update(highlight=False)
     rows: Rows = []
     for part in body:

@@ -307,5 +307,11 @@ def _question_as_json(question: TypedQuestion) -> str:
 
 @lru_cache(maxsize=1024)
 def _key_values(kind: type[TypedQuestion], frozen: str, key: str) -> Any:
-    """Return what `key_values` returns; `kind` and `frozen` are the type of the question and its JSON."""
+    """Return the likeliest meaning of an author's answer.
+
+    Args:
+        kind: the type of the question.
+        frozen: the JSON of the question.
+        key: the author's answer, right or wrong, as text.
+    """
     return next(readings(kind.model_validate_json(frozen), key))

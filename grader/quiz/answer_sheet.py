@@ -121,7 +121,11 @@ def with_answer(text: str, quiz: Quiz, name: str, answer: str) -> str:
     """
     before, tree = read_sheet(text, quiz), read_map(text)
     key = next((key for key in tree if key == name), None)
-    changed = _replaced(text, key, tree[key], answer) if key is not None else _added(text, quiz, before, name, answer)
+    changed = (
+        _replace_answer(text, key, tree[key], answer)
+        if key is not None
+        else _add_question(text, quiz, before, name, answer)
+    )
     after = read_sheet(changed, quiz)
     if after != Sheet(before.variant, {**before.answers, name: answer}, before.unknown):
         line = key.line if key is not None else 1
@@ -129,8 +133,15 @@ def with_answer(text: str, quiz: Quiz, name: str, answer: str) -> str:
     return changed
 
 
-def _replaced(text: str, key: Text, node: YamlNode, answer: str) -> str:
-    """Return the text of a sheet with another answer in the place of a node."""
+def _replace_answer(text: str, key: Text, node: YamlNode, answer: str) -> str:
+    """Return the text of a sheet with another answer in place of one that it has.
+
+    Args:
+        text: the text of the sheet.
+        key: the id of the question as the sheet writes it, which knows its line.
+        node: the answer that is replaced, which knows its place.
+        answer: the new answer, not yet quoted for YAML.
+    """
     colon = text.index(":", key.end) + 1
     if node.start == node.end:  # nothing is there
         return f"{text[:colon]} {_yaml(answer)}{text[colon:]}"
@@ -138,7 +149,7 @@ def _replaced(text: str, key: Text, node: YamlNode, answer: str) -> str:
     return f"{text[:colon]} {_yaml(answer)}{text[end:]}"
 
 
-def _added(text: str, quiz: Quiz, sheet: Sheet, name: str, answer: str) -> str:
+def _add_question(text: str, quiz: Quiz, sheet: Sheet, name: str, answer: str) -> str:
     """Return the text of a sheet with a question and its answer added at the end."""
     lines = _question(list(quiz.questions).index(name) + 1, name, question_of(quiz, name, sheet.variant), sheet.variant)
     return "\n".join([text.rstrip(), "", *lines, f"{name}: {_yaml(answer)}", ""])

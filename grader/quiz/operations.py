@@ -104,7 +104,8 @@ def operation(names: str, entries: Callable[..., int] | None = None) -> Callable
 
     Args:
         names: the names of the operation, with blanks between them.
-        entries: as in `FormulaOperation`.
+        entries: takes the arguments of the function; returns how many entries it makes or reads. `None` if these are as
+            many as its arrays have, broadcast together.
     """
 
     def enter(function: Function) -> Function:
@@ -122,7 +123,8 @@ def enter_all(table: Mapping[str, Function], entries: Callable[..., int] | None 
 
     Args:
         table: each function under its names, separated by spaces: `"ln log_e loge"`.
-        entries: as in `FormulaOperation`, for all of them.
+        entries: takes the arguments of a function; returns how many entries it makes or reads, for all of them. `None`
+            if these are as many as their arrays have, broadcast together.
     """
     for names, function in table.items():
         operation(names, entries)(function)
@@ -625,13 +627,16 @@ def eye(rows: int, columns: int | None = None) -> Any:
 
 
 def _range(*ends: Any) -> tuple[float, float, float]:
-    """Return start, stop and step of a range, of which one (stop) to three are given."""
+    """Return start, stop and step of a range.
+
+    `ends` are the stop alone, or start and stop, or all three; the start is 0 and the step 1 if they are missing.
+    """
     first, last, step = (0.0, *ends, 1.0) if len(ends) == 1 else (*ends, 1.0) if len(ends) == 2 else ends
     return float(first), float(last), float(step)
 
 
 def _range_entries(*ends: Any) -> int:
-    """Return a bound on how many numbers a range with these ends has; its arguments are those of `_range`."""
+    """Return a bound on how many numbers a range has, from its stop, its start and stop, or these and its step."""
     first, last, step = _range(*ends)
     return int(min(max((last - first) / step if step else math.inf, 0), 1e18)) + 1
 
