@@ -154,7 +154,8 @@ def windows() -> SvgDrawing:
     for i, tap in ((1, 2), (2, 1), (3, 0)):
         start, end = (50 + 3.5 * side, 188), (50 + side + (i + 0.5) * side, 94)
         picture.arrow(start, end, "forward")
-        picture.text((start[0] + end[0]) / 2 + (i - 2) * 26, 146, f"w[{tap}]", "code small")
+        x, y = ((start[0] + end[0]) / 2 + (i - 2) * 26, 146) if i != 2 else (end[0] + 17, 114)  # beside its arrow
+        picture.text(x, y, f"w[{tap}]", "code small")
     for i in range(5):
         picture.arrow((480 + (i + 1.5) * side, 188), (480 + side + (i + 0.5) * side, 94), "forward")
     picture.text(50 + 3 * side, 240, "backward: three contributions to inp.g[3]", "backward-fill small")
@@ -179,7 +180,7 @@ def conv_graph() -> SvgDrawing:
         picture.arrow((a + 58, 62), (b - 58, 62), "forward")
         picture.text((a + b) / 2, 50, word, "small")
         picture.arrow((b - 58, 82), (a + 58, 82), "backward")
-    picture.text(200, 102, "add where they overlap", "backward-fill small")
+    picture.text(200, 112, "add where they overlap", "backward-fill small")
     picture.labelled_box(450, 160, 90, "w", "(o, c, k)")
     picture.labelled_box(695, 160, 60, "b", "(o,)")
     picture.arrow((450, 136), (450, 92), "forward")
@@ -214,8 +215,8 @@ def turned() -> SvgDrawing:
     ):
         picture.text(x, 112, name, style, "start")
         _heat(picture, x, 124, [taps], 4, "{:g}")
-        picture.text(x + 3.5 * SMALL_WIDTH, 140, "gives")
-        _heat(picture, x + 4 * SMALL_WIDTH + 6, 124, [_correlate(padded, taps)], 4, "{:g}")
+        picture.text(x + 3.5 * SMALL_WIDTH + 8, 140, "gives")
+        _heat(picture, x + 4 * SMALL_WIDTH + 16, 124, [_correlate(padded, taps)], 4, "{:g}")
     picture.text(
         40, 196, "The first entry of inp met tap 0 at place 0 of out, and nothing else: 1 · 1 = 1.", "small", "start"
     )

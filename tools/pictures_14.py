@@ -97,11 +97,11 @@ def hessian_product() -> SvgDrawing:
     stops = (("v = w'", "(1, 1)", 90), ("(x @ w)'", "(1, 3)", 290), ("p'", "(0.25, 0.75)", 490),
              ("H @ v = grad'", "(0.5, 0.75)", 720))  # fmt: skip
     for name, numbers, x in stops:
-        picture.labelled_box(x, 80, 118, name, numbers)
+        picture.labelled_box(x, 80, 134, name, numbers)
     for (_, _, start), (_, _, end), words in zip(
         stops, stops[1:], ("x @", "p · (1 - p) ·", "x.t() @ ... / bs"), strict=False
     ):
-        picture.arrow((start + 62, 80), (end - 63, 80), "forward")
+        picture.arrow((start + 70, 80), (end - 71, 80), "forward")
         picture.text((start + end) / 2, 46, words, "code small")
     for (_, _, x), shape in zip(stops, ("(n,)", "(bs,)", "(bs,)", "(n,)"), strict=True):
         picture.text(x, 122, shape, "code faint small")

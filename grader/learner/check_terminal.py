@@ -16,7 +16,7 @@ from .progress import UnitProgress, by_unit, next_exercise
 from .session import Session
 
 BAR, SHORTEST_BAR = 14, 6
-IN_A_LIST = 30  # columns before an exercise's title
+NAME, COUNT = 24, 6  # columns of an exercise's id and of its answers in a list
 
 
 def check_and_record(
@@ -171,8 +171,10 @@ def exercise_lines(session: Session, exercise: CourseExercise) -> Iterator[Line]
     total = len(exercise.declaration.answers)
     title = exercise.declaration.title + (" (stretch)" if exercise.stretch else "")
     count = f"{done}/{total}"
-    room = max(report_width() - IN_A_LIST, 20)
+    name = f"  {exercise.id:<{NAME - 1}} "  # of any length
+    indent = max(len(name), NAME + 2) + COUNT
+    room = max(report_width() - indent, 20)
     first, *more = textwrap.wrap(title, room, break_long_words=False, break_on_hyphens=False)
     style: Style = "good" if done == total else "dim"
-    yield (("  ", ""), (f"{exercise.id:<22}", ""), (f"{count:<6}", style), (first, "dim"))
-    yield from (((" " * IN_A_LIST + line, "dim"),) for line in more)
+    yield ((name, ""), (f"{count:<{COUNT}}", style), (first, "dim"))
+    yield from (((" " * indent + line, "dim"),) for line in more)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from golden import assert_exactly
 
 from grader.course.course import Course, load_course
-from grader.learner.check_terminal import progress_bars
+from grader.learner.check_terminal import exercise_lines, progress_bars
 from grader.learner.progress import UnitProgress
 from grader.rendering.render_text import (
     answer_in_need,
@@ -156,6 +159,18 @@ def test_progress_is_in_words_in_plain_mode(monkeypatch: pytest.MonkeyPatch) -> 
     assert line == "04_linear: 1 of 20 answers, quiz 0 of 19 questions"
     (line,) = as_text(progress_bars([UnitProgress("whole course", 1, 127, counted="exercises")], 80)).splitlines()
     assert line == "whole course: 1 of 127 exercises"
+
+
+@pytest.mark.parametrize("columns", ["60", "100"])
+def test_the_columns_of_a_list_are_apart_and_line_up(
+    course: Course, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    session: Any = SimpleNamespace(progress=SimpleNamespace(result=lambda _: None))
+    texts = [as_text(exercise_lines(session, exercise)).splitlines() for exercise in course.exercises]
+    assert [first for first, *_ in texts if not re.match(r"  (?=\w+ +0/\d+ +\S).{30}  \S", first)] == []
+    assert {line[:32] for _, *more in texts for line in more} <= {" " * 32}
+    assert max(len(line) for lines in texts for line in lines) <= int(columns)
 
 
 def test_no_units_no_bars() -> None:

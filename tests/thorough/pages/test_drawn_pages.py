@@ -6,7 +6,9 @@ is wider than the page, no text covers another, and none is cut.
 
 from __future__ import annotations
 
+import base64
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -49,6 +51,9 @@ axe = pytest.importorskip("axe_playwright_python", reason="axe-core is not insta
 
 AXE = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 DRAWN = Path(__file__).with_name("drawn.js").read_text(encoding="utf-8")
+FIGURE = Path(__file__).with_name("figure.js").read_text(encoding="utf-8")
+FIGURES = sorted([*ROOT.glob("exercises/*/*.svg"), *ROOT.glob("docs/*.svg")])
+CROSSED_OUT = ("14_beyond/hvp.svg", "(n, n)")  # a matrix that is never made
 AXE_RUN = """async () => (await axe.run()).violations.flatMap(
   v => v.nodes.map(n => `axe ${v.id}: ${n.target} ${n.html.slice(0, 120)}`))"""
 SEED = 7
@@ -251,3 +256,53 @@ def _listed(found: dict[tuple[str, int], list[str]]) -> str:
             alike = [defect for defect in defects if defect.split(":")[0] == kind]
             lines += [f"{scheme} {width}: {len(alike)} of {kind}", *(f"    {defect}" for defect in alike[:4])]
     return "\n".join(lines)
+
+
+@pytest.mark.parametrize("path", FIGURES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_nothing_is_drawn_over_the_words_of_a_figure(browser: Any, path: Path) -> None:
+    found = drawn_over(browser, path.read_text(encoding="utf-8"))
+    figure, words = CROSSED_OUT
+    if f"{path.parent.name}/{path.name}" == figure:
+        found = [each for each in found if words not in each]
+    assert found == []
+
+
+@pytest.mark.parametrize("kind", ["training", "certificate"])
+def test_nothing_is_drawn_over_the_words_of_a_picture_in_a_page(browser: Any, pages: Path, kind: str) -> None:
+    page = (pages / f"{kind}.html").read_text(encoding="utf-8")
+    drawings = re.findall('src="data:image/svg.xml;base64,([^"]*)"', page)
+    assert drawings
+    assert [drawn_over(browser, base64.b64decode(data).decode()) for data in drawings] == [[]] * len(drawings)
+
+
+def drawn_over(browser: Any, svg: str) -> list[str]:
+    """Return what crosses the words of a drawing, in words."""
+    page = browser.new_page(viewport={"width": 1400, "height": 900}, offline=True)
+    page.set_content(f"<body>{svg[svg.index('<svg') :]}</body>")
+    found: list[str] = page.evaluate(FIGURE)
+    page.close()
+    return found
+
+
+def test_a_figure_has_no_white_corners_in_the_dark(browser: Any, pages: Path) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="dark", bypass_csp=True, offline=True)
+    page.goto((pages / "lesson_04_linear.html").as_uri())
+    figure = page.locator(".figure img").first
+    figure.scroll_into_view_if_needed()
+    box = figure.bounding_box()
+    corner, beside = (
+        page.screenshot(clip={"x": box["x"] + by, "y": box["y"], "width": 2, "height": 2}) for by in (0, -8)
+    )
+    assert corner == beside
+    page.close()
+
+
+def test_a_printed_page_keeps_its_colours_and_its_titles_stay_with_what_they_name(browser: Any, pages: Path) -> None:
+    page = browser.new_page(viewport={"width": PAPER, "height": 900}, bypass_csp=True, offline=True)
+    page.goto((pages / "check_0.html").as_uri())
+    page.emulate_media(media="print")
+    assert page.eval_on_selector("body", "(one) => getComputedStyle(one).printColorAdjust") == "exact"
+    for selector, rule in (("caption", "breakAfter"), (".picture, .drawing", "breakInside")):
+        found = page.eval_on_selector_all(selector, f"(all) => all.map((one) => getComputedStyle(one).{rule})")
+        assert {*found} == {"avoid"}
+    page.close()
