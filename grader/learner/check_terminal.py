@@ -16,7 +16,7 @@ from .progress import UnitProgress, by_unit, next_exercise
 from .session import Session
 
 BAR, SHORTEST_BAR = 14, 6
-NAME, COUNT = 24, 6  # columns of an exercise's id and of its answers in a list
+NAME, COUNT = 27, 6  # columns of an exercise's id and of its answers in a list
 
 
 def check_and_record(

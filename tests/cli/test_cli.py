@@ -491,7 +491,7 @@ def test_list_shows_every_exercise_by_unit_and_how_far_it_is(here: Run, course: 
     here("check", "lin_grad")
     lines = here("list").stdout.splitlines()
     assert lines[0] == "01_slopes  Slopes, measured with a nudge"
-    assert "  lin_grad              1/3   A linear layer, backwards" in lines
+    assert "  lin_grad                   1/3   A linear layer, backwards" in lines
     assert "04_linear       ..............  1 of 20  quiz 0 of 19" in lines
     entries = [line for line in lines if line.startswith("  ") and not line.startswith("   ")]  # not a wrapped title
     assert len(entries) == len(course.exercises)

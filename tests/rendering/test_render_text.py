@@ -168,8 +168,8 @@ def test_the_columns_of_a_list_are_apart_and_line_up(
     monkeypatch.setenv("COLUMNS", columns)
     session: Any = SimpleNamespace(progress=SimpleNamespace(result=lambda _: None))
     texts = [as_text(exercise_lines(session, exercise)).splitlines() for exercise in course.exercises]
-    assert [first for first, *_ in texts if not re.match(r"  (?=\w+ +0/\d+ +\S).{30}  \S", first)] == []
-    assert {line[:32] for _, *more in texts for line in more} <= {" " * 32}
+    assert [first for first, *_ in texts if not re.match(r"  (?=\w+ +0/\d+ +\S).{31}  \S", first)] == []
+    assert {line[:35] for _, *more in texts for line in more} <= {" " * 35}
     assert max(len(line) for lines in texts for line in lines) <= int(columns)
 
 
