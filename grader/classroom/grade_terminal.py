@@ -22,6 +22,7 @@ from rich.table import Table
 from grader.course.course import Course
 from grader.course.course_file import Policy
 from grader.errors import UsageError
+from grader.rendering.console import progress_theme
 from grader.results.points import shown
 from grader.results.records import StudentResults
 from grader.safe_text import escaped, one_line, plain
@@ -183,7 +184,7 @@ def showing_progress(on_terminal: bool, clock: Callable[[], float] = time.monoto
     Yields:
         The function to call with the progress whenever a submission is done.
     """
-    console = Console(stderr=True)
+    console = Console(stderr=True, theme=progress_theme())
     columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[pace]}"))
     with Bar(*columns, console=console, transient=True, disable=not on_terminal) as bar:
         task = bar.add_task("grading", total=None, pace="")

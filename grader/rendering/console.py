@@ -61,6 +61,13 @@ def markdown_theme() -> Theme:
     return Theme({f"markdown.{part}": style for part, style in MARKDOWN.items()})
 
 
+def progress_theme() -> Theme:
+    """Return a rich theme for spinners, and for the bars of long commands, that is readable on any background."""
+    known = styles()
+    bars = dict.fromkeys(("bar.complete", "bar.finished", "bar.pulse"), known["good"])
+    return Theme({**bars, "bar.back": known["dim"], "progress.download": "", "status.spinner": known["bold"]})
+
+
 def code_theme() -> SyntaxTheme:
     """Return a theme for Python that is readable on any background: keywords are bold, comments dim."""
     from pygments.token import Comment, Keyword, Operator
@@ -129,7 +136,7 @@ class Spinner:
     def __init__(self, what: str) -> None:
         self.what = what
         is_shown = sys.stderr.isatty() and not is_plain()
-        self.status = Console(stderr=True).status(what) if is_shown else None
+        self.status = Console(stderr=True, theme=progress_theme()).status(what) if is_shown else None
 
     def __enter__(self) -> Any:
         if self.status is not None:

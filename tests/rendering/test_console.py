@@ -12,7 +12,7 @@ from rich.style import Style
 from test_notebook_report import luminance
 
 from grader.learner.lesson import print_in
-from grader.rendering.console import FEW_COLOURS, STYLES, markdown_theme, print_paged, styles
+from grader.rendering.console import FEW_COLOURS, STYLES, markdown_theme, print_paged, progress_theme, styles
 
 # The colours that terminals give to these names: xterm, GNOME, macOS, Visual Studio Code, Windows.
 PALETTES = {
@@ -50,6 +50,16 @@ def test_each_colour_is_read_on_black_and_on_white_and_on_its_own_ground(known: 
             assert all(contrast(text, ground) >= 4.5 for text, ground in pairs), style
         else:
             assert all(contrast(shade, paper) >= 3 for shade in shades(style.color) for paper in ("#000000", "#ffffff"))
+
+
+@pytest.mark.parametrize("term", ["xterm", "xterm-256color"])
+def test_spinners_and_bars_have_no_other_colours(monkeypatch: pytest.MonkeyPatch, term: str) -> None:
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.delenv("COLORTERM", raising=False)
+    console = Console(theme=progress_theme())
+    known = {Style.parse(style) for style in styles().values()} | {Style.null()}
+    for part in ("status.spinner", "progress.download", "bar.complete", "bar.finished", "bar.pulse", "bar.back"):
+        assert console.get_style(part) in known
 
 
 def test_large_and_small_of_either_sign_differ_with_few_colours() -> None:
