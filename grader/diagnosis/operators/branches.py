@@ -119,7 +119,7 @@ def invert_mask(program: Program, place: Place, choice: tuple[int, ...]) -> Prog
 def _invert_slopes(total: float, at: EdgeContext) -> Array:
     """Return the contribution of the edge `at` with its two local derivatives exchanged: for a relu, g where x <= 0.
 
-    It is g * (total - derivative), with the right derivative.
+    The contribution is g * (total - derivative), with the right derivative.
 
     Args:
         total: the sum of the two derivatives, such as 0 + 1 for a relu.
@@ -807,7 +807,7 @@ def leave_out_diagonal(program: Program, place: Place, choice: int) -> Program |
 
 @leave_out_diagonal.example
 def _() -> Example:
-    """Show causal attention whose loop over the keys ends before the query's own position."""
+    """Show causal attention whose gradients leave out the key at the position of the query."""
 
     def forward(q: Tensor, k: Tensor) -> Tensor:
         s = q @ k.T

@@ -1,7 +1,7 @@
 """The contract and registry of operators: each names a kind of mistake and makes the program that has it.
 
     @operator("sign-flipped", code="wrong-sign", rank=2.0, at=edges, message="... {step} ...")
-    def flip_sign(program: Program, place: Place, choice: None) -> Program | None:
+    def flip_sign(program: Program, place: Place, choice: None) -> Program:
         return program.with_vjp(place, lambda at: -at.right())
 
     @flip_sign.example
@@ -152,7 +152,7 @@ class Operator(Generic[C]):
     def choices_at(self, program: Program, spot: Spot) -> Iterable[C]:
         """Return the choices for an edit at a spot, such as the axes of the operand.
 
-        They are listed at one place of the spot: in a loop that of the second iteration, else the first place.
+        The choices are those at one place of the spot: in a loop that of the second iteration, else the first place.
         """
         return self.choices(program, typical_place(program, spot))
 
@@ -326,7 +326,7 @@ def _operand_names(program: Program, spot: Spot, place: Place) -> str:
 def _place_fields(program: Program, spot: Spot, place: Place) -> dict[str, Callable[[], str]]:
     """Return a function without arguments for each message field that a place fills: `step`, `value`, `operand`, ...
 
-    It returns what is filled in; see `Operator.message_fields`, which lists the fields.
+    Each function returns what is filled in; `Operator.message_fields` lists the fields.
 
     Args:
         program: the right program of a trial.

@@ -1078,7 +1078,7 @@ def _gradient_of_other(other: Program, name: str, program: Program, gradient: Ar
 
 @change_input_number.example
 def _() -> Example:
-    """Show a recurrence whose last k iterations alone are gone back through, and one fewer in the wrong gradient."""
+    """Show a recurrence that is differentiated through its last k iterations, but k - 1 in the wrong gradient."""
 
     def forward(x: Tensor, w: Tensor, k: int) -> Tensor:
         h = torch.zeros_like(x[0])
@@ -1118,7 +1118,7 @@ def negate_value(node: Node) -> Node:
 def take_first_entries(node: Node) -> Node:
     """Return the node of a `sort` or `topk` as one that takes the first entries of its operand along its axis.
 
-    They stay in their order: `x[:k]` for `x.topk(k)`.
+    The entries stay in the operand's order: `x[:k]` for `x.topk(k)`.
     """
     dim = int(str(node.options.get("dim", -1)))
     return node.with_operation(OPERATIONS["piece"], dim=dim, start=0, length=node.value.shape[dim])
@@ -1554,7 +1554,7 @@ def operand_replacements(program: Program, place: Place) -> Iterator[OperandRepl
     """Yield `OperandReplacement`s: a float operand of a node, an earlier value of its shape, and what that affects.
 
     The value is an input, a loop-carried value, or one that the same operation computes as the operand: x @ u for x @ w
-    in `sigmoid(x @ w)`. It is read in both passes (`"all"`), or in the `"values"` alone.
+    in `sigmoid(x @ w)`. The wrong value is read in both passes (`"all"`), or in the `"values"` alone.
 
     Args:
         program: the program of a trial.

@@ -208,7 +208,8 @@ def takes_whole_rows(program: Program, place: Place) -> bool:
 def reshape_one_hot_table(program: Program, place: Place, choice: None) -> Program:
     """Multiply the upstream gradient of a selection by its one-hot table, reshaped and not transposed.
 
-    For `x[rows]` it is one_hot.reshape(len(x), len(rows)) @ g, where one_hot has a row for each selected row.
+    For `x[rows]`, its edge of x and one_hot with a row for each selected row: one_hot.reshape(len(x), len(rows)) @ g in
+    place of one_hot.T @ g.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -759,7 +760,8 @@ class ForwardIndexReplacement:
 def forward_index_replacements(program: Program, place: Place) -> Iterator[ForwardIndexReplacement]:
     """Yield `ForwardIndexReplacement`s: an index array of a node, a wrong one in its place, and where that counts.
 
-    It counts in both passes (`"all"`), or only in the vjps that read the node's value as a partner (`"partners"`).
+    The wrong array counts in both passes (`"all"`), or only in the vjps that read the node's value as a partner
+    (`"partners"`).
 
     Args:
         program: the program of a trial.
@@ -851,8 +853,8 @@ def _() -> Example:
 def literal_shifts(program: Program, place: Place) -> Iterator[SelectionShift]:
     """Yield the `SelectionShift`s of the numbers and slices in a selection's index: of 2 and of `1:` in `x[2, 1:]`.
 
-    Each is the position of an index, and a wrong position that it moves to; index arrays are left out. `place` is the
-    node of the selection.
+    A `SelectionShift` is the axis of the number or slice, and the wrong position that it moves to. Index arrays are
+    left out. `place` is the node of the selection.
     """
     yield from (slip for slip in selection_shifts(program, place) if slip.item < 0)
 

@@ -64,7 +64,7 @@ class Difference:
     def is_label_alone(self) -> bool:
         """Return whether the gradient is factor * (0 - label), without a prediction.
 
-        So is that of a negative log-likelihood, a mean of -x[i, class], with respect to x.
+        True for x in a negative log-likelihood, a mean of -x[i, class].
         """
         return not self.names[0]
 
@@ -806,9 +806,9 @@ def _() -> Example:
 
 
 def is_weighted_mean(program: Program, place: Place) -> bool:
-    """Return whether the denominator of the quotient that reads the edge `place`, its numerator, is computed by `sum`.
+    """Return whether a `sum` computes the denominator of the quotient whose numerator the edge `place` leads to.
 
-    So it is in a weighted mean, (weights * x).sum() / weights.sum().
+    True for a weighted mean, (weights * x).sum() / weights.sum().
     """
     denominator = program.reader(place).operand(1)
     return denominator is not None and program.nodes[denominator].name == "sum"

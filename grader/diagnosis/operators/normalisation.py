@@ -981,7 +981,7 @@ def joined_parts(program: Program, place: Place) -> tuple[tuple[int, ...], tuple
 def parts_of_joined_axis(program: Program, place: Place) -> range:
     """Return the parts of the axis of a normalisation that a reshape joins, counted from the back, such as -2 and -1.
 
-    It is empty where no reshape joins axes there.
+    The range is empty where no reshape joins axes there.
     """
     return range(-len(joined_parts(program, place)[1]), 0)
 
@@ -1005,7 +1005,7 @@ def average_over_part(program: Program, place: Place, choice: int) -> Program | 
     Args:
         program: the right program.
         place: the node that computes the normalised value.
-        choice: which of them, from the back: -1 for the places alone, where channels and places are joined.
+        choice: which of them, from the back: -1 for the pixels alone, where channels and pixels are joined.
 
     Returns:
         The rewritten program; `None` where no reshape joins as many axes in this trial.
@@ -1047,14 +1047,14 @@ def _name_of_part(program: Program, place: Place, choice: int) -> str:
 
 @average_over_part.example
 def _() -> Example:
-    """Show a norm of groups of channels whose gradient averages over the places of a channel alone."""
+    """Show a norm of groups of channels whose gradient averages over the pixels of each channel alone."""
 
     def forward(x: Tensor) -> Tensor:
         groups = x.reshape(len(x), 2, -1)
         return (groups - groups.mean(-1, keepdim=True)) / (groups.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Average over the places of each channel in place of all channels of a group."""
+        """Average over the pixels of each channel in place of all channels of a group."""
         bs, c, n = x.shape
         groups = x.reshape(bs, 2, -1)
         s = (groups.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
@@ -1294,7 +1294,7 @@ def _() -> Example:
 def subtraction_of_given_mean(program: Program, place: Place) -> Node | None:
     """Return the node that subtracts a given mean from x before x is divided by a given scale: x - m in `(x - m) / s`.
 
-    So does a batch norm outside of training; mean and scale are given if they are not computed from x.
+    A batch norm outside of training has such a node. Mean and scale are given if they are not computed from x.
 
     Args:
         program: the program of a trial.

@@ -75,8 +75,8 @@ class PartnerReplacement:
     def find(self, program: Program, reader: int) -> Callable[[], Array] | None:
         """Return a function that computes the array to use in place of the partner; `None` where there is none.
 
-        It is the value named `self.value`, or, if `self.apply_maker`, what the operation that makes the partner makes
-        of this value. There is none where the trial has no value of this name.
+        The array is that of the value named `self.value`, or, if `self.apply_maker`, what the operation that makes the
+        partner makes of this value. There is none where the trial has no value of this name.
 
         Args:
             program: the program of any trial.
@@ -98,7 +98,7 @@ NAMED_ITERATIONS: tuple[Literal["first", "last", "next", "before"], ...] = ("las
 def has_partner(program: Program, place: Place) -> bool:
     """Return whether the vjp of the edge `place` multiplies or divides by a partner operand, as that of `x @ w` does.
 
-    It does where the reader is a contraction, `*`, `/` or a power, and has two operands that are no constants.
+    True where the reader is a contraction, `*`, `/` or a power, and has two operands that are no constants.
     """
     node = program.reader(place)
     in_loop = len(program.forward.by_key[node.key]) > 1  # in whose first iteration a partner may be a constant
@@ -316,7 +316,7 @@ def _() -> Example:
 
 @replace_partner.example
 def _() -> Example:
-    """Show a sample from a normal distribution, whose scale gets the sample where the noise belongs."""
+    """Show mean + scale * noise whose gradient of the scale multiplies by that sum in place of the noise."""
 
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
         sample = x @ w + (x @ v).exp() * _noise(len(x), w.shape[1])
@@ -610,7 +610,8 @@ def fellow_factors(program: Program, value: int) -> set[int]:
 def exchange_partners(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Exchange two values in every vjp that multiplies by them, as if the learner had confused two variables.
 
-    They are the value `place` and the one that the choice names. Returns `None` where the program has no such value.
+    The two are the value `place` and the value that the choice names. Returns `None` where the program has no such
+    value.
     """
     other = choice.find(program, place[0])
     if other is None:
@@ -761,8 +762,8 @@ def use_one_iteration_for_all(program: Program, place: Place, choice: str) -> Pr
     """Compute the backward pass of every iteration with a loop's value of the last, or of the first, iteration.
 
     For `gate[t] * h` with the gate computed in each iteration t, and `"last"`: gate[-1] * g for gate[t] * g. The choice
-    is `"last"` or `"first"`; `place` is the value in the first iteration. It is replaced in the vjps of its readers,
-    and in its own vjp if that is written with the value, as 1 - y ** 2 for y = tanh(x).
+    is `"last"` or `"first"`; `place` is the value in the first iteration. The value is replaced in the vjps of its
+    readers, and in its own vjp if that is written with the value, as 1 - y ** 2 for y = tanh(x).
     """
     ids = iterations_of(program, place[0])
     array = program.nodes[ids[-1] if choice == "last" else ids[0]].value

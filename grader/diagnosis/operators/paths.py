@@ -25,7 +25,8 @@ from .places import edges, expression_of, values
 def has_fellow_contributions(program: Program, place: Place) -> bool:
     """Return whether the operand of the edge `place` also gets a gradient along a second edge, as x in `x * sin(x)`.
 
-    In a loop, whether it does so in at least one iteration. False for an edge that leads no gradient to a target.
+    For an edge in a loop, True if this holds in at least one iteration. False for an edge that leads no gradient to a
+    target.
     """
     forward = program.forward
     if place not in forward.sources:
@@ -404,8 +405,8 @@ class PartialSum:
     def missing_edges(self, program: Program, value: int) -> tuple[Place, ...]:
         """Return the edges to a value whose contributions the partial sum lacks.
 
-        They are those of the kind `self.edge_kind`, or, if `self.only`, those of all other kinds. Empty where no edges
-        of the kind lead to the value in this trial.
+        The missing edges are those of the kind `self.edge_kind`, or, if `self.only`, those of all other kinds. Empty
+        where no edges of the kind lead to the value in this trial.
 
         Args:
             program: the program of any trial.

@@ -150,7 +150,7 @@ def _() -> Example:
 def values_at_wrong_point(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the names of values at which the derivative of the edge `place` may be taken by mistake.
 
-    They have the operand's shape. The operand itself is left out; the value of the function is among them.
+    These are values of the operand's shape, the function's own value among them, but not the operand itself.
     """
     operand = program.source(place)
     shape = program.nodes[operand].value.shape
@@ -208,8 +208,8 @@ def apply_derivative_twice(program: Program, place: Place, choice: None) -> Prog
 def local_derivative_at(at: EdgeContext) -> Array:
     """Return dy/dx of the pointwise operation that reads x by the edge `at`, entry by entry; shaped like its value y.
 
-    It is computed from the operands in the edited program. For y = x * w and the edge of x: w, broadcast to the shape
-    of y.
+    The derivative is that at the operands in the edited program. For y = x * w and the edge of x: w, broadcast to the
+    shape of y.
     """
     wide = {i: np.broadcast_to(v, at.y.shape) for i, v in enumerate(at.node.values)}
     return at.node.vjp(at.slot, np.ones(at.y.shape), wide)
@@ -608,8 +608,8 @@ class OtherFunction:
     def contribution(self, at: EdgeContext) -> Array:
         """Return g times the derivative of the function `self.name` at the edge `at`; shaped like the operand.
 
-        It is computed from the edge's operand x, or, if `self.of` is `"value"`, from the reader's value y: for tanh,
-        g * (1 - tanh(x) ** 2) or g * (1 - y ** 2).
+        The derivative is computed from the edge's operand x, or, if `self.of` is `"value"`, from the reader's value y:
+        for tanh, g * (1 - tanh(x) ** 2) or g * (1 - y ** 2).
 
         Raises:
             NoCandidate: `self.of` is `"value"`, and the derivative cannot be computed from a value.

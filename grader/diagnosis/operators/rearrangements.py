@@ -186,7 +186,7 @@ def reshape_stack(program: Program, place: Place, choice: None) -> Program:
 
 @reshape_stack.example
 def _() -> Example:
-    """Show two arrays stacked along the second axis whose gradients are rows of a reshape."""
+    """Show two arrays stacked along the second axis, whose gradients are the two halves of g.reshape(2, ...)."""
 
     def forward(x: Tensor, y: Tensor) -> Tensor:
         return torch.stack((x.tanh(), y), 1)
@@ -269,7 +269,7 @@ def longer_shape(node: Node) -> tuple[int, ...]:
 def split_pairs(program: Program, place: Place) -> Iterator[AxisPair]:
     """Yield `AxisPair`s: two axes that may be exchanged by mistake in the reshape at the edge or node `place`.
 
-    They are axes of the longer of the shapes before and after, at least one of which is split off or joined: for a
+    The two are axes of the longer of the shapes before and after, at least one of which is split off or joined: for a
     reshape from (bs, heads * n) to (bs, heads, n) all three pairs of 0, 1 and 2. For a reshape from (bs, groups * size,
     n) to (bs, groups, size * n) they are two that one of the shapes joins: groups and size, or size and n. Nothing for
     a reshape that changes no axes.
@@ -529,10 +529,10 @@ class PairLayout:
 def pairs_of(program: Program, place: Place) -> PairLayout | None:
     """Return the `PairLayout` of the node `place`: which nodes split an axis into pairs of entries that it joins again.
 
-    So do rotary embeddings. The layout has the ids of the nodes that select the first or second entries of the pairs,
-    the axis, and whether pairs are neighbours, x[2 * i] and x[2 * i + 1], or entries of two halves, x[i] and x[i + n /
-    2].
-    Returns `None` where the node is neither a `cat` of two halves nor a flattened `stack` of two arrays of one shape.
+    A rotary embedding ends with such a node. The layout has the ids of the nodes that select the first or second
+    entries of the pairs, the axis, and whether pairs are neighbours, x[2 * i] and x[2 * i + 1], or entries of two
+    halves, x[i] and x[i + n / 2]. Returns `None` where the node is neither a `cat` of two halves nor a flattened
+    `stack` of two arrays of one shape.
     """
     node = program.nodes[place[0]]
     neighbours = node.name in ("flatten", "reshape")
@@ -1024,7 +1024,7 @@ UNSHUFFLINGS: Mapping[str, Unshuffling] = {
     fields=lambda program, place, choice: {"mistake": UNSHUFFLINGS[choice].message},
 )
 def undo_shuffle_wrongly(program: Program, place: Place, choice: str) -> Program:
-    """Move the gradient of `pixel_shuffle` back to the channels in a wrong order: the choice is in `UNSHUFFLINGS`."""
+    """Move the gradient of `pixel_shuffle` back to the channels in a wrong order: one of `UNSHUFFLINGS`."""
     axes = UNSHUFFLINGS[choice].axes
 
     def rule(at: EdgeContext) -> Array:
@@ -1042,7 +1042,7 @@ def undo_shuffle_wrongly(program: Program, place: Place, choice: str) -> Program
 
 @undo_shuffle_wrongly.example
 def _() -> Example:
-    """Show an upsampled picture whose gradient is reshaped to the channels."""
+    """Show pixel_shuffle(x, 2) whose gradient is g reshaped to the shape of x."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.sin(torch.nn.functional.pixel_shuffle(w * x, 2))

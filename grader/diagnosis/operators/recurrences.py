@@ -453,8 +453,8 @@ def _() -> Example:
 def go_back_once(program: Program, place: Place, choice: tuple[Key, ...]) -> Program | None:
     """Give the gradient that h has before the last iteration to the initial value of h, as if that came before it.
 
-    So the backward pass goes through the last iteration alone. The choice is the keys of the loop-carried values, such
-    as (key of h,). Returns `None` where these have no initial value.
+    The backward pass then goes through the last iteration alone. The choice is the keys of the loop-carried values,
+    such as (key of h,). Returns `None` where these have no initial value.
     """
     of_keys = [program.forward.by_key.get(key, ()) for key in choice]
     for ids in of_keys:
@@ -842,7 +842,7 @@ def _() -> Example:
 def is_first_of_loop(program: Program, place: Place) -> bool:
     """Return whether the value `place` is the first that a loop with a loop-carried value computes, a selection aside.
 
-    So an operator that edits a whole loop has one place in it.
+    It is the one place in a loop at which an operator edits the whole loop.
     """
     if not begins_loop(program, place):
         return False
@@ -866,7 +866,7 @@ def is_first_of_loop(program: Program, place: Place) -> bool:
 def go_through_iterations_forwards(program: Program, place: Place, choice: None) -> Program:
     """Go through the iterations of the loop from first to last in the backward pass.
 
-    So the vjps of iteration t of T are computed with the operands of iteration T - 1 - t. If a `stack` or `cat` joins
+    The vjps of iteration t of T are then computed with the operands of iteration T - 1 - t. If a `stack` or `cat` joins
     the iterations, the parts of its gradient are reversed, too.
     """
     forward = program.forward

@@ -55,7 +55,7 @@ class ContributionTerms:
     def summed(self) -> str:
         """Return the letters of the axes that the contribution sums over: for w in x @ w "a", the batch axis.
 
-        They are the letters in `self.sizes` that the operand does not have.
+        These are the letters in `self.sizes` that the operand does not have.
         """
         return "".join(letter for letter in self.sizes if letter not in self.operand)
 
@@ -130,7 +130,7 @@ def contribution_terms(node: Node, slot: int) -> ContributionTerms | None:
 def has_terms(program: Program, place: Place) -> bool:
     """Return whether the contribution of the edge `place` is a sum of `ContributionTerms`, perhaps of a single term.
 
-    It is if the reader is a pointwise operation, or a contraction of two operands, such as `x @ w`.
+    True if the reader is a pointwise operation, or a contraction of two operands, such as `x @ w`.
     """
     return contribution_terms(program.reader(place), place[1]) is not None
 
@@ -1118,7 +1118,7 @@ def _() -> Example:
 
 @divide_by_wrong_count.example
 def _() -> Example:
-    """Show means of windows of which the first is shorter; all are divided by the size of a whole window."""
+    """Show means of windows, the first one shorter, whose gradients are all divided by the size of a whole window."""
 
     def forward(x: Tensor) -> Tensor:
         return torch.stack([x[:, max(i - 1, 0) : i + 2].mean(1) for i in (0, 2, 4)], 1)

@@ -400,8 +400,8 @@ class AxisTotal:
 def has_batch_axis(program: Program, place: Place) -> bool:
     """Return whether the first axis of the target `place` is that of the examples of a batch.
 
-    It is if the axis has the size that the trial calls `bs`, as in the sizes {"bs": 4, "n": 3}. Where no size is called
-    so, if the output has the same size along its first axis, or, for a loss, a second input has.
+    True if the axis has the size that the trial calls `bs`, as in the sizes {"bs": 4, "n": 3}. Where no size is called
+    `bs`, True if the output, or, for a loss, a second input has the same size along its first axis.
     """
     shape = shape_of(program, place)
     if shape and program.sizes and not (name := guess_axes(shape, program.sizes)[0]).startswith("_"):
@@ -577,7 +577,7 @@ def invert_marks(gradient: Array) -> Array:
 def invert_result(program: Program, place: Place, choice: None) -> Program:
     """Exchange zero and the only other number v that the gradient of the target `place` consists of.
 
-    It is then v where it must be 0, and 0 where it must be v.
+    For the gradient [0, v, v]: [v, 0, 0].
     """
     return with_function_of_gradient(program, place, invert_marks)
 

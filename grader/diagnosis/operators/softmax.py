@@ -548,7 +548,7 @@ def _() -> Example:
 def is_masked_once(program: Program, place: Place) -> bool:
     """Return whether a `masked_fill` with a constant makes the operand of `place`, and only this edge reads it.
 
-    So all that the masked scores contribute to the unmasked ones comes through the softmax that reads the edge.
+    The unmasked scores then get all of their gradient through the softmax that reads the edge.
     """
     source = program.source(place)
     maker = program.nodes[source]

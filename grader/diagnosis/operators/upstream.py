@@ -381,10 +381,10 @@ def differentiable_values_like_target(program: Program, place: Place) -> Iterato
 
 
 def values_to_stop_at(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the names of values whose gradient a learner returns for the target `place` who stops too early.
+    """Yield the names of values whose gradient a learner who stops too early returns for the target `place`.
 
-    They depend on the target and have its shape, as z = tanh(x) for x; an output of several entries is among them also
-    if it has fewer than the target.
+    These are the values of the target's shape that depend on it, as z = tanh(x) for x; and, whatever its shape, an
+    output of several entries that has fewer entries than the target.
     """
     behind, output = program.forward.descendants[place[0]], program.forward.outputs[-1]
     yield from (name for name, value in differentiable_values_like_target(program, place) if behind >> value & 1)
@@ -499,10 +499,7 @@ def _() -> Example:
 
 
 def values_like_target(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the names of values of the forward pass that a learner may return as the gradient of the target `place`.
-
-    They have its shape.
-    """
+    """Yield the names of the values that a learner may return as gradient of the target `place`: those of its shape."""
     yield from values_by_name(program, program.forward.outputs[-1], program.nodes[place[0]].value.shape)
 
 
@@ -848,7 +845,8 @@ def _() -> Example:
 def gradients_to_exchange(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the names of values whose gradients may be exchanged with that of the value `place`.
 
-    They have its shape, and none of the pair depends on the other. Each pair comes at the value that is computed first.
+    Two such values have one shape, and neither depends on the other. Only values computed after `place` are yielded, so
+    that each pair comes once.
     """
     for other in gradient_replacements(program, place):
         if not isinstance(other.value, ValueOfIteration) and other.code == "wrong-operand":

@@ -306,8 +306,8 @@ SIDES: tuple[Side, Side] = ("at the beginning", "at the end")
 def padded_sides(program: Program, place: Place) -> tuple[Side, ...]:
     """Return the ends of an axis at which the backward pass of the edge `place` may cut off all of the padding.
 
-    They are those in `SIDES`, "at the beginning" and "at the end"; for a `pad` that adds entries at one end alone, only
-    the wrong end. Empty where the operation pads nothing.
+    The ends are those in `SIDES`, "at the beginning" and "at the end"; for a `pad` that adds entries at one end alone,
+    only the wrong end. Empty where the operation pads nothing.
     """
     node = program.reader(place)
     if node.name == "pad":
@@ -682,7 +682,7 @@ def _() -> Example:
 
 @drop_taps.example
 def _() -> Example:
-    """Show a transposed convolution in whose backward pass each tap replaces the gradient of the one before."""
+    """Show a transposed convolution whose gradient of the input is that of the last tap alone: `=` for `+=`."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv_transpose1d(x, w)
@@ -815,7 +815,7 @@ def _() -> Example:
 
 @leave_out_last_windows.example
 def _() -> Example:
-    """Show the squares of unfolded windows of step 2 whose gradient goes through range(0, n - 3, 2)."""
+    """Show the squares of unfolded windows of step 2 whose gradient loops over range(0, n - 3, 2), so one too few."""
 
     def forward(x: Tensor) -> Tensor:
         return x.unfold(-1, 3, 2) ** 2
@@ -968,9 +968,9 @@ class Assignment:
 def assignments(program: Program, place: Place) -> Iterator[Assignment]:
     """Yield `Assignment`s: which contribution to an entry is kept, where the windows at the edge `place` overlap.
 
-    That of the last `"window"`, or of the last `"tap"`, the position in the window; or their `"mean"`. Where a window
-    gives its gradient to one entry, as in a max_pool, also, with `winners=True`, that of the last window whose greatest
-    entry it is. Nothing where they do not overlap.
+    The contribution of the last `"window"`, or of the last `"tap"` (position in a window); or the `"mean"` of all.
+    Where a window gives its gradient to one entry, as in a max_pool, also, with `winners=True`, that of the last window
+    whose greatest entry it is. Nothing where they do not overlap.
     """
     node = program.reader(place)
     stride, size = _sizes(node, "step" if node.name == "unfold" else "stride"), _sizes(node, "size")
@@ -1059,7 +1059,7 @@ def _() -> Example:
 
 @overwrite_windows.example
 def _() -> Example:
-    """Show a maximum over overlapping windows whose gradient is scattered, and not added."""
+    """Show a maximum over overlapping windows whose gradient is assigned by `scatter`, and not added."""
 
     def forward(x: Tensor) -> Tensor:
         return F.max_pool1d(x, 3, stride=1)
@@ -1074,7 +1074,7 @@ def _() -> Example:
 
 @overwrite_windows.example
 def _() -> Example:
-    """Show the greatest entry of unfolded windows whose gradient is scattered, and not added."""
+    """Show the greatest entry of unfolded windows whose gradient is assigned by `scatter_`, and not added."""
 
     def forward(x: Tensor) -> Tensor:
         return x.unfold(-1, 3, 1).max(-1).values.tanh()
@@ -1166,7 +1166,7 @@ def _() -> Example:
 
 @use_wrong_position.example
 def _() -> Example:
-    """Show a maximum over windows of images whose gradient is placed at the number inside the window."""
+    """Show a maximum over windows of images whose gradient uses the index in the window as index in the image."""
 
     def forward(x: Tensor) -> Tensor:
         return F.max_pool2d(x, 2)
@@ -1237,8 +1237,8 @@ ENDS: tuple[End, ...] = ("near the two ends", "near the beginning", "near the en
 def leave_out_border(program: Program, place: Place, choice: End) -> Program:
     """Contribute nothing to the entries that are in fewer windows than others because they are near an end of an axis.
 
-    With "near the two ends" and windows of size 3 and stride 1: 0 for x[0], x[1], x[-2] and x[-1]. An entry that is in
-    no window gets nothing in any case.
+    The choice is "near the two ends", "near the beginning" or "near the end". With the first and windows of size 3 and
+    stride 1: 0 for x[0], x[1], x[-2] and x[-1]. An entry that is in no window gets nothing in any case.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -1260,7 +1260,7 @@ def leave_out_border(program: Program, place: Place, choice: End) -> Program:
 
 @leave_out_border.example
 def _() -> Example:
-    """Show tanh of a convolution whose gradient of the input is computed where every tap meets it alone."""
+    """Show tanh of a convolution whose gradient of the input is 0 at the entries that not every tap meets."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w).tanh()
