@@ -236,7 +236,7 @@ class _Watched(np.ndarray):
         return self.__array_function__(np.mean, (), (self, *args), kwargs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """Run a ufunc of numpy as `__array_function__` does."""
+        """Run a ufunc of numpy, record the arrays in its arguments and result, and watch the result."""
         result = self.__array_function__(getattr(ufunc, method), (), inputs, kwargs)
         return kwargs["out"][0] if "out" in kwargs else result
 

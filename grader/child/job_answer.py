@@ -70,7 +70,7 @@ def _job_facts(header: Mapping[str, Any], inputs: Arrays, sent: ReplyArrays, sen
         header: the header of the job.
         inputs: the arrays of the job.
         sent: receives the arrays of the reply.
-        send: as in `answer`.
+        send: sends a reply frame in parts, if learner code never returns; `None` to leave such code to the limits.
     """
     if header.get("tight_memory"):  # free memory between allocations may not count as used
         return_freed_blocks(LARGE)

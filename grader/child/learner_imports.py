@@ -61,6 +61,7 @@ class Absent:
         self._why = why
 
     def __getattr__(self, name: str) -> Any:
+        """Raise `NotThere` with the reason; `AttributeError` for a special attribute such as `__len__`."""
         raise AttributeError(name) if name.startswith("__") else NotThere(self._why)  # `__` asks only what it is
 
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
@@ -96,9 +97,11 @@ class PassedOver(Absent, types.ModuleType):
         return result
 
     def __getattr__(self, name: str) -> Any:
+        """Return a stand-in for an attribute of the library; raise `AttributeError` for a special one."""
         return super().__getattr__(name) if name.startswith("__") else PassedOver(f"{self.__name__}.{name}")
 
     def __iter__(self) -> Iterator[Any]:
+        """Return an iterator of a progress bar's items, or of stand-ins for `fig, ax = ...`; else an empty one."""
         frame = sys._getframe(1)
         code, at = frame.f_code.co_code, frame.f_lasti
         if code[at] in UNPACKS:  # fig, ax = plt.subplots()
@@ -107,15 +110,18 @@ class PassedOver(Absent, types.ModuleType):
         return iter(through) if hasattr(type(through), "__iter__") else iter(())
 
     def __len__(self) -> int:
+        """Return the number of items that a progress bar was given; 0 for any other stand-in."""
         return len(self.__through__) if hasattr(type(self.__through__), "__len__") else 0
 
     def __repr__(self, _spec: str = "") -> str:
+        """Return the name of the library or attribute, such as "<tqdm.auto, passed over>"."""
         return f"<{self.__name__}, passed over>"
 
     __format__ = __repr__
 
     @classmethod
     def __torch_function__(cls, _function: object, _types: object, args: Any = (), _kwargs: object = None) -> NoReturn:
+        """Raise `NotThere` with the reason, since an operation of torch was given a stand-in."""
         next((argument for argument in args if isinstance(argument, cls)), cls("it"))._refuse()
 
 
@@ -138,6 +144,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """
 
     def __init__(self, sources: Mapping[str, str], folder: str, run: Run) -> None:
+        """Begin with no module loaded."""
         self.sources, self.folder, self.run = sources, folder, run
         self.loaded: list[str] = []
 

@@ -86,7 +86,16 @@ def value_facts(value: Any, sent: ReplyArrays, depth: int = 0) -> Facts:
 
 
 def _unguarded_value_facts(value: Any, sent: ReplyArrays, depth: int) -> Facts:
-    """Describe a value as `value_facts` does, with the same arguments; raise what the value raises when it is read."""
+    """Describe a value of any type by its kind and type, and by its contents where they can be sent.
+
+    Args:
+        value: whatever learner code returned or stored.
+        sent: receives the contents of arrays and numbers; the facts refer to them by index.
+        depth: how many lists and tuples the value is in.
+
+    Raises:
+        Exception: whatever the value raises when it is read.
+    """
     if value is None or value is Ellipsis:
         return {"kind": "none" if value is None else "ellipsis"}
     if isinstance(value, torch.Tensor):

@@ -308,7 +308,20 @@ def _try_unpacked(source: Path, submission: Path, out: Path | None, isolation: I
 
 
 def _try_zip(autograder: Path, submission: Path, out: Path | None, isolation: Isolation | None) -> int:
-    """Grade a submission by a zipped autograder, with the version of handgrad in it; return the exit code."""
+    """Grade a submission by a zipped autograder, with the version of handgrad in it, and write or print the results.
+
+    Args:
+        autograder: the zip file.
+        submission: the submission, a folder or a file.
+        out: the file for the results; `None` to print them.
+        isolation: how student code is isolated; the strongest way if `None`.
+
+    Returns:
+        The exit code: 3 where there is no score.
+
+    Raises:
+        UsageError: the file is no autograder.
+    """
     with tempfile.TemporaryDirectory(prefix="handgrad-") as source:
         try:
             with zipfile.ZipFile(autograder) as archive:

@@ -339,7 +339,17 @@ def _quizzes_of(course: Course, unit: str) -> list[CourseExercise]:
 
 
 def _take_quiz(course: Course, quizzes: list[CourseExercise], *, is_named: bool, fresh: bool) -> int:
-    """Ask the questions of the named quiz, or of the first that is not finished, and return the exit code."""
+    """Ask the questions of the named quiz, or of the first that is not finished; return the exit code.
+
+    Args:
+        course: the course.
+        quizzes: the quizzes to choose from; at least one.
+        is_named: whether to take the first of them, whether it is finished or not.
+        fresh: whether to put a new sheet with other numbers in place of the old one, which is kept.
+
+    Returns:
+        0 if the whole quiz is right, 130 if the learner left by Ctrl-C, else 1.
+    """
     from grader.learner import workspace
     from grader.learner.quiz_session import QuizSession
     from grader.learner.quiz_terminal import first_open_quiz, take_quiz

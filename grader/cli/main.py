@@ -27,6 +27,7 @@ class _EndOfInputError(Exception):
     """
 
     def __init__(self, cause: EOFError) -> None:
+        """Take over the message of the cause."""
         super().__init__(str(cause))
         self.cause = cause
 

@@ -37,6 +37,7 @@ class Grader:
     """
 
     def __init__(self, seed: int | None = None) -> None:
+        """Draw the seed if it is `None`; no trial is made yet."""
         self.seed = secrets.randbelow(LARGEST_SEED + 1) if seed is None else seed
         self._trials: dict[str, TrialsOfRun] = {}
         self._prepared: set[str] = set()
@@ -109,8 +110,9 @@ class Grader:
 
         Args:
             code: the submission's code with its trials.
-            on_judged: see `grade`.
-            on_verdicts: see `grade`; not called if there is no mistake to look for.
+            on_judged: called with the judge once the result is there.
+            on_verdicts: called with the verdicts before mistakes are looked for; not if there is no mistake to look
+                for.
         """
         exercise, reply = code.exercise, code.run()
         if reply.end == "timeout":

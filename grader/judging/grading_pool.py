@@ -149,6 +149,7 @@ class ReadingPool(Closing):
     """
 
     def __init__(self, course: Course, processes: int, read: Read) -> None:
+        """Begin without any process; they are started when submissions are read."""
         self.course, self.processes, self._read_one = course, processes, read
         self._running: list[_Process] = []
 
@@ -310,6 +311,7 @@ class GradingPool(ReadingPool):
     def __init__(
         self, course: Course, isolation: Isolation, processes: int, seed: int | None = None, read: Read = parts_as_given
     ) -> None:
+        """Start the workers, import torch and draw the seed if it is `None`."""
         super().__init__(course, processes, read)
         self.isolation = isolation
         self._warm: list[Worker] = []
@@ -346,7 +348,17 @@ class GradingPool(ReadingPool):
             super().close()
 
     def grade(self, submissions: Iterable[tuple[Any, Any]]) -> Iterator[Graded | None]:
-        """Yield the outcome of each submission as soon as it is graded; see `ReadingPool.read`."""
+        """Yield the outcome of each submission as soon as it is graded.
+
+        Args:
+            submissions: pairs of a key, which identifies the outcome, and the submission, which is passed to `read`.
+
+        Returns:
+            The outcomes, in the order in which they finish; `None` whenever `TICK` seconds pass without one.
+
+        Raises:
+            InfrastructureError: no process can be started.
+        """
         return self.read(submissions)
 
     def _new_process(self) -> _Process:
@@ -377,10 +389,13 @@ class _Process:
     """Start, feed and end one reading or grading process, on the coordinator's side.
 
     Args:
+        course: the course.
+        read: reads a submission.
         judging: what it judges with; `None` for a process that only reads.
     """
 
     def __init__(self, course: Course, read: Read, judging: _JudgingSetup | None = None) -> None:
+        """Start the process, with a pipe for messages to and from it."""
         forks = sys.platform == "linux"
         context: Any = multiprocessing.get_context("fork" if forks else "spawn")
         self.task: _Task | None = None
@@ -524,9 +539,17 @@ def _send(connection: Connection, message: dict[str, Any]) -> None:
 
 
 class _Judge:
-    """Judge exercises in a grading process and send their results to the coordinator."""
+    """Judge exercises in a grading process and send their results to the coordinator.
+
+    Args:
+        course: the course.
+        connection: the pipe to the coordinator.
+        judging: the isolation, the grader or its seed, and a worker if one was started before.
+        stack: closes a worker that this object starts when the process ends.
+    """
 
     def __init__(self, course: Course, connection: Connection, judging: _JudgingSetup, stack: ExitStack) -> None:
+        """Make the grader, unless it is inherited; a missing worker is started at the first job."""
         self.course, self.connection, self.isolation, self.stack = course, connection, judging.isolation, stack
         self.grader = new_grader(judging.grader) if isinstance(judging.grader, int) else judging.grader
         self.worker = judging.worker

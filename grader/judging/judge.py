@@ -177,6 +177,10 @@ class Judge:
 
         A value stored before an exception passes if it is right; if it is wrong, the exception is reported, since the
         value may be unfinished.
+
+        Args:
+            answer: the answer.
+            named: whether the mistake behind wrong numbers is looked for, or only a plain fact is stated.
         """
         if answer.kind == "verdict":
             mistake, evidence = self._examination.mistake()
@@ -243,12 +247,21 @@ class Judge:
         return replace(mistake, says=f"{mistake.says}; in the finite entries, {cause.says}", hints=cause.hints)
 
     def _wrong_numbers(self, name: str, *, named: bool) -> Mistake:
-        """Return the mistake behind the wrong numbers of an answer, or a plain fact about them if it is not named."""
+        """Return the mistake behind the wrong numbers of an answer, or a plain fact about them.
+
+        Args:
+            name: the name of the answer.
+            named: whether the mistake is looked for; otherwise the plain fact is returned.
+        """
         return (self.mistakes if named else self._plain_facts)[name]
 
     @cached_property
     def _changed_inputs(self) -> dict[bool, Mistake]:
-        """Return the mistake of the first argument that a call changed, as `structure_checks.check_inputs` does."""
+        """Return the mistake of the first argument that a call changed, by whether the change is within rounding.
+
+        Under `False` is the first real change, under `True` the first one within rounding; a key is missing if there is
+        none.
+        """
         return structure_checks.check_inputs(self._trial_calls, self.observed)
 
     @cached_property

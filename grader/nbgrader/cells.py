@@ -87,6 +87,11 @@ class KernelSession:
     """The state of a kernel between checks: the course, a warm worker, and the last result of each exercise."""
 
     def __init__(self) -> None:
+        """Open the course of the notebook in the current folder; no worker is started yet.
+
+        Raises:
+            CourseError: its `course.yaml` cannot be used.
+        """
         self.session = Session(notebook_course(Path.cwd()))
         self._last: dict[str, tuple[object, ExerciseResult]] = {}
 
@@ -118,7 +123,7 @@ class KernelSession:
 
         Args:
             exercise_id: the exercise.
-            cells: as for `check`.
+            cells: the source of the cells in the order they ran; empty for cells that only ask for a verdict.
 
         Raises:
             UsageError: there is no such exercise.

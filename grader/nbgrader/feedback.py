@@ -115,7 +115,10 @@ class SummaryFirst(Preprocessor):
 
         Args:
             nb: the notebook, which is changed.
-            resources: nbgrader's, with the scores that `GetGrades` has put there.
+            resources: nbgrader's resources, with the scores that `GetGrades` has put there.
+
+        Returns:
+            The notebook and the resources.
         """
         for cell in nb.cells:
             if grade_id(cell) == LESSON_ID and cell.cell_type == "markdown":
@@ -145,7 +148,10 @@ def exercise_points(nb: NotebookNode) -> Iterator[tuple[NotebookNode, float, flo
 
 
 def _exercise_of(cell: NotebookNode, solutions: list[NotebookNode]) -> NotebookNode:
-    """Return the solution cell whose name begins a graded cell's, `lin_grad` for `lin_grad-w-g`; else the cell."""
+    """Return the solution cell whose name begins that of a graded cell, as `lin_grad` for `lin_grad-w-g`.
+
+    Without such a solution cell, return the graded cell itself.
+    """
     named = [solution for solution in solutions if grade_id(cell).startswith(f"{grade_id(solution)}-")]
     return max(named, key=lambda solution: len(grade_id(solution)), default=cell)
 

@@ -72,7 +72,7 @@ def write_class(names: ExerciseNames, url: str, submissions: Sequence[Submission
 
     Args:
         names: the course, and which of its exercises are graded.
-        url: the gradebook's.
+        url: the URL of the gradebook.
         submissions: the submissions of the class.
         out: the results folder.
 
@@ -119,8 +119,8 @@ def _enter_student(
     Args:
         writer: the gradebook.
         names: the course, and which of its exercises are graded.
-        submission: the student's.
-        facts: what a reader has read of it, as JSON.
+        submission: the student's submission.
+        facts: the facts of `SubmissionFacts` that a reader of this submission has sent, as JSON values.
         out: the results folder, which has the record.
 
     Returns:

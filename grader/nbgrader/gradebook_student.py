@@ -84,9 +84,16 @@ class GradebookWriter:
     """A gradebook that the results of students are entered in, one student after the other.
 
     `blank` lists pairs of a student and a unit that were left unchanged because only blanks were handed in.
+
+    Args:
+        gradebook: nbgrader's gradebook, opened for writing.
+        url: its URL.
+        course: the course.
+        settings: the configuration of nbgrader, with the folder for graded notebooks and the late penalty.
     """
 
     def __init__(self, gradebook: Gradebook, url: str, course: Course, settings: NbgraderSettings) -> None:
+        """Begin with no unit and no student entered."""
         self.gradebook, self.url, self.course, self.settings = gradebook, url, course, settings
         self.blank: list[tuple[str, str]] = []
         self._released: dict[str, NotebookNode] = {}
@@ -165,7 +172,11 @@ class GradebookWriter:
 
 
 def _cells(notebook: Any) -> _Cells:
-    """Return names and points of the cells of a unit's notebook, of which the argument is nbgrader's record."""
+    """Return the names and the points of the cells of a unit's notebook.
+
+    Args:
+        notebook: nbgrader's record of the notebook.
+    """
     graded = list(notebook.grade_cells)
     names = {cell.id: cell.name for cell in (*graded, *notebook.solution_cells)}
     return _Cells(names, {cell.id: float(cell.max_score) for cell in graded})
@@ -231,7 +242,7 @@ def settings_for(url: str) -> NbgraderSettings:
     """Read the configuration that lies beside the gradebook, if it is a file, or else in the current folder.
 
     Args:
-        url: the gradebook's.
+        url: the URL of the gradebook.
 
     Raises:
         UsageError: the configuration cannot be run.

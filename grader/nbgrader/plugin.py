@@ -78,6 +78,16 @@ class SubmissionExporter(NotebookExporter):
     optimistic_validation = True  # validated once, after the last preprocessor
 
     def __init__(self, **options: Any) -> None:
+        """Check that student code can be isolated, and prepare the submissions of the command.
+
+        Submissions without a notebook are listed, and outdated graded notebooks removed.
+
+        Args:
+            **options: the arguments of nbconvert's `NotebookExporter`.
+
+        Raises:
+            NbGraderException: student code cannot be isolated here, or the course cannot be used.
+        """
         super().__init__(**options)  # type: ignore[no-untyped-call]
         if sys.excepthook is sys.__excepthook__:
             sys.excepthook = _report_interrupt
@@ -102,8 +112,11 @@ class SubmissionExporter(NotebookExporter):
 
         Args:
             filename: the notebook's path.
-            resources: nbconvert's.
-            options: nbconvert's.
+            resources: nbconvert's resources, with the name of the assignment under `nbgrader`.
+            options: nbconvert's options.
+
+        Returns:
+            The notebook and the resources.
         """
         path = Path(filename)
         if not os.path.lexists(path):
@@ -127,8 +140,11 @@ class SubmissionExporter(NotebookExporter):
 
         Args:
             file_stream: a text file, whose bytes are read.
-            resources: nbconvert's.
-            options: nbconvert's.
+            resources: nbconvert's resources.
+            options: nbconvert's options.
+
+        Returns:
+            The notebook and the resources.
         """
         notebook = read_submitted(file_stream.buffer.read())
         read: tuple[NotebookNode, dict[str, Any]] = self.from_notebook_node(  # type: ignore[no-untyped-call]
@@ -176,7 +192,10 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
 
         Args:
             nb: the notebook, which is changed.
-            resources: nbgrader's.
+            resources: nbgrader's resources.
+
+        Returns:
+            The notebook and the resources.
         """
         session = self.session()
         code = [cell for cell in nb.cells if cell.cell_type == "code"]
@@ -227,7 +246,10 @@ class ExplainScores(SaveAutoGrades):  # type: ignore[misc]
 
         Args:
             nb: the notebook, with the outputs of `SecureExecute`.
-            resources: nbgrader's, with the comments of `SecureExecute`.
+            resources: nbgrader's resources, with the comments of `SecureExecute`.
+
+        Returns:
+            The notebook and the resources.
         """
         place, graded = resources["nbgrader"], resources.get(FINDINGS, NOTHING)
         with Gradebook(place["db_url"]) as gradebook:
@@ -362,6 +384,7 @@ class AutogradeSession:
     """
 
     def __init__(self, course: Course, isolation: Isolation, seed: int | None = None) -> None:
+        """Start a pool with a process for each core, and check that it can run student code."""
         policy = course.policy.model_copy(update={"show_expected": False})
         self.course = replace(course, config=course.config.model_copy(update={"policy": policy}), _specs={})
         most = max(len(unit.ids) for unit in course.config.units)
@@ -427,7 +450,7 @@ def add_empty_submissions(converter: Any) -> None:
     entered by `handgrad grade --gradebook` stays as it is.
 
     Args:
-        converter: nbgrader's, which has listed the submissions.
+        converter: nbgrader's converter, which has listed the submissions.
     """
     coursedir = converter.coursedir
     for source in _submission_folders(converter):
@@ -447,7 +470,11 @@ def add_empty_submissions(converter: Any) -> None:
 
 
 def _submission_folders(converter: Any) -> Iterator[Path]:
-    """Yield the folder of an assignment in the folder of each student, also if nothing is in the student's folder."""
+    """Yield the folder of the assignment in the folder of each student, also if nothing is in the student's folder.
+
+    Args:
+        converter: nbgrader's converter, which names the assignment and the students.
+    """
     coursedir = converter.coursedir
     folder = converter._format_source(coursedir.assignment_id, coursedir.student_id)
     yield from (Path(name) for name in sorted(glob(folder)) if os.path.isdir(name))
@@ -472,7 +499,7 @@ def remove_outdated(converter: Any) -> None:
     no such time, and would keep the score of its predecessor.
 
     Args:
-        converter: nbgrader's, which has listed the submissions.
+        converter: nbgrader's converter, which has listed the submissions.
     """
     for name, notebooks in converter.assignments.items():
         source = Path(name)

@@ -64,7 +64,10 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
 
         Args:
             nb: the notebook, which is changed.
-            resources: nbgrader's.
+            resources: nbgrader's resources.
+
+        Returns:
+            The notebook and the resources.
         """
         place = resources["nbgrader"]
         kernelspec, released = self._released(place["db_url"], place["assignment"], place["notebook"])

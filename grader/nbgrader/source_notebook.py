@@ -272,8 +272,11 @@ class KeepStubs(ClearSolutions):  # type: ignore[misc]
 
         Args:
             cell: the cell, which is changed.
-            resources: nbgrader's.
-            cell_index: its place in the notebook.
+            resources: nbgrader's resources.
+            cell_index: the cell's place in the notebook.
+
+        Returns:
+            The cell and the resources.
         """
         stub = stub_of(cell)
         if stub is None:

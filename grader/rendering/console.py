@@ -131,19 +131,25 @@ class Spinner:
     """A context manager with a line on stderr that says what is going on; silent where stderr is no terminal.
 
     Entering it returns `say`.
+
+    Args:
+        what: what is going on, such as "checking".
     """
 
     def __init__(self, what: str) -> None:
+        """Prepare the line; nothing is shown before the context is entered."""
         self.what = what
         is_shown = sys.stderr.isatty() and not is_plain()
         self.status = Console(stderr=True, theme=progress_theme()).status(what) if is_shown else None
 
     def __enter__(self) -> Any:
+        """Show the line, and return the method `say`, which adds a detail to it."""
         if self.status is not None:
             self.status.start()
         return self.say
 
     def __exit__(self, *_: object) -> None:
+        """Remove the line."""
         if self.status is not None:
             self.status.stop()
 

@@ -85,6 +85,7 @@ class _ConstantsInlined(ast.NodeTransformer):
     """A transformer of syntax trees that replaces the names of a spec's constants by their values."""
 
     def __init__(self, assigned: Mapping[str, ast.expr]) -> None:
+        """Keep the expression assigned to each name."""
         self.assigned = assigned
 
     def visit_Name(self, node: ast.Name) -> ast.expr:

@@ -67,12 +67,12 @@ class Node:
 
     @property
     def row(self) -> str:
-        """Return it as one element."""
+        """Return the part as one MathML element."""
         return f"<mrow>{self.mathml}</mrow>"
 
     @property
     def bare(self) -> str:
-        """Return it as one element, without brackets around all of it: a fraction's line is enough."""
+        """Return the part as one MathML element, without brackets around all of it, which a fraction does not need."""
         return f"<mrow>{self.inside or self.mathml}</mrow>"
 
 
@@ -97,13 +97,13 @@ def formulas_html(text: str) -> str:
 
 
 def _table(lines: list[str]) -> str:
-    """Return formulas that stand below each other as a table in which their first `=` are aligned.
+    """Return formulas that stand below each other as a MathML table in which their first `=` are aligned.
 
     Args:
-        lines: the lines of text, without empty ones; they are used up.
+        lines: the lines of text, without empty ones; the list is empty afterwards.
 
     Raises:
-        NoFormula: a line is no formula, or begins in a column of the first one.
+        NoFormula: a line is no formula, or is indented like a second column without going on with `=` or `+`.
     """
     indent = _indent(lines[0])
     rows: list[str] = []
@@ -122,10 +122,11 @@ def _indent(line: str) -> int:
 
 
 def _first_columns(lines: list[str]) -> list[list[Token]]:
-    """Return the columns of the first line; what belongs to it is removed from the lines below it.
+    """Return the columns of the first formula, each as tokens; a fraction or a matrix in it is one token.
 
     Args:
-        lines: the first becomes the last of those that are read.
+        lines: the lines of text, at least one. Those above and below the first formula that belong to a drawn fraction
+            or matrix are removed or blanked, so that the formula's own line is the first.
 
     Raises:
         NoFormula: they are no formula.
@@ -142,10 +143,13 @@ def _first_columns(lines: list[str]) -> list[list[Token]]:
 
 
 def _without_fractions(lines: list[str], sets: list[str]) -> str:
-    """Return the second of three lines with `DRAWN` in place of each fraction; empty where none is drawn.
+    """Return the second of three lines with `DRAWN` in place of each fraction drawn over them; empty if none is.
+
+    Fractions are drawn if all text above and below the second line is a numerator or a denominator. Otherwise nothing
+    is changed.
 
     Args:
-        lines: the first two are removed if fractions are drawn, which is if all text above and below is part of one.
+        lines: the lines of text; the first two are removed if fractions are drawn.
         sets: receives the fractions, as MathML.
     """
     if len(lines) < 3:
@@ -190,12 +194,12 @@ def _without_matrices(lines: list[str], sets: list[str]) -> str:
 
 
 def _entry(text: str) -> str:
-    """Return an entry of a matrix as a cell."""
+    """Return the text of an entry of a matrix as a MathML cell."""
     return f"<mtd>{_formula(text).mathml}</mtd>"
 
 
 def _blanked(line: str, first: int, last: int) -> str:
-    """Return a line with blanks from one place to before another."""
+    """Return a line with blanks in place of its characters from index `first` to before `last`."""
     return line[:first] + " " * len(line[first:last]) + line[last:]
 
 
@@ -224,10 +228,10 @@ def _tokens(text: str) -> list[list[Token]]:
 
 
 def _cells(columns: Sequence[Sequence[Token]]) -> str:
-    """Return the cells of a row: of each formula its left side, and the rest; a remark is one cell.
+    """Return the columns of a line as MathML cells: of an equation its left side and the rest; one for a remark.
 
     Raises:
-        NoFormula: no column is an equation or goes on with one, or a column is a number alone.
+        NoFormula: no column is an equation, a shape or goes on with `+`, or a column holds numbers alone.
     """
     goes_on = columns[0][:1] != [] and columns[0][0].text == "+"
     if not goes_on and not any(_has_equals(column) or _is_shape(column) for column in columns):
@@ -272,6 +276,7 @@ class _Reader:
     """Read the tokens of one formula, each method a part of it; all raise `NoFormula` where there is no such part."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
+        """Begin before the first token."""
         self.tokens, self.place = list(tokens), 0
 
     def next_text(self) -> str:
@@ -279,20 +284,28 @@ class _Reader:
         return self.tokens[self.place].text if self.place < len(self.tokens) else ""
 
     def take(self) -> Token:
-        """Return the next token, and go on behind it."""
+        """Return the next token, and go on behind it.
+
+        Raises:
+            NoFormula: there is none.
+        """
         if self.place == len(self.tokens):
             raise NoFormula
         self.place += 1
         return self.tokens[self.place - 1]
 
     def takes(self, sign: str) -> bool:
-        """Go on behind the next token if it is this one; return whether it was."""
+        """Return whether the text of the next token is `sign`; if so, go on behind it."""
         is_next = self.next_text() == sign
         self.place += is_next
         return is_next
 
     def relation(self) -> str:
-        """Return everything up to the end: sums with `=` between them."""
+        """Read all tokens that are left, sums with `=` or `->` between them, and return them as MathML.
+
+        Raises:
+            NoFormula: they have no such form, or there are none.
+        """
         mathml = self.list_until(("=", "->"))
         while self.place < len(self.tokens):
             sign = self.take().text
@@ -302,7 +315,14 @@ class _Reader:
         return mathml
 
     def list_until(self, ends: Sequence[str]) -> str:
-        """Return sums with commas between them, up to one of these signs or the end; empty if there is nothing."""
+        """Read sums with commas between them, up to one of the signs in `ends` or the end, and return them as MathML.
+
+        Returns:
+            The MathML; empty if the next token is one of these signs, or there is none.
+
+        Raises:
+            NoFormula: the tokens have no such form.
+        """
         if self.place == len(self.tokens) or self.next_text() in ends:
             return ""
         mathml = self.sum().mathml
@@ -314,7 +334,11 @@ class _Reader:
         return mathml
 
     def sum(self) -> Node:
-        """Return products with `+` and `-` between them."""
+        """Read products with `+` and `-` between them, perhaps with a sign before the first, and return them as MathML.
+
+        Raises:
+            NoFormula: the tokens have no such form.
+        """
         parts = []
         if self.next_text() in ("+", "-"):
             parts.append(_operator(self.take().text, form="prefix"))
@@ -328,7 +352,13 @@ class _Reader:
         return node if len(parts) == 1 else Node("".join(parts))
 
     def product(self) -> Node:
-        """Return factors with signs between them; what is left of `/` is the numerator of a fraction."""
+        """Read factors with `*`, `@` or `/` between them, and return them as MathML.
+
+        `/` makes a fraction, whose numerator is all that was read before it.
+
+        Raises:
+            NoFormula: the tokens have no such form.
+        """
         node = self.phrase()
         while (sign := self.next_text()) in ("\u00b7", "*", "@", "/"):
             self.take()
@@ -343,7 +373,11 @@ class _Reader:
         return node
 
     def phrase(self) -> Node:
-        """Return a factor, with the words before it, such as "mean of", and a sum's sign with its indices."""
+        """Read a factor with the words before it, such as "mean of", or a sum over indices, and return it as MathML.
+
+        Raises:
+            NoFormula: the tokens have no such form, as two factors without a sign.
+        """
         words: list[Node] = []
         while True:
             if [token.text for token in self.tokens[self.place : self.place + 2]] == ["sum", "over"]:
@@ -363,7 +397,11 @@ class _Reader:
         return Node("".join(parts) + (f"<mtext>{last.word}</mtext>" if len(last.word) > 1 else last.mathml))
 
     def sum_over(self) -> Node:
-        """Return "sum over i, j of" and its product: a sum's sign with the indices below it."""
+        """Read "sum over i, j of" and its product, and return them as MathML: a sum's sign with the indices below it.
+
+        Raises:
+            NoFormula: the tokens have no such form.
+        """
         self.place += 2
         depth, first = 0, self.place
         while (text := self.take().text) != "of" or depth:
@@ -376,7 +414,11 @@ class _Reader:
         return Node(f"<munder><mo>\u2211</mo><mrow>{below}</mrow></munder>{product.mathml}")
 
     def power(self) -> Node:
-        """Return a factor, with its exponent if it has one."""
+        """Read a factor, with its exponents and primes if it has any, and return it as MathML.
+
+        Raises:
+            NoFormula: the tokens have no such form.
+        """
         node = self.factor()
         while self.next_text() in ("^", "**", "'", *POWERS):
             sign = self.take().text
@@ -395,7 +437,13 @@ class _Reader:
         return node
 
     def factor(self) -> Node:
-        """Return a number, a name or a sum in brackets, with the indices, attributes and arguments behind it."""
+        """Read a number, a name or a sum in brackets, and what stands right behind it, and return them as MathML.
+
+        Right behind it may stand indices, attributes and arguments.
+
+        Raises:
+            NoFormula: the tokens have no such form.
+        """
         token = self.take()
         if token.kind == "set":
             return Node(token.text)
@@ -415,7 +463,14 @@ class _Reader:
         return self.with_what_follows(node)
 
     def with_what_follows(self, node: Node) -> Node:
-        """Return a factor with the indices, attributes and arguments that stand right behind it."""
+        """Read the indices, attributes and arguments right behind a factor, and return the MathML of all.
+
+        Args:
+            node: the factor, which has been read; it is returned if nothing stands right behind it.
+
+        Raises:
+            NoFormula: a bracket is not closed, or holds no formula.
+        """
         while self.place < len(self.tokens) and not self.tokens[self.place].is_apart:
             token = self.tokens[self.place]
             if token.text == "[":
@@ -438,13 +493,17 @@ class _Reader:
         return node
 
     def close(self, bracket: str) -> None:
-        """Go on behind a closing bracket."""
+        """Go on behind a closing bracket.
+
+        Raises:
+            NoFormula: the next token is another one.
+        """
         if not self.takes(bracket):
             raise NoFormula
 
 
 def _operator(sign: str, form: str = "") -> str:
-    """Return a sign as MathML."""
+    """Return a sign as MathML; `form` is its attribute of this name, such as "prefix", and empty for none."""
     return f"<mo{f' form={form!r}' if form else ''}>{SIGNS.get(sign, sign)}</mo>"
 
 
@@ -454,10 +513,10 @@ def _name(name: str) -> str:
 
 
 def _bracket(sign: str) -> str:
-    """Return a bracket, which is as tall as what it holds."""
+    """Return a bracket as MathML, which a browser draws as tall as its content."""
     return f"<mo>{sign}</mo>"
 
 
 def _word(word: str) -> str:
-    """Return a word with a blank behind it; the `d` of a derivative stands closer."""
+    """Return a word as MathML with a blank behind it; the `d` of a derivative stands closer to what follows."""
     return "<mi>d</mi><mspace width='.1em'/>" if word == "d" else f"<mtext>{word}{SPACE}</mtext>"

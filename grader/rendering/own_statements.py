@@ -287,7 +287,7 @@ def _operand(key: str) -> Finder:
 
 
 def _averages(nodes: Sequence[ast.AST], _: Mapping[str, Any]) -> Iterator[ast.expr]:
-    """Yield the calls of `mean`, and the divisors that are made of a size."""
+    """Yield the calls of `mean` among the nodes, and the divisors that are sizes, such as `len(x)` or `x.shape[0]`."""
     for part in nodes:
         if isinstance(part, ast.Call) and _name_of(part) in ("mean", "nanmean", "average"):
             yield part
@@ -306,7 +306,7 @@ def _is_size(part: ast.expr) -> bool:
 
 
 def _leading_minus(nodes: Sequence[ast.AST], _: Mapping[str, Any]) -> Iterator[ast.expr]:
-    """Yield the factor with a minus that the first statement's value begins with."""
+    """Yield the negated factor that the first statement's value begins with, such as `-a` of `-a * b`, if it does."""
     part = next((node for node in nodes if isinstance(node, ast.expr)), None)
     while isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult | ast.Div | ast.MatMult):
         part = part.left
@@ -322,18 +322,18 @@ def _call(key: str) -> Finder:
 
 
 def _comparisons(nodes: Sequence[ast.AST], _: Mapping[str, Any]) -> Iterator[ast.expr]:
-    """Yield the comparisons; nothing if something is turned round afterwards."""
+    """Yield the comparisons among the nodes; none if a `~`, a `not` or a subtraction may reverse one afterwards."""
     if not any(isinstance(part, ast.Invert | ast.Not | ast.Sub) for part in nodes):
         yield from (part for part in nodes if isinstance(part, ast.Compare))
 
 
 def _fractions(nodes: Sequence[ast.AST], _: Mapping[str, Any]) -> Iterator[ast.expr]:
-    """Yield the numbers with a point."""
+    """Yield the floating-point numbers among the nodes, such as `0.5`."""
     yield from (part for part in nodes if isinstance(part, ast.Constant) and isinstance(part.value, float))
 
 
 def _number(nodes: Sequence[ast.AST], parameters: Mapping[str, Any]) -> Iterator[ast.expr]:
-    """Yield the places of the number that was typed in."""
+    """Yield the nodes that are the number which the mistake's parameter "number" names."""
     yield from (part for part in nodes if isinstance(part, ast.Constant) and part.value == parameters.get("number"))
 
 

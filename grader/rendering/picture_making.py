@@ -241,6 +241,7 @@ class RecordedMistakes:
     """A drawer of records' mistakes from the course alone, without learner code; it reuses trials between records."""
 
     def __init__(self) -> None:
+        """Begin without any trial."""
         self._trials: dict[tuple[str, int], Trial] = {}
 
     def graph(self, exercise: CourseExercise, result: ExerciseResult, seed: int) -> Graph | None:
@@ -249,7 +250,7 @@ class RecordedMistakes:
         Args:
             exercise: the exercise of the course.
             result: its result from a record.
-            seed: the record's; the graph has the sizes of the trial that the result speaks of.
+            seed: the seed of the record; the graph has the sizes of the trial that the result speaks of.
 
         Returns:
             `None` where no mistake has a place, or the exercise has no forward pass to draw.

@@ -186,7 +186,7 @@ def _tree_lines(
 
     Args:
         graph: the forward pass.
-        key: the node's.
+        key: the key of the node.
         lead: the text before the node.
         below: the text before the nodes below it.
         drawn: the keys that are drawn already, and whose operands are not drawn again; the node's is added.

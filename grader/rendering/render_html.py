@@ -84,6 +84,7 @@ class ResultDisplay:
     code: Sequence[str] = ()
 
     def __repr__(self) -> str:
+        """Return the result as plain text, with the number of hints that is to be shown."""
         seen = {answer.name: self.hints for answer in self.result.answers}
         title = self.exercise.id
         lines = exercise_report(self.exercise, self.result, WIDTH, seen, title=title, step=after_hint)

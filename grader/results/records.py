@@ -99,7 +99,7 @@ class ExerciseResult:
 
     @property
     def failure(self) -> str:
-        """Return why it could not be graded, by its first answer that is an error; empty if there is none."""
+        """Return why the exercise could not be graded, by its first answer that is an error; empty if it has none."""
         return next((answer.message for answer in self.answers if answer.status == "error"), "")
 
     @cached_property

@@ -242,7 +242,19 @@ class ForkingProcess(WarmProcess):
         return False
 
     def answer(self, job: bytes, time_limit: float, announce: Announce) -> Reply:
-        """Have one job answered by a child, as the base class says."""
+        """Have one job answered by a child that is forked for it.
+
+        Args:
+            job: the job as a frame of the protocol.
+            time_limit: seconds; the child itself keeps to it, and is killed soon after.
+            announce: called with a function that ends the job while it is running, and with `None` when it is over.
+
+        Returns:
+            The child's reply; without a frame, and with the reason, if it ran out of time, was ended or crashed.
+
+        Raises:
+            InfrastructureError: the process was lost, or the system refuses it a child.
+        """
         reading_end, writing_end = _pipe()
         with open(reading_end, "rb", buffering=0) as reply:
             with open(writing_end, "wb", buffering=0), open(os.memfd_create("job"), "wb", buffering=0) as content:
@@ -345,7 +357,16 @@ class SpawnedProcess(WarmProcess):
             return None
 
     def answer(self, job: bytes, time_limit: float, announce: Announce) -> Reply:
-        """Have one job answered by the process itself, as the base class says."""
+        """Have one job answered by the process itself, which is killed if it takes too long.
+
+        Args:
+            job: the job as a frame of the protocol.
+            time_limit: seconds; the process itself keeps to it, and is killed soon after.
+            announce: called with a function that ends the job while it is running, and with `None` when it is over.
+
+        Returns:
+            The reply; without a frame, and with the reason, if the process ran out of time, was ended or crashed.
+        """
         started, frame = time.monotonic(), None
         try:
             announce(self._kill_process)
