@@ -389,7 +389,8 @@ def indices(spec: str, axis: str) -> Sampler:
     """Sample int64 indices into an axis, the last index among them if there are three or more; shape: `spec`.
 
     The first entry is repeated at the end. Of four or more, it occurs three times or another one twice, trial by trial;
-    of six or more, both.
+    of six or more, both. Where it occurs three times, the second is directly behind the first: the sum of all but the
+    first is then not the sum of the last that follow each other.
 
     Args:
         spec: the axes of the indices.
@@ -405,7 +406,7 @@ def indices(spec: str, axis: str) -> Sampler:
         if count >= 6 or (count >= 4 and setting.index % 2):
             places[-2] = places[1]
         if count >= 6 or (count >= 4 and not setting.index % 2):
-            places[2] = places[0]
+            places[1:3] = places[0], places[1]
         return places.reshape(shape)
 
     return Sampler(spec, draw)

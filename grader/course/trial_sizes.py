@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -70,7 +70,9 @@ def settings(
     """Return the settings of a series of trials.
 
     They are two with pairwise different sizes, one with a batch of one (if there is a batch), one square, one with a
-    large upstream gradient, then other sizes; `...` has rank 2, 1, 3, 2 in the first four, and 2 in all others.
+    large upstream gradient, then other sizes; `...` has rank 2, 1, 3, 2 in the first four, and 2 in all others. The
+    least and the largest size that an axis may have come first, so that an answer which fits one of them only, such as
+    the code of a kernel of three taps, is wrong in some trial.
 
     Args:
         specs: the axes of each array argument.
@@ -81,14 +83,23 @@ def settings(
     axes = _axes(specs)
     batch = {axis: 1 for axis in (BATCH, FIRST_OF_ANY) if axis in axes}
     side = _side(int(rng.integers(3, 6)), allowed)
+    due = {axis: {min(sizes), max(sizes)} for axis, sizes in allowed.items()}
+
+    def different(fixed: Sizes = MappingProxyType({})) -> dict[str, int]:
+        """Return pairwise different sizes, except the fixed ones, with those that no setting has had yet."""
+        sizes = {**_different(axes, rng, allowed, due=due), **fixed}
+        for axis, extremes in due.items():
+            extremes.discard(sizes.get(axis, 0))
+        return sizes
+
     kinds = [
-        ("pairwise different sizes", _different(axes, rng, allowed), 2),
-        ("a trial with other sizes", _different(axes, rng, allowed), 1),
-        (ONE_KIND if batch else "a trial with further sizes", {**_different(axes, rng, allowed), **batch}, 3),
+        ("pairwise different sizes", different(), 2),
+        ("a trial with other sizes", different(), 1),
+        (ONE_KIND if batch else "a trial with further sizes", different(batch), 3),
         ("a square case", {axis: _nearest(side, allowed.get(axis, ())) for axis in axes}, 2),
-        (LARGE_UPSTREAM_KIND, _different(axes, rng, allowed), 2),
+        (LARGE_UPSTREAM_KIND, different(), 2),
     ]
-    kinds += [("a trial with further sizes", _different(axes, rng, allowed), 2) for _ in range(least - len(kinds))]
+    kinds += [("a trial with further sizes", different(), 2) for _ in range(least - len(kinds))]
     return [Setting(i, kind, sizes, rank) for i, (kind, sizes, rank) in enumerate(kinds)]
 
 
@@ -162,7 +173,11 @@ def _axes(specs: tuple[str, ...]) -> Axes:
 
 
 def _different(
-    axes: Axes, rng: np.random.Generator, allowed: Allowed, free: tuple[int, ...] = DISTINCT_SIZES
+    axes: Axes,
+    rng: np.random.Generator,
+    allowed: Allowed,
+    free: tuple[int, ...] = DISTINCT_SIZES,
+    due: Mapping[str, Collection[int]] = MappingProxyType({}),
 ) -> dict[str, int]:
     """Return a size for each axis, pairwise different as far as the allowed ones suffice.
 
@@ -171,13 +186,17 @@ def _different(
         rng: the random numbers.
         allowed: by axis, the sizes that it may have.
         free: the sizes of the other axes.
+        due: by axis, the allowed sizes that are taken rather than others.
     """
     sizes: dict[str, int] = {}
-    for axis in sorted((axis for axis in axes if axis in allowed), key=lambda axis: len(allowed[axis])):
-        possible = [int(size) for size in rng.permutation(allowed[axis])]
+    restricted = sorted((axis for axis in axes if axis in allowed), key=lambda axis: len(allowed[axis]))
+    for axis in sorted(restricted, key=lambda axis: not due.get(axis)):
+        drawn, extremes = [int(size) for size in rng.permutation(allowed[axis])], due.get(axis, ())
+        possible = [size for size in drawn if size in extremes] + [size for size in drawn if size not in extremes]
         sizes[axis] = next((size for size in possible if size not in sizes.values()), possible[0])
     unused = [int(size) for size in rng.permutation(free) if size not in sizes.values()]
-    return {**sizes, **dict(zip((axis for axis in axes if axis not in allowed), unused, strict=False))}
+    others = dict(zip((axis for axis in axes if axis not in allowed), unused, strict=False))
+    return {**{axis: sizes[axis] for axis in restricted}, **others}
 
 
 def _side(side: int, allowed: Allowed) -> int:

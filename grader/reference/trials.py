@@ -340,7 +340,8 @@ def exact_trial(declaration: Declaration, setting: Setting, rng: np.random.Gener
     """Draw a trial with exact zeros, ties and repeated entries, in as many arrays as the right answer allows.
 
     The right answer must be finite there. For a routine, it must also be unchanged when the inputs are moved slightly;
-    for an exercise it may be one of several conventions at a kink.
+    for an exercise it may be one of several conventions at a kink. A trial where an answer is 0 everywhere, which says
+    nothing about that answer, is only taken if several draws give no other.
 
     Args:
         declaration: the exercise or routine.
@@ -355,6 +356,7 @@ def exact_trial(declaration: Declaration, setting: Setting, rng: np.random.Gener
     has_upstream = isinstance(declaration, Exercise) and declaration.gives_upstream
     if not (levels_by_name or has_upstream) or (isinstance(declaration, Routine) and declaration.accepts is not None):
         return None
+    silent: Trial | None = None
     for _ in range(EXACT_DRAWS):
         drawn = draw(declaration.samplers, rng, setting)
         result = _trial_with_exact(declaration, setting, levels_by_name, drawn, rng)
@@ -366,8 +368,10 @@ def exact_trial(declaration: Declaration, setting: Setting, rng: np.random.Gener
                 if trial is not None:
                     chosen[name], result = levels, trial
         if result is not None and (isinstance(declaration, Routine) or right_in_single_precision(declaration, result)):
-            return result
-    return None
+            if all(array is None or array.any() for array in result.expected.values()):
+                return result
+            silent = silent or result
+    return silent
 
 
 def _trial_with_exact(

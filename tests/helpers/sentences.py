@@ -17,6 +17,7 @@ from grader.results.records import ExerciseResult
 NAME = re.compile(r"[A-Za-z_]\w*")
 CODE = re.compile(r"`([^`]*)`")
 OF_PYTHON = frozenset((*keyword.kwlist, *dir(builtins), "torch", "dtype", "inf", "nan"))
+NUMBER = re.compile(r"(?<![A-Za-z_])-?\d+(\.\d+)?(x\d+)*")
 ORDINAL = re.compile(
     r"\b(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|\d+(?:st|nd|rd|th))"
     r" (?:`|of several|operation|node|(?:sum|mean|product|division|addition|subtraction|quotient)\b)"
@@ -35,6 +36,11 @@ def faults_of_sentences(submission: PageSubmission, exercise: CourseExercise, re
         unseen = {name for code in CODE.findall(message) for name in NAME.findall(code)} - seen
         faults += [f"{', '.join(sorted(unseen))} not seen: {message}"] if unseen else []
     return faults
+
+
+def without_numbers(message: str) -> str:
+    """Return a sentence with `#` in place of every number, and of a shape in torch's `3x4`: both depend on the seed."""
+    return NUMBER.sub("#", message)
 
 
 @cache

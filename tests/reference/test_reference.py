@@ -15,7 +15,18 @@ from helpers.courses import ROOT, SEED
 
 from grader.course.course import Course, load_course
 from grader.course.exercise import Exercise, Routine, returned, returned_jacobian, stored
-from grader.course.sampling import Setting, accumulating, away_from, normal, output, positive, uniform, upstream, wanted
+from grader.course.sampling import (
+    Setting,
+    accumulating,
+    away_from,
+    normal,
+    output,
+    positive,
+    sized,
+    uniform,
+    upstream,
+    wanted,
+)
 from grader.course.trial_sizes import EXACT_KIND
 from grader.errors import SpecError
 from grader.judging.grading import Grader
@@ -121,6 +132,15 @@ def test_an_exact_zero_is_drawn_only_where_the_right_answer_is_defined() -> None
     assert (trial.inputs["b"] != 0).all()
 
 
+def test_exact_zeros_leave_a_gradient_that_is_not_0_everywhere() -> None:
+    """With most of the weights 0, few paths are left, and a relu may block them all."""
+    inputs = {"x": normal("bs n"), "w": normal("n 2"), "v": normal("2 1"), "out": output()}
+    exercise = Exercise("a test", lambda x, w, v: (x @ w).clamp_min(0) @ v, inputs, stored("x.g"))
+    for seed in range(20):
+        (exact,) = (t for t in make_trials(exercise, np.random.default_rng(seed)) if t.setting.kind == EXACT_KIND)
+        assert exact.expected["x.g"].any(), f"seed {seed}"  # type: ignore[union-attr]
+
+
 def test_for_a_root_only_the_upstream_gradient_has_exact_zeros() -> None:
     inputs = {"x": uniform("n m", 0.0, 2.0), "out": output()}
     trial = exact_trial_of(lambda x: x.sqrt(), inputs, stored("x.g"))
@@ -175,6 +195,18 @@ def test_a_prior_gradient_is_part_of_the_right_answer() -> None:
     first, second = trials[:2]
     np.testing.assert_allclose(first.expected["x.g"], 2 * first.out_g.numpy() + first.arguments["x"].g)  # type: ignore[union-attr]
     np.testing.assert_allclose(second.expected["x.g"], 2 * second.out_g.numpy())  # type: ignore[union-attr]
+
+
+def test_some_trial_has_the_least_and_some_the_largest_size_that_an_axis_may_have() -> None:
+    """Also where axes compete for them, as all sizes of a trial differ where they can."""
+    sizes = {"bs": (2, 3, 4), "c": (2, 3, 4, 5), "k": (2, 3, 4)}
+    inputs = {"x": sized(normal("bs c"), bs=sizes["bs"], c=sizes["c"]), "w": sized(normal("c k"), k=sizes["k"])}
+    exercise = Exercise("a test", lambda x, w: x @ w, {**inputs, "out": output()}, stored("x.g"))
+    for seed in range(30):
+        trials = make_trials(exercise, np.random.default_rng(seed))
+        usual = [trial.setting.sizes for trial in trials if trial.setting.kind != EXACT_KIND]
+        for axis, allowed in sizes.items():
+            assert {min(allowed), max(allowed)} <= {own[axis] for own in usual}, f"{axis}, seed {seed}"
 
 
 def test_some_trial_has_only_one_of_two_prior_gradients() -> None:
