@@ -108,7 +108,8 @@ class Number(_Question):
     Args:
         right: the right answer, a number or a formula of numbers.
         wrong: mistakes by the wrong answers that they lead to.
-        tolerance: how far an answer may be off, in `unit`.
+        tolerance: how far an answer may be off, in `unit`; if it is not 0, a decimal with three digits or more may
+            also be rounded.
         unit: the unit of the answer, which the learner may leave out.
         units: by name of another unit, how many of `unit` it is worth.
     """
@@ -177,7 +178,8 @@ class Predict(_Question):
     Args:
         listing: the code, whose last line is an expression.
         wrong: mistakes by the wrong answers that they lead to.
-        tolerance: how far an answer may be off, if it is a number.
+        tolerance: how far an answer may be off, if it is a number; if it is not 0, a decimal with three digits or more
+            may also be rounded.
     """
 
     kind: Literal["predict"]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 LONGEST_CHOICE, LONGEST_REASON = 60, 200
 ROUNDING = 1e-9
+DECIMAL = re.compile(r"[-+−]?(\d*)[.,](\d+)\s*(%?)")
+LEAST_DIGITS = 3  # of a decimal, without zeros in front, that may be the right number rounded
 COMPUTED = re.compile(r"[-+*/@]|\.(?!t\()\w+\(")
 NOT_IT = "Look at the question again, and try it with small numbers."
 SIGN = QuizMistake(code="wrong-sign", says="The size is right; the sign is not.")
@@ -96,24 +98,41 @@ def _typed_mistake(question: TypedQuestion, answer: str) -> QuizMistake | None:
     """
     meanings = list(readings(question, answer))
     right = key_values(question, question.right)
-    if any(_mean_the_same(question, values, right) for values in meanings):
+    rounded = _rounding_of(answer)
+    if any(_mean_the_same(question, values, right, rounded) for values in meanings):
         if isinstance(question, Shape) and _repeats_question(question, answer):
             raise ExpressionError("that is the question itself: write its axes, such as (k, 3)")
         return None
     for wrong, mistake in question.wrong.items():
-        if any(_mean_the_same(question, values, key_values(question, wrong)) for values in meanings):
+        if any(_mean_the_same(question, values, key_values(question, wrong), rounded) for values in meanings):
             return mistake
     return _undeclared_mistake(question, meanings[0], right)
 
 
-def _mean_the_same(question: TypedQuestion, values: Values, other: Values) -> bool:
-    """Return whether two answers have the same meaning; the word `error` means any error."""
+def _rounding_of(answer: str) -> float:
+    """Return by how much a number with three digits or more is rounded at most, such as 0.005 for `1.33`; else 0."""
+    match = DECIMAL.fullmatch(answer.strip())
+    if match is None or len((match[1] + match[2]).lstrip("0")) < LEAST_DIGITS:
+        return 0.0
+    return 0.5 * 10.0 ** -len(match[2]) * (0.01 if match[3] else 1.0)
+
+
+def _mean_the_same(question: TypedQuestion, values: Values, other: Values, rounded: float = 0.0) -> bool:
+    """Return whether two answers have the same meaning; the word `error` means any error.
+
+    Args:
+        question: the question.
+        values: the meaning of the learner's answer.
+        other: the meaning of the author's answer, right or wrong.
+        rounded: by how much the learner may have rounded a number.
+    """
     if isinstance(values, str) or isinstance(other, str):
         return values == other or (values in ("error", "exception") and str(other).endswith("error"))
     from .formula_equivalence import same_values
 
     if isinstance(question, Number):
-        return abs(float(values[0]) - float(other[0])) <= question.tolerance + ROUNDING * abs(float(other[0]))
+        allowed = max(question.tolerance, rounded) if question.tolerance else 0.0  # without one, numbers are exact
+        return abs(float(values[0]) - float(other[0])) <= allowed + ROUNDING * abs(float(other[0]))
     return same_values(values, other)
 
 

@@ -45,6 +45,13 @@ _ABOUT = re.compile(
     r"|all)"
     r"\s+|[~=≈×]\s*|x\s*(?=\d)", re.I
 )  # fmt: skip
+_REMARK = re.compile(r"(.*[\d.)%])\s*\([A-Za-z][A-Za-z ]*\)", re.S)  # `4 (the diagonal)`
+_WORDS_BEFORE = re.compile(r"([A-Za-z]+(?: [A-Za-z]+)*) (?=[-+−.]?\d)")
+_WORDS = re.compile(r"[A-Za-z]{2,}\s+\w|\d\s*[A-Za-z]+\s+\w")
+_PROSE = re.compile(r"[\w)] (?:of|over|the|by|from|with|for|along|is|and) [\w(]", re.I)
+DIRECTIONS = frozenset(
+    "not no never minus down up less more fewer falls fall rises rise drops drop smaller larger lower higher".split()
+)  # words that may change a number which they stand before
 _WITH_UNIT = re.compile(r"(.*?[\d.)])\s*([A-Za-z]+(?: [a-z]+)*)", re.S)
 _ENGLISH = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
 _CARDINALS = (
@@ -69,6 +76,9 @@ DENOMINATORS: Mapping[str, int] = {
 SCALES: Mapping[str, int] = {"thousand": 1000, "million": 10**6}
 MULTIPLES: Mapping[str, str] = {"twice": "2", "double": "2", "doubles": "2", "triple": "3", "halves": "1/2"}
 COUNTS = frozenset(("times", "x", "fold", "everywhere", "nats"))
+AROUND = frozenset("just only always it is the a an by answer there are".split())  # words that change no number
+_ASKED_CHANGE = re.compile(r"how (?:far|much) do(?:es)? .*?\b(fall|rise|drop|grow|shrink)\b", re.I)
+_SAME = re.compile(r"(?:it )?(?:is |stays |does )?(?:unchanged|the same|not change(?:d)?)|no change", re.I)
 
 _THE = r"(?:it has |it is |has )?(?:the\s+)?"
 _SHAPE_OF = re.compile(
@@ -134,6 +144,20 @@ def number(question: Number | Word, text: str) -> list[np.ndarray]:
     """Return the number that an answer is, in the question's unit, as a list of one array of shape ().
 
     Raises:
+        ExpressionError: it is no number, or one of an unknown unit, or a sentence.
+    """
+    try:
+        return _number(question, text)
+    except ExpressionError:
+        if _WORDS.search(text) and not {"(", "["} & set(text):
+            raise ExpressionError("write the number alone, with its sign, such as 0.025 or -1/40") from None
+        raise
+
+
+def _number(question: Number | Word, text: str) -> list[np.ndarray]:
+    """Return the number that an answer is, as `number` does.
+
+    Raises:
         ExpressionError: it is no number, or one of an unknown unit.
     """
     import numpy as np
@@ -143,7 +167,12 @@ def number(question: Number | Word, text: str) -> list[np.ndarray]:
     bare = _GIVES.sub("", text, count=1).rstrip(",")
     while (match := _ABOUT.match(bare)) and match.end() < len(bare):
         bare = bare[match.end() :]
-    bare = _in_digits(bare)
+    if (match := _REMARK.fullmatch(bare)) is not None:
+        bare = match[1]
+    if (match := _WORDS_BEFORE.match(bare)) is not None and _change_nothing(question, match[1]):
+        bare = bare[match.end() :]
+    bare = "1" if "factor" in _words_of_question(question) and _SAME.fullmatch(bare) else bare
+    bare = _in_digits(_without_counted(question, bare))
     bare = re.sub(r"\b(ln|log)(?=\d+$)(?!10\d*\()", r"\1 ", bare)
     bare = re.sub(r",\s*grad_fn=<\w+>", "", bare)
     bare, worth = _without_unit(question, bare)
@@ -192,8 +221,8 @@ def _without_unit(question: Number | Word, text: str) -> tuple[str, float]:
     Raises:
         ExpressionError: the unit is unknown.
     """
-    if text.endswith("%"):
-        return text[:-1], 0.01
+    if (percent := re.fullmatch(r"(.+?)\s*(?:%|percent|per cent)", text, re.S)) is not None:
+        return percent[1], 0.01
     match = _WITH_UNIT.fullmatch(text)
     if match is None:
         return text, 1.0
@@ -203,8 +232,29 @@ def _without_unit(question: Number | Word, text: str) -> tuple[str, float]:
         if unit.lower() not in worth:
             raise ExpressionError(f"{unit[:16]} is no unit here: give the number in {question.unit}")
         return number_text, worth[unit.lower()]
-    words_of_question = set(re.findall(r"[a-z]+", question.ask.lower()))
-    return (number_text, 1.0) if set(unit.lower().split()) <= words_of_question | COUNTS else (text, 1.0)
+    return (number_text, 1.0) if set(unit.lower().split()) <= _words_of_question(question) | COUNTS else (text, 1.0)
+
+
+def _change_nothing(question: Number | Word, words: str) -> bool:
+    """Return whether words before a number are those of the question, or change nothing, as in `row 3` or `just 1`."""
+    asked = _ASKED_CHANGE.search(question.ask)
+    change = {asked[1].lower(), f"{asked[1].lower()}s"} if asked is not None else set()
+    return set(words.lower().split()) <= (_words_of_question(question) - DIRECTIONS) | AROUND | change
+
+
+def _without_counted(question: Number | Word, text: str) -> str:
+    """Return a number in words without what it counts: `three` for `three entries` if the question says `entries`."""
+    words = text.removeprefix("it ").split()
+    counted = {word for word in _words_of_question(question) | COUNTS if _in_digits(word) == word}
+    while len(words) > 1 and words[-1].lower() in counted:
+        words.pop()
+    shortened = " ".join(words)
+    return shortened if _in_digits(shortened) != shortened else text
+
+
+def _words_of_question(question: Number | Word) -> set[str]:
+    """Return the words of a question, in small letters."""
+    return set(re.findall(r"[a-z]+", question.ask.lower()))
 
 
 def shape(question: Shape, text: str) -> list[np.ndarray]:
@@ -252,7 +302,13 @@ def formula(question: Expression, text: str) -> list[np.ndarray]:
     """
     from .formula_equivalence import as_arrays, evaluate
 
-    return as_arrays(evaluate(text, points_of(question)))
+    bare = re.sub(r"(?<=[\w)\]]) transposed\b", ".T", re.sub(r" times (?=[\w(\[-])", " · ", text))
+    try:
+        return as_arrays(evaluate(bare, points_of(question)))
+    except ExpressionError:
+        if _PROSE.search(text):
+            raise ExpressionError("write a formula of operators and functions, not a sentence") from None
+        raise
 
 
 def points_of(question: Expression) -> tuple[Point, ...]:

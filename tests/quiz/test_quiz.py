@@ -223,10 +223,12 @@ def test_a_number_may_be_written_in_any_unit_and_to_any_precision(answer: str, c
     assert told(NUMBER, answer) == code
 
 
-def test_a_number_without_tolerance_allows_for_rounding_only() -> None:
+def test_a_number_may_be_rounded_to_three_digits_where_a_tolerance_allows_it() -> None:
     third = NUMBER.model_copy(update={"right": "1/3", "tolerance": 0.0})
     assert told(third, "0.33333333333") is None
     assert told(third, "0.333") == "unknown"
+    near = NUMBER.model_copy(update={"right": "1/3", "tolerance": 0.0001})
+    assert [told(near, answer) for answer in ("0.333", "33.3 %", "0.334", "0.33")] == [None, None, "unknown", "unknown"]
     zero = NUMBER.model_copy(update={"right": "0", "tolerance": 0.0})
     assert told(zero, "-0.0") is None
     assert told(zero, "1e-12") == "unknown"
