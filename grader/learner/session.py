@@ -25,7 +25,7 @@ from .progress import Progress
 
 if TYPE_CHECKING:
     from grader.child.protocol import Frame
-    from grader.judging.grading import Grader, OnJudged, Part
+    from grader.judging.grading import Grader, OnJudged, OnVerdicts, Part
     from grader.judging.judge import Judge
     from grader.judging.submission_code import CombinedJob
 
@@ -149,12 +149,15 @@ class Session(Closing):
         result = self.progress.result(exercise)
         return result.status in ("passed", "todo") if result else exercise.id not in self.progress.exercises
 
-    def check(self, exercise: CourseExercise, on_judged: OnJudged | None = None) -> ExerciseResult:
+    def check(
+        self, exercise: CourseExercise, on_judged: OnJudged | None = None, on_verdicts: OnVerdicts | None = None
+    ) -> ExerciseResult:
         """Check the current file of an exercise; return the result with the hash of the file's bytes.
 
         Args:
             exercise: the exercise.
             on_judged: called with the judge after the check.
+            on_verdicts: called with the verdicts, and that hash, before mistakes are looked for, which takes longer.
 
         Raises:
             SpecError: the exercise's declaration is broken; the message names it.
@@ -172,8 +175,9 @@ class Session(Closing):
             return exercise.unread_result(
                 f"{exercise.file} cannot be read ({error.strerror}): make it a readable file, and try again"
             )
+        on_marked = None if on_verdicts is None else lambda result: on_verdicts(result.with_hash_of(content))
         return _with_errors_explained(
-            exercise, lambda: self._verdict(exercise, content, folder, on_judged)
+            exercise, lambda: self._verdict(exercise, content, folder, on_judged, on_marked)
         ).with_hash_of(content)
 
     def check_with_pictures(self, exercise: CourseExercise) -> tuple[ExerciseResult, ExercisePictures]:
@@ -237,8 +241,9 @@ class Session(Closing):
         return _with_errors_explained(exercise, lambda: self._verdict(exercise, cells, folder, on_judged))
 
     def _verdict(
-        self, exercise: CourseExercise, content: Content | None, folder: Path, on_judged: OnJudged | None
-    ) -> ExerciseResult:
+        self, exercise: CourseExercise, content: Content | None, folder: Path, on_judged: OnJudged | None,
+        on_verdicts: OnVerdicts | None = None,
+    ) -> ExerciseResult:  # fmt: skip
         """Judge the content of a file or the cells of a notebook; a quiz is judged without torch and the worker.
 
         Args:
@@ -246,6 +251,7 @@ class Session(Closing):
             content: the bytes of the file, or the texts of the cells; `None` if there is no file.
             folder: the folder whose files the learner's code may import.
             on_judged: called with the judge after the check, unless it is `None`; not for a quiz.
+            on_verdicts: called with the verdicts before mistakes are looked for, unless it is `None`; not for a quiz.
         """
         if exercise.is_quiz:
             from grader.judging.quiz_sheets import grade_quiz  # imports numpy
@@ -256,7 +262,7 @@ class Session(Closing):
 
             return not_handed_in(exercise)
         worker = self.warm_up()
-        return self.grader.grade(exercise, content, worker, on_judged, importable_files(folder))
+        return self.grader.grade(exercise, content, worker, on_judged, importable_files(folder), on_verdicts)
 
     def close(self) -> None:
         """End the worker and the job that it runs."""

@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import chain
 
@@ -59,6 +59,7 @@ from .watch_terminal import (
 )
 
 BACK_PROMPT = "Enter: back to the exercises "
+LOOKING = "wrong; the mistake is being looked for ..."
 SETTLING = 30  # milliseconds in which an editor may write a file more than once
 
 
@@ -151,8 +152,10 @@ class Watch:
         return self.commands.quiz
 
     def _quits(self, event: Event) -> bool:
-        """Return whether an event ends watch mode: the key q, or Ctrl-C while nothing is checked."""
-        return event in (Key("q"), Key("Q")) or (event is SystemEvent.INTERRUPTED and self.checks.is_idle)
+        """Return whether an event ends watch mode: q, except on a picture, or Ctrl-C while nothing is checked."""
+        if event in (Key("q"), Key("Q")):
+            return not self.commands.shows_picture
+        return event is SystemEvent.INTERRUPTED and self.checks.is_idle
 
     def _attempt(self, action: Callable[[], None]) -> None:
         """Call a function, show the error if it raises one, and draw the screen."""
@@ -233,9 +236,15 @@ class Commands:
             "s": ("solution", self._solution), "r": ("reset", self._ask_to_reset),
         }  # fmt: skip
 
+    @property
+    def shows_picture(self) -> bool:
+        """Return whether a picture is on the screen, which the key q closes."""
+        return self.state.view == self._picture_view
+
     def legend(self) -> Iterator[Line]:
         """Yield the lines that name every key which does something in the current view."""
-        keys = [*((key, word) for key, (word, _) in self.by_key.items()), ("q", "quit")]
+        q = ("q", "close the picture" if self.shows_picture else "quit")
+        keys = [*((key, word) for key, (word, _) in self.by_key.items()), q]
         elsewhere = [("Enter", "back")] if self.state.view != self.state.report else []
         browser = [("w", "lesson in the browser, with its pictures")] if self.state.view == self._lesson_view else []
         yield from key_legend([*keys, *elsewhere, *browser], report_width())
@@ -261,7 +270,7 @@ class Commands:
             self.by_key[key.lower()][1]()
             if answer and self.state.prompt is not None:
                 self.press(answer)
-        elif key == ENTER:
+        elif key == ENTER or (key.lower() == "q" and self.shows_picture):
             self.state.go(self.state.current)
         elif key == "w" and self.state.view == self._lesson_view:
             self.state.say(lesson.open_in_browser(self.state.course, self.state.current.unit))
@@ -395,6 +404,7 @@ class WatchState:
 
     Attributes:
         outcomes: the last outcome for each exercise checked in this run, by its id.
+        marked: the verdicts of the check in progress, while mistakes are being looked for; or of an earlier one.
         is_first: whether this is the learner's first session, in which nothing is saved yet.
         current: the exercise on the screen.
         view: returns the text on the screen.
@@ -406,6 +416,7 @@ class WatchState:
         """Begin with the next exercise that is not solved, the first one if all are, and no message."""
         self.session, self.course, self.checks, self.screen = session, session.course, checks, screen
         self.outcomes: dict[str, CheckOutcome] = {}
+        self.marked: ExerciseResult | None = None
         self.is_first = not session.progress.exercises
         self.current = next_exercise(session.progress, self.course.exercises) or self.course.exercises[0]
         self.view: View = self.report
@@ -429,12 +440,14 @@ class WatchState:
             self.show(self.report)
 
     def record(self, outcome: CheckOutcome) -> None:
-        """Record the outcome of a check, unless it is out of date.
+        """Record the outcome of a check, unless it is out of date; show verdicts that come before its end.
 
         Raises:
             UsageError: the exercise could not be checked.
         """
-        if self.checks.finish(outcome):
+        if not outcome.is_final:
+            self.marked = outcome.result if self.checks.is_of_running_check(outcome) else None
+        elif self.checks.finish(outcome):
             exercise = outcome.request.exercise
             if outcome.result is None:
                 raise UsageError(outcome.error)
@@ -470,11 +483,26 @@ class WatchState:
         self.screen.begin()
 
     def report(self) -> Body:
-        """Return the view with the verdicts on the exercise, or a line that says that there are none."""
+        """Return the view with the verdicts on the exercise, or a line that says that there are none.
+
+        While the mistakes in wrong answers are being looked for, it says which answers are right.
+        """
         known = self.known_outcome()
-        if known is None or known.result is None or self.checks.is_pending(self.current):
+        if self.checks.is_pending(self.current):
+            if (marked := self._marked_here()) is None:
+                return self.view_without_verdict()
+            return list(
+                exercise_report(self.current, awaiting_mistakes(marked), report_width(), {}, step=lambda *_: "")
+            )
+        if known is None or known.result is None:
             return self.view_without_verdict()
         return list(report_lines(self.session, self.current, known.result, self.is_first))
+
+    def _marked_here(self) -> ExerciseResult | None:
+        """Return the verdicts without names of mistakes on the file on the screen as it is now, if there are any."""
+        marked = self.marked
+        is_here = marked is not None and marked.id == self.current.id
+        return marked if is_here and marked is not None and marked.made_from == file_hash(self.current.path) else None
 
     def view_without_verdict(self) -> Body:
         """Return the view of an exercise that has no verdict: one line with its file.
@@ -516,6 +544,15 @@ class Prompt:
         elif whole_lines or len(key) == 1:
             self.typed += key
         return whole_lines or not self.is_word
+
+
+def awaiting_mistakes(result: ExerciseResult) -> ExerciseResult:
+    """Return verdicts in which each wrong answer says that its mistake is being looked for."""
+    answers = (
+        answer if answer.mistake is None else replace(answer, code=None, message=LOOKING, hints=(), evidence="")
+        for answer in result.answers
+    )
+    return replace(result, answers=tuple(answers))
 
 
 def report_lines(session: Session, exercise: CourseExercise, result: ExerciseResult, is_first: bool) -> Iterator[Line]:

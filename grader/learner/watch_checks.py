@@ -32,19 +32,21 @@ class CheckRequest:
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """The outcome of a check.
+    """The outcome of a check, or the verdicts before its end.
 
     Args:
         request: the request.
         result: the verdicts; `None` if the exercise could not be checked.
         pictures: of the mistakes, if they were requested.
         error: why there is no verdict.
+        is_final: whether the check has ended; if not, the mistakes in wrong answers are still being looked for.
     """
 
     request: CheckRequest
     result: ExerciseResult | None = None
     pictures: ExercisePictures | None = None
     error: str = ""
+    is_final: bool = True
 
 
 class Checks:
@@ -55,7 +57,8 @@ class Checks:
     Args:
         session: checks the exercises.
         worker: the worker of this session.
-        report: called in another thread with the outcome of every check, also of one that was stopped.
+        report: called in another thread with the outcome of every check, also of one that was stopped; and before it,
+            where a mistake is to be looked for, with the verdicts.
     """
 
     def __init__(self, session: Session, worker: Worker, report: Callable[[CheckOutcome], None]) -> None:
@@ -123,6 +126,10 @@ class Checks:
         """Return whether no check waits or is in progress, except one that was stopped."""
         return not self.waiting and (self.running is None or self.is_stopped)
 
+    def is_of_running_check(self, outcome: CheckOutcome) -> bool:
+        """Return whether verdicts before the end of a check are of the one in progress, which was not stopped."""
+        return outcome.request is self.running and not self.is_stopped
+
     def finish(self, outcome: CheckOutcome) -> bool:
         """Begin the next check after one has ended.
 
@@ -171,6 +178,7 @@ class Checks:
         try:
             if request.pictures:
                 return CheckOutcome(request, *self.session.check_with_pictures(request.exercise))
-            return CheckOutcome(request, self.session.check(request.exercise))
+            marked = lambda result: self.report(CheckOutcome(request, result, is_final=False))  # noqa: E731
+            return CheckOutcome(request, self.session.check(request.exercise, on_verdicts=marked))
         except HandgradError as error:
             return CheckOutcome(request, error=str(error))

@@ -11,10 +11,14 @@ import pytest
 
 from grader.course.course import Course, CourseExercise
 from grader.errors import SpecError
+from grader.judging.grading import OnVerdicts
+from grader.learner.progress import Progress
 from grader.learner.session import Session
+from grader.learner.watch import LOOKING, WatchState
 from grader.learner.watch_checks import CheckOutcome, Checks
+from grader.learner.watch_terminal import PlainScreen
 from grader.rendering.picture_data import ExercisePictures
-from grader.results.records import ExerciseResult
+from grader.results.records import AnswerResult, ExerciseResult
 from grader.sandbox.worker import Worker
 
 PATIENCE = 60.0
@@ -32,13 +36,18 @@ class Judge:
         self.begun: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.gates: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self.stops = 0
+        self.answers: tuple[AnswerResult, ...] = ()  # of every exercise
+        self.progress = Progress.load(course.root)
 
-    def check(self, exercise: CourseExercise) -> ExerciseResult:
+    def check(self, exercise: CourseExercise, on_verdicts: OnVerdicts | None = None) -> ExerciseResult:
         content = exercise.path.read_bytes()
+        result = ExerciseResult(exercise.id, exercise.unit, self.answers).with_hash_of(content)
+        if on_verdicts is not None and any(answer.mistake is not None for answer in self.answers):
+            on_verdicts(result)
         self.begun.put(exercise.id)
         if not self.gates.get(timeout=PATIENCE):
             raise SpecError("its declaration is broken")
-        return ExerciseResult(exercise.id, exercise.unit, ()).with_hash_of(content)
+        return result
 
     def check_with_pictures(self, exercise: CourseExercise) -> tuple[ExerciseResult, ExercisePictures]:
         return self.check(exercise), ExercisePictures(exercise.id)
@@ -118,6 +127,43 @@ def test_a_verdict_that_comes_before_word_of_the_save_does_not_count(sitting: Si
     assert sitting.begun() == "slope"
     assert sitting.checks.changed(slope) == []
     assert sitting.end() == ("slope", True)
+
+
+ANSWERS = (
+    AnswerResult("inp.g", "passed", 1, 1),
+    AnswerResult("w.g", "failed", 0, 1, "mean-for-sum", "every entry is 1/7", mistake={}),
+    AnswerResult("b.g", "todo", 0, 1, "todo", "not attempted yet"),
+)
+
+
+def test_what_is_right_is_shown_before_the_mistake_is_found(sitting: Sitting, course: Course) -> None:
+    """And what is wrong, without a name; not on a file that was saved again, and not once the check is stopped."""
+    sitting.judge.answers = ANSWERS
+    state = WatchState(cast(Session, sitting.judge), sitting.checks, PlainScreen())
+    state.current = course.find("lin_grad")
+
+    def shown() -> str:
+        return "\n".join("".join(text for text, _ in line) for line in state.report())
+
+    sitting.checks.add([state.current])
+    sitting.begun()
+    assert "is being checked" in shown()
+    first = sitting.events.get(timeout=PATIENCE)
+    state.record(first)
+    assert "inp.g  ok" in shown()
+    assert f"w.g    {LOOKING}" in shown()
+    assert "b.g    not attempted yet" in shown()
+    assert "1/7" not in shown()
+    sitting.judge.gates.put(True)
+    state.record(sitting.events.get(timeout=PATIENCE))
+    assert "w.g    every entry is 1/7  [mean-for-sum]" in shown()
+    state.current.path.write_text("newer")
+    sitting.checks.add([state.current])
+    assert "is being checked" in shown()
+    sitting.checks.clear()
+    state.record(sitting.events.get(timeout=PATIENCE))
+    assert "is not checked" in shown()
+    sitting.checks.close()
 
 
 def test_a_save_of_another_file_comes_first_and_the_one_that_ran_comes_again(sitting: Sitting, course: Course) -> None:
