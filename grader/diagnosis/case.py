@@ -7,8 +7,9 @@ of what passes are computed in full in every trial.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -242,6 +243,52 @@ def _follows(sample: ProgramSample, name: str, nearer: Iterable[str]) -> bool:
     return cancels or sample.matches_learner(name, array)
 
 
+MATRIX_PRODUCTS: tuple[Callable[[Array, Array], Array], ...] = (
+    lambda other, array: other @ array,
+    lambda other, array: other @ array.swapaxes(-1, -2),
+    lambda other, array: array @ other,
+    lambda other, array: array.swapaxes(-1, -2) @ other,
+)
+
+
+def _follows_by_product(samples: Sequence[ProgramSample], name: str, other: str) -> bool:
+    """Return whether the gradient of a target is a matrix product with that of another, the learner's as the right one.
+
+    In `x = solve(a, b)` that of a is -b.g @ x.T, which a learner computes from an own b.g.
+
+    Args:
+        samples: the trials of a case.
+        name: the target whose array may be the product.
+        other: the target whose array is a factor of it; the other factor is an input, the output or its gradient.
+    """
+
+    def factors(sample: ProgramSample) -> list[Array]:
+        """Return the arrays of a trial that may be the other factor, in the same order in each trial."""
+        program = sample.program
+        values = [*program.inputs.values(), program.forward.outputs[-1]]
+        return [*(program.nodes[value].value for value in values), program.upstreams[-1]]
+
+    def holds(sample: ProgramSample, number: int, product: Callable[[Array, Array], Array], sign: int) -> bool:
+        """Return whether a product with one factor gives the right array and the learner's in a trial."""
+        factor = factors(sample)[number]
+        if factor.dtype.kind != "f" or factor.ndim < 2:
+            return False
+        try:
+            right, given = (sign * product(arrays[other], factor) for arrays in (sample.right, sample.given))
+        except ValueError:
+            return False
+        expected = sample.right[name]
+        if right.shape != expected.shape or not is_near(expected, right, expected):
+            return False
+        return sample.matches_learner(name, given)
+
+    asked = [sample for sample in samples if name in sample.given]
+    if not all(sample.has_shape(each) and sample.right[each].ndim >= 2 for sample in asked for each in (name, other)):
+        return False
+    kinds = itertools.product(range(len(factors(samples[0]))), MATRIX_PRODUCTS, (1, -1))
+    return bool(asked) and any(all(holds(sample, *kind) for sample in asked) for kind in kinds)
+
+
 class Effect(NamedTuple):
     """The effect of a rewriting in one trial.
 
@@ -449,7 +496,8 @@ class Case:
         """Return the targets whose wrong arrays are the right consequence of the learner's arrays nearer to the loss.
 
         The gradient of `mean` follows from that of `centred = inp - mean` if it is what the chain rule makes of the
-        learner's own gradient of `centred`, in every trial.
+        learner's own gradient of `centred`, in every trial. So does a gradient that is a matrix
+        product with another one.
 
         Returns:
             For each of these targets, the targets with wrong arrays that it depends on, nearest to the loss first,
@@ -467,6 +515,9 @@ class Case:
             ]
             if nearer and all(_follows(sample, name, nearer) for sample in self.samples if name in sample.given):
                 roots[name] = tuple(sorted((n for n in nearer if n not in roots), key=self.distance))
+        for name, other in itertools.permutations(self.names, 2):
+            if not {name, other} & roots.keys() and _follows_by_product(self.samples, name, other):
+                roots[name] = (other,)
         return roots
 
     def distance(self, name: str) -> tuple[int, int]:

@@ -63,6 +63,12 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "a.g",
         "this is the transpose of the right answer, with the wrong sign",
     ),
+    "a product with a wrong answer is right, given that": (
+        "solve_grad",
+        "def solve_grad(a, b, out):\n    b.g = torch.linalg.solve(a, out.g)\n    a.g = -b.g @ out.t()\n",
+        "a.g",
+        "right, given your b.g: mend that first",
+    ),
     "a product that lacks a factor": (
         "inverse_grad",
         "def inverse_grad(a, out):\n    a.g = out.t() @ out.g\n",

@@ -53,20 +53,20 @@ def fixed_point_grad(x, w, out):
     w.g = out.t() @ h
 
 
-# %% wrong: one step only | x.g: missing-path or diagonal-only; w.g: missing-path
+# %% wrong: one step only | x.g: missing-path or diagonal-only; w.g: follows
 def fixed_point_grad(x, w, out):
     x.g = (1 - out**2) * out.g
     w.g = out.t() @ x.g
 
 
-# %% wrong: once around | *: missing-path
+# %% wrong: once around | x.g: missing-path; w.g: follows
 def fixed_point_grad(x, w, out):
     u = out.g + ((1 - out**2) * out.g) @ w.t()
     x.g = (1 - out**2) * u
     w.g = out.t() @ x.g
 
 
-# %% wrong: ten times around | *: imprecise or unknown or missing-path
+# %% wrong: ten times around | x.g: imprecise or unknown or missing-path; w.g: follows
 def fixed_point_grad(x, w, out):
     u = out.g
     for _ in range(10):
@@ -75,7 +75,7 @@ def fixed_point_grad(x, w, out):
     w.g = out.t() @ x.g
 
 
-# %% wrong: w not turned round in the loop | *: transposed
+# %% wrong: w not turned round in the loop | x.g: transposed; w.g: follows
 def fixed_point_grad(x, w, out):
     u = out.g
     for _ in range(300):
@@ -84,7 +84,7 @@ def fixed_point_grad(x, w, out):
     w.g = out.t() @ x.g
 
 
-# %% wrong: no tanh in the loop | *: missing-local
+# %% wrong: no tanh in the loop | x.g: missing-local; w.g: follows
 def fixed_point_grad(x, w, out):
     u = out.g
     for _ in range(300):
@@ -93,7 +93,7 @@ def fixed_point_grad(x, w, out):
     w.g = out.t() @ x.g
 
 
-# %% wrong: no tanh at the end | *: missing-local
+# %% wrong: no tanh at the end | x.g: missing-local; w.g: follows
 def fixed_point_grad(x, w, out):
     u = out.g
     for _ in range(300):
@@ -102,7 +102,7 @@ def fixed_point_grad(x, w, out):
     w.g = out.t() @ u
 
 
-# %% wrong: subtracted around the loop | *: wrong-sign
+# %% wrong: subtracted around the loop | x.g: wrong-sign; w.g: follows
 def fixed_point_grad(x, w, out):
     u = out.g
     for _ in range(300):
@@ -129,7 +129,7 @@ def fixed_point_grad(x, w, out):
     w.g = x.g.t() @ out
 
 
-# %% wrong: upstream missing | *: missing-upstream
+# %% wrong: upstream missing | x.g: missing-upstream; w.g: follows
 import torch
 
 
@@ -141,7 +141,7 @@ def fixed_point_grad(x, w, out):
     w.g = out.t() @ x.g
 
 
-# %% wrong: out.g forgotten in the loop | *: hard-coded or unknown or missing-path or wrong-factor or extra-factor
+# %% wrong: out.g forgotten in the loop | x.g: hard-coded or unknown or missing-path or wrong-factor or extra-factor; w.g: follows
 def fixed_point_grad(x, w, out):
     u = out.g
     for _ in range(300):
@@ -168,7 +168,7 @@ def fixed_point_grad(x, w, out):
     w.g = out.t() @ x.g
 
 
-# %% wrong: slope behind w in the loop | *: wrong-point
+# %% wrong: slope behind w in the loop | x.g: wrong-point; w.g: follows
 def fixed_point_grad(x, w, out):
     u = out.g
     for _ in range(300):
@@ -177,7 +177,7 @@ def fixed_point_grad(x, w, out):
     w.g = out.t() @ x.g
 
 
-# %% wrong: only what comes around | *: missing-path
+# %% wrong: only what comes around | x.g: missing-path; w.g: follows
 def fixed_point_grad(x, w, out):
     u = out.g
     for _ in range(300):
@@ -187,7 +187,7 @@ def fixed_point_grad(x, w, out):
     w.g = out.t() @ x.g
 
 
-# %% wrong: solved with a system that is not transposed | *: transposed
+# %% wrong: solved with a system that is not transposed | x.g: transposed; w.g: follows
 import torch
 
 
@@ -200,7 +200,7 @@ def fixed_point_grad(x, w, out):
     w.g = out.t() @ x.g
 
 
-# %% wrong: one matrix for all rows | x.g, w.g: partial-batch
+# %% wrong: one matrix for all rows | x.g: partial-batch; w.g: follows
 import torch
 
 

@@ -41,7 +41,7 @@ def solve_grad(a, b, out):
         a.g -= b.g[:, k : k + 1] * out[:, k]
 
 
-# %% wrong: solved with a itself | b.g: transposed; a.g: transposed
+# %% wrong: solved with a itself | b.g: transposed; a.g: follows
 import torch
 
 
@@ -86,7 +86,7 @@ def solve_grad(a, b, out):
     a.g = -out.g @ out.t()
 
 
-# %% wrong: the transpose in place of the inverse | b.g: inverse-for-transpose or missing-local or wrong-operand; a.g: inverse-for-transpose
+# %% wrong: the transpose in place of the inverse | b.g: inverse-for-transpose or missing-local or wrong-operand; a.g: follows
 import torch
 
 
@@ -113,7 +113,7 @@ def solve_grad(a, b, out):
     a.g = -torch.linalg.solve(a.t(), out.g) @ out.t()
 
 
-# %% wrong: upstream missing | b.g: missing-upstream; a.g: missing-upstream
+# %% wrong: upstream missing | b.g: missing-upstream; a.g: follows
 import torch
 
 
@@ -122,7 +122,7 @@ def solve_grad(a, b, out):
     a.g = -b.g @ out.t()
 
 
-# %% wrong: both signs | a.g: wrong-sign; b.g: wrong-sign
+# %% wrong: both signs | b.g: wrong-sign; a.g: follows
 import torch
 
 
