@@ -1,5 +1,7 @@
 """Exercises of unit 12: every row looks at every row."""
 
+from math import sqrt
+
 from handgrad import Exercise, Sampler, normal, number, output, sized, stored, weights
 
 
@@ -12,15 +14,17 @@ def _free(rng, _setting, shape):
 
 def _attention(q, k, v):
     """out = (q @ k.mT / sqrt(d)).softmax(-1) @ v"""
-    return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
+    d = q.shape[-1]
+    return (q @ k.mT / sqrt(d)).softmax(-1) @ v
 
 
 def causal(q, k, v):
     """out = (q @ k.mT / sqrt(d)).masked_fill(later, -inf).softmax(-1) @ v, later = torch.ones(t, t).triu(1).bool()"""
     import torch
 
-    later = torch.ones(q.shape[-2], q.shape[-2]).triu(1).bool()
-    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(later, float("-inf"))
+    t, d = q.shape[-2:]
+    later = torch.ones(t, t).triu(1).bool()
+    scores = (q @ k.mT / sqrt(d)).masked_fill(later, float("-inf"))
     return scores.softmax(-1) @ v
 
 
