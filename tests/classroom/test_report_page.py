@@ -10,10 +10,12 @@ from html.parser import HTMLParser
 import pytest
 from helpers.class_results import (
     CLASS,
+    LIN,
     MEAN,
     RATIO,
     counted,
     handed,
+    result,
     todo,
     ungraded,
     wrong,
@@ -65,6 +67,12 @@ class Page(HTMLParser):
     @property
     def words(self) -> str:
         return " ".join("".join(self.text).split())
+
+
+def test_a_line_without_right_and_wrong_answers_says_what_could_not_be_read() -> None:
+    unread = [wrong(name, "syntax-error", "lin_grad.py is not UTF-8 text") for name in LIN]
+    words = Page(html(counted([result("hal", todo("inp.g"), *unread, slope=todo())]), MADE)).words
+    assert "hal 0 0 0 1 not readable" in words
 
 
 def test_the_page_says_what_an_instructor_wants_to_know() -> None:
