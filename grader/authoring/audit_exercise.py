@@ -88,7 +88,14 @@ def _trial_problems(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
 
 
 def _inputs_without_exact_entries(declaration: Declaration, trial: Trial) -> Iterator[str]:
-    """Yield inputs that a mask, a kink or a quotient is made of, and whose entries are never exactly 0 nor equal."""
+    """Yield a sentence on each input that a mask, a kink or a quotient is made of, if its sampler has no exact entries.
+
+    Such an input is never exactly 0, and no two of its entries are equal, in any trial.
+
+    Args:
+        declaration: the exercise or routine; a routine has no such inputs.
+        trial: a trial, in which the forward pass is recorded.
+    """
     if not isinstance(declaration, Exercise):
         return
     program = faithful_program_of(declaration, trial)
@@ -125,7 +132,15 @@ def _name_of(misconception: Misconception) -> str:
 
 
 def _reference_problems(exercise: CourseExercise, trials: Sequence[Trial], rng: np.random.Generator) -> Iterator[str]:
-    """Yield where autograd, finite differences and gradcheck disagree, or a routine rejects its own reference."""
+    """Yield a sentence on each trial whose right answers are in doubt.
+
+    They are if autograd, finite differences and gradcheck disagree, or if a routine does not accept its own reference.
+
+    Args:
+        exercise: the exercise.
+        trials: its trials; gradcheck is thorough in the first.
+        rng: draws similar trials, to try where one lies on a kink.
+    """
     declaration = exercise.function
     if isinstance(declaration, Routine):
         for trial, answer in itertools.product(trials, declaration.answers):

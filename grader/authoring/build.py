@@ -248,7 +248,13 @@ def _class_regions(lines: Sequence[str], tree: ast.Module) -> list[tuple[int, in
 def _region(
     file: str, lines: Sequence[str], function: ast.FunctionDef, in_classes: Sequence[tuple[int, int]]
 ) -> tuple[int, int]:
-    """Return the lines of the function's two marks, counted from 1.
+    """Return the numbers, from 1, of the lines with the two marks of a function's answer.
+
+    Args:
+        file: the name of the worked solution, for messages.
+        lines: its lines.
+        function: the function.
+        in_classes: the lines of both marks in each marked class, which are left out.
 
     Raises:
         CourseError: there is not exactly one marked region besides those in classes, or it is no part of the function.

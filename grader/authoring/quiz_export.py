@@ -438,7 +438,7 @@ def _qti_processing(root: ET.Element, item: Item) -> None:
 
 
 def _qti_set(parent: ET.Element, outcome: str, value: str, base: str) -> None:
-    """Append a rule that sets an outcome to a value of the base type `base`."""
+    """Append a rule that sets the outcome of this name to a value, whose QTI type is `base`, such as "float"."""
     _add(_add(parent, "setOutcomeValue", identifier=outcome), "baseValue", value, baseType=base)
 
 
@@ -486,7 +486,14 @@ def _qti_manifest(course: str, units: dict[str, list[Item]]) -> ET.Element:
 
 
 def _qti_resource(resources: ET.Element, identifier: str, kind: str, href: str) -> ET.Element:
-    """Append a file to the resources of the manifest, and return its element."""
+    """Append a file to the `resources` element of the manifest, and return its element.
+
+    Args:
+        resources: the element.
+        identifier: the id of the file in the manifest.
+        kind: its QTI type.
+        href: its path in the package.
+    """
     resource = ET.SubElement(resources, "resource", {"identifier": identifier, "type": kind, "href": href})
     _add(resource, "file", href=href)
     return resource

@@ -131,7 +131,12 @@ def _code_after_magic(line: str) -> str | None:
 
 
 def _without_options(magic: str, line: str) -> str:
-    """Return what follows a magic without the magic's options, such as `-n 10` of `%timeit`."""
+    """Return the text that follows a magic in its line, without options at its beginning, such as `-n 10` of `%timeit`.
+
+    Args:
+        magic: the name of the magic; `time` takes no options.
+        line: the text after that name.
+    """
     return line.lstrip() if magic == "time" else OPTIONS.sub("", line, count=1)
 
 

@@ -216,7 +216,12 @@ def _called_function(frame: types.FrameType | None, *, only_public: bool = False
 
 
 def public_name(module: str, qualname: str) -> tuple[str, bool]:
-    """Return the name by which a reader knows a function of torch, and whether it is a public one."""
+    """Return the full public name of a function of torch, such as `torch.autograd.grad`, and whether it is public.
+
+    Args:
+        module: the name of the module that defines it.
+        qualname: its qualified name there; parts such as `__call__` are left out.
+    """
     parts = [part for part in qualname.partition(".<locals>")[0].split(".") if not part.startswith("__")]
     for private, public in PUBLIC.items():
         if f"{module}.".startswith(f"{private}.") and parts and hasattr(sys.modules[public], parts[0]):

@@ -151,7 +151,7 @@ def _zip_entries(archive: zipfile.ZipFile, open_entry: _Open) -> Iterator[tuple[
 
 
 def _open_zip_member(archive: zipfile.ZipFile, number: int) -> IO[bytes]:
-    """Open a file of a zip for reading, by its place among the entries.
+    """Open a file of a zip for reading; `number` is its place among the entries, from 0.
 
     Raises:
         UnreadableArchiveError: the zip is damaged there.
@@ -171,13 +171,19 @@ def _version(path: Path) -> tuple[int, ...]:
 
 @lru_cache(MOST_OPEN)
 def _class_zip(path: Path, version: tuple[int, ...]) -> zipfile.ZipFile:
-    """Open the zip of a whole class; it is kept open for later calls."""
+    """Open the zip of a whole class; it is kept open for later calls with the same path and version."""
     with path.open("rb") as file:
         return zipfile.ZipFile(_OwnPositionReader(file))
 
 
 def _open_in_class_zip(path: Path, version: tuple[int, ...], number: int) -> IO[bytes]:
-    """Open a file in the zip of a class for reading, by its place among the entries."""
+    """Open a file in the zip of a class for reading.
+
+    Args:
+        path: the zip.
+        version: the key that `_version` returned for it.
+        number: the place of the file among the entries, from 0.
+    """
     return _open_zip_member(_class_zip(path, version), number)
 
 
@@ -234,7 +240,7 @@ def _tar_file(member: tarfile.TarInfo, open_stream: Callable[[], IO[bytes]]) -> 
 
 
 def _open_tar_member(archive: tarfile.TarFile, number: int) -> IO[bytes]:
-    """Open a file of a tar for reading, by its place among the members.
+    """Open a file of a tar for reading; `number` is its place among the members, from 0.
 
     Raises:
         UnreadableArchiveError: the tar is damaged there.
@@ -245,7 +251,10 @@ def _open_tar_member(archive: tarfile.TarFile, number: int) -> IO[bytes]:
 
 @lru_cache(MOST_OPEN)
 def _class_tar(path: Path, version: tuple[int, ...]) -> tarfile.TarFile:
-    """Open the tar of a whole class, for this and later calls; a compressed one is unpacked into a temporary file."""
+    """Open the tar of a whole class; it is kept open for later calls with the same path and version.
+
+    A compressed one is unpacked into a temporary file.
+    """
     with path.open("rb") as packed, ExitStack() as stack:
         file: IO[bytes] = packed
         if not path.name.lower().endswith(".tar"):
@@ -262,7 +271,13 @@ def _class_tar(path: Path, version: tuple[int, ...]) -> tarfile.TarFile:
 
 
 def _open_in_class_tar(path: Path, version: tuple[int, ...], number: int) -> IO[bytes]:
-    """Open a file in the tar of a class for reading, by its place among the members."""
+    """Open a file in the tar of a class for reading.
+
+    Args:
+        path: the tar.
+        version: the key that `_version` returned for it.
+        number: the place of the file among the members, from 0.
+    """
     return _open_tar_member(_class_tar(path, version), number)
 
 

@@ -437,7 +437,7 @@ def _options_for(exercises: Collection[tuple[str, str]]) -> list[str]:
 
 
 def nearest(name: str, names: Collection[str]) -> str:
-    """Return a clause that offers the name most like an unknown one, such as `did you mean ada?`, or the names."""
+    """Return a clause on an unknown name: `did you mean ada?`, else `known are ada, bob.` or `there are none.`."""
     if match := difflib.get_close_matches(name, list(names), 1, 0.6):
         return f"did you mean {one_line(match[0])}?"
     return f"known are {one_line(first_names(sorted(names)))}." if names else "there are none."

@@ -472,7 +472,13 @@ class _LayoutFinder:
         return folder.path is not None and os.path.realpath(folder.path) == self.out
 
     def _is_wrapper(self, info: _EntryInfo, *, guesses: bool) -> bool:
-        """Return whether a folder contains a class, and is not the submission of one student."""
+        """Return whether a folder contains a class, and is not the submission of one student.
+
+        Args:
+            info: the entry of the folder.
+            guesses: whether several folders with exercises in it are enough, though they may be attempts of one
+                student.
+        """
         if info.is_submission or info.moodle:
             return False
         inside = self._infos(info.inside)
@@ -485,7 +491,11 @@ class _LayoutFinder:
         return canvas_submission(entry) is None and self.names.find(entry.name) is not None
 
     def _recognise(self, root: Folder, infos: Sequence[_EntryInfo]) -> tuple[LayoutName, str]:
-        """Return the layout that the entries of a class have, and why it may be another; empty if it cannot be.
+        """Return the layout that the entries of a class have, and why it may be another, a clause that may be empty.
+
+        Args:
+            root: the folder of the class.
+            infos: its entries.
 
         Raises:
             UsageError: it is an export from Gradescope without its metadata.

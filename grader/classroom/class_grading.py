@@ -203,7 +203,14 @@ def _pending(
 ) -> list[Submission]:
     """Return the submissions that must be graded; count the others, whose stored result is from the same content.
 
-    Submissions with nothing to grade are recorded here if there are no others, so that nothing else is loaded for them.
+    If none of them has anything to grade, they are recorded here, so that nothing else is loaded for them, and the list
+    is empty.
+
+    Args:
+        results: the results folder, which has the stored results.
+        chosen: the submissions of the students who are to be graded.
+        grading: the options.
+        progress: counts the submissions that are done.
     """
     stored = list[Submission]()
     for submission in chosen:
@@ -245,7 +252,14 @@ def _reader(results: ResultsFolder, *, keeps_parts: bool = False) -> SubmissionR
 def _write_results(
     results: ResultsFolder, pending: Sequence[Submission], grading: Grading, progress: _ProgressCounter
 ) -> None:
-    """Grade the submissions and write each result as soon as it is there; update the CSV about once a second."""
+    """Grade submissions and write each result as soon as it is there; update the CSV about once a second.
+
+    Args:
+        results: the results folder.
+        pending: the submissions.
+        grading: the options.
+        progress: counts the submissions that are done.
+    """
     publish_at = time.monotonic() + TICK
     with contextlib.closing(_grade_pending(results, pending, grading)) as graded:
         for is_graded in _written(results, graded):

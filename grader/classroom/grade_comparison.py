@@ -162,7 +162,10 @@ def _hash_of_ids(ids: tuple[str, ...]) -> str:
 
 
 def _changes(before: StoredGrades, after: StoredGrades, exercises: Sequence[str]) -> Iterator[GradeChange]:
-    """Yield the changes of one student: those of exercises in teaching order, and the total."""
+    """Yield the changes between the grades of a student before the run and now.
+
+    The changes of exercises come first, in teaching order, then that of the total, if it changed.
+    """
     why = before.why(after)
     for exercise in dict.fromkeys((*exercises, *before.points)):
         old, new = before.points.get(exercise, 0.0), after.points.get(exercise, 0.0)

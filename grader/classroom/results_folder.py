@@ -322,6 +322,10 @@ class ResultsFolder:
     def _enter_zero(self, name: str, blank: StudentResults) -> None:
         """Write the record of a student of whom nothing could be graded with 0 points, and the reason as a note.
 
+        Args:
+            name: the student's key.
+            blank: the results without a score, with the reason.
+
         Raises:
             ResultsFolderLost: no result can be written any more.
             OSError: this one cannot be written.

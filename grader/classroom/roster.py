@@ -453,7 +453,13 @@ def _ambiguity(submissions: Sequence[Submission], who: str) -> str:
 
 
 def _named_by(student: RosterStudent, submission: Submission, match: Match) -> Submission:
-    """Return a submission under its student's key, with the time that the roster gives."""
+    """Return a submission under its student's key, with the time that the roster gives.
+
+    Args:
+        student: the student on the roster.
+        submission: the submission.
+        match: how the student was found; an uncertain way is noted on the submission.
+    """
     how = {"derived": "by a part of a name", "number": "by a number with other zeros at the beginning"}
     note = f"{submission.title} was taken for {displayable_name(student.key)}, {how.get(match.certainty)}"
     return replace(

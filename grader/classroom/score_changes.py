@@ -257,7 +257,13 @@ def _unknown_student(name: str, class_folder: ClassFolder) -> str:
 
 
 def _due_dates(plan: ClassPlan, name: str, students: Collection[str], class_folder: ClassFolder) -> dict[str, datetime]:
-    """Return by the student's key when each student has to hand in an assignment; empty if it has no due date.
+    """Return by the student's key when each student has to hand in an assignment; without a due date, only extensions.
+
+    Args:
+        plan: the `class.yaml`.
+        name: the name of the assignment.
+        students: the keys of the students.
+        class_folder: the submissions of the class, for the message.
 
     Raises:
         UsageError: an extension is of nobody in the class, or ends before the due date.

@@ -289,8 +289,14 @@ def _make_autograder(target: Path, units: Sequence[str]) -> None:
 def _try_unpacked(source: Path, submission: Path, out: Path | None, isolation: Isolation | None) -> int:
     """Grade a submission by an unpacked autograder, and write or print the results.
 
+    Args:
+        source: the folder of the autograder.
+        submission: the submission, a folder or a file.
+        out: the file for the results; `None` to print them.
+        isolation: how student code is isolated; the strongest way if `None`.
+
     Returns:
-        The exit code: 3 where there is no score.
+        The exit code: 3 where there is no score, else 0.
     """
     from grader.export.graded_work import ExportOptions
     from grader.export.gradescope import graded_submission, open_source, results_json

@@ -509,10 +509,11 @@ def _content(path: Path) -> bytes:
 def _surroundings(
     course: Course, to: Platform, records: Sequence[StudentResults]
 ) -> tuple[dict[str, str], dict[str, int]]:
-    """Return what is known only where the command is run, for the platforms that need it.
+    """Return what an export needs of the environment of this command; two empty dicts for most platforms.
 
     Returns:
-        The variables of the platform's runner, and by exercise the line of its function in the file that was graded.
+        For classroom50 the environment variables of its runner, and else none; for github and a single record, by
+        exercise id the line of its function in the course folder, from 1, and else none.
     """
     if to == "classroom50":
         return {"DATETIME": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), **os.environ}, {}

@@ -121,7 +121,7 @@ def line_of_name(path: Path, name: str) -> int:
 
 
 def _last_line(text: str, name: str) -> int:
-    """Return the number of the last line with a word in it; 1 if there is none."""
+    """Return the number of the last line of a text that has a name as a whole word; 1 if none has."""
     word = re.compile(rf"\b{re.escape(name)}\b")
     return max((i for i, line in enumerate(text.splitlines(), 1) if word.search(line)), default=1)
 

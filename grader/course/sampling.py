@@ -505,7 +505,7 @@ def _normal(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.
 
 
 def _in_turn(rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the integers from 0 to `count` - 1, equally often and in random places; shape: `shape`."""
+    """Return the integers below `count`, about equally often and in random places; shape: `shape`."""
     places = rng.permutation(math.prod(shape)) + rng.integers(count)
     return (places % count).reshape(shape)
 

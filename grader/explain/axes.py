@@ -235,7 +235,17 @@ def _candidates(shapes: Shapes, group: tuple[Place, ...]) -> tuple[int, ...]:
 
 
 def _is_batch(axis: Axis, shapes: Shapes, out_shape: OutShape, given: tuple[int, ...]) -> bool:
-    """Return whether an axis may be the batch: the first of a matrix, nowhere a later one, the first of the output."""
+    """Return whether an axis may be the batch.
+
+    It is the first axis of each input that has it, one of them a matrix or of more axes; it can have other sizes, and
+    the first axis of the output changes with it.
+
+    Args:
+        axis: the axis.
+        shapes: by name, the shape of each input.
+        out_shape: returns the shape of the output for inputs of other shapes; `None` where forward raises.
+        given: the shape of the output for the given inputs; empty for a number.
+    """
     if not _can_vary(axis) or any(i for _, i in axis.places) or all(len(shapes[name]) < 2 for name, _ in axis.places):
         return False
     out = out_shape(with_sizes(shapes, {axis.places: max(axis.others)}))

@@ -178,7 +178,10 @@ def code_of_function(function: Any) -> Code:
 def _run_forward(apply: Callable[..., Any], call: CodeCall) -> tuple[torch.Tensor, ...]:
     """Return the floating-point outputs of a function, with a graph behind them.
 
-    A function that works on its inputs in place (`ctx.mark_dirty`) gets results of an operation, as in a network.
+    Args:
+        apply: the function, which takes the inputs by position. If it works on them in place (`ctx.mark_dirty`), it is
+            called with results of an operation, as in a network.
+        call: the call, whose inputs are marked to require a gradient or not.
 
     Raises:
         WrongUse: the outputs are not as many, or not of the shapes, as those of the forward pass.

@@ -410,9 +410,10 @@ def _first_with_inputs(trials: list[CodeTrial]) -> list[CodeTrial]:
 
 
 def _answers_like_own_backward(question: Question, verdicts: Verdicts) -> Iterator[str]:
-    """Yield the inputs whose gradients agree with a backward pass inside `forward`, and not with finite differences.
+    """Yield the names of the wrong gradients that agree with a backward pass inside `forward`.
 
-    The author may mean either (a straight-through estimator, or a mistake), so these are not judged.
+    The right gradients are measured by finite differences, with which that backward pass does not agree. The author may
+    mean either (a straight-through estimator, or a mistake), so these gradients are not judged.
     """
     run = verdicts.runs[0]
     exercise = exercise_of(question.forward, question.given, {}, tuple(a.name for a in verdicts.exercise.answers), "g")

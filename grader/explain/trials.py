@@ -133,7 +133,10 @@ class Drawing:
         return self.has_given_sizes(code_trial) and (as_given or not self.tables)
 
     def trial_of(self, setting: Setting, rng: np.random.Generator) -> CodeTrial | None:
-        """Draw one trial; `None` where forward raises or is not finite, or its gradient is mostly rounding."""
+        """Draw one trial with the sizes of a setting.
+
+        `None` where forward raises or is not finite, or its gradient is mostly rounding.
+        """
         try:
             return self.with_call(exercise_trial(self.exercise, setting, rng))
         except (SpecError, RuntimeError, ValueError, IndexError, TypeError):

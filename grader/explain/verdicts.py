@@ -293,7 +293,13 @@ class Verdicts:
         return None
 
     def _wrong_shape(self, answer: Answer, value: torch.Tensor, trial: Trial) -> Mistake:
-        """Diagnose a wrong shape: the mistake that gives it, if it is known, or the shape itself."""
+        """Return the mistake that gives an answer its wrong shape if it is known, else one that names the shape.
+
+        Args:
+            answer: the answer.
+            value: the tensor of a wrong shape.
+            trial: the trial that it was given in.
+        """
         if answer.name in self._mistakes:
             mistake = self._mistakes[answer.name].mistake
             if mistake.code != "unknown":
@@ -615,7 +621,7 @@ def unasked_gradients_note(code: Code, runs: Sequence[Run]) -> str:
 
 
 def _other_output(code: Code, runs: Sequence[Run]) -> Iterator[Finding]:
-    """Yield a failed verdict on `out` if the function computes another output than the forward pass."""
+    """Yield a failed verdict on `out` if the function computes another output than forward in any of the runs."""
     for run in runs:
         right = run.trial.out
         if not run.report.outputs or right is None:

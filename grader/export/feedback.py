@@ -137,7 +137,10 @@ def _unit_lines(
 def _picture_html(
     record: StudentResults, options: ExportOptions, exercise: CourseExercise, result: ExerciseResult
 ) -> str:
-    """Return the HTML of an exercise's picture; empty for a record without a seed, because its trials are unknown."""
+    """Return the HTML that `options.picture` draws of an exercise's result; empty for a record without a seed.
+
+    Without the seed, the trials that a picture shows are unknown.
+    """
     return "" if record.seed is None else options.picture(exercise, result, record.seed)
 
 

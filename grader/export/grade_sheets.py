@@ -98,7 +98,7 @@ class CellTable:
         return [cell.value for cell in self.rows[row]]
 
     def put(self, row: int, column: int, value: str) -> None:
-        """Write a value into a cell, in quotes if it needs them."""
+        """Write a value into the cell with these indices, in quotes if it needs them."""
         needs = any(c in value for c in f'"\r\n{self._delimiter}')
         self.rows[row][column].written = '"' + value.replace('"', '""') + '"' if needs else value
 
@@ -350,10 +350,16 @@ def _match_rows(
 
 
 def _is_exact(student: str, claims: Sequence[str], sheet: GradeSheet, row: int) -> bool:
-    """Return whether a row belongs to this student, though it fits several students.
+    """Return whether a row belongs to a student, though it fits several students.
 
     It does if the student's name stands in the row exactly, and the names of the other students differ from it in
     capitals alone.
+
+    Args:
+        student: the student's name in the record.
+        claims: the names of all students that the row fits.
+        sheet: the platform's file.
+        row: the index of the row.
     """
     cells = [sheet.table.values(row)[at] for at in sheet.students]
     return student in cells and {other.casefold() for other in claims} == {student.casefold()}

@@ -26,15 +26,25 @@ RTOL = 1e-2  # a loop may add up many float32 numbers one by one
 
 
 def forbidden_bytes(function: Declaration, trial: Trial) -> float:
-    """Return the bytes, less a margin, of the float32 array that the exercise forbids to hold."""
+    """Return the bytes of the float32 array that the exercise forbids to hold in a trial, less a margin.
+
+    Args:
+        function: the declaration, whose `never_holds` has the axes of the array.
+        trial: the trial, which has their sizes.
+    """
     axes = axes_of(function.never_holds)
     return LARGEST_SHARE * SINGLE * float(np.prod(shape_of(axes, trial.setting.sizes)))
 
 
 def check_memory(function: Declaration, answer: Answer, rounds: TrialCalls) -> Mistake | None:
-    """Return a mistake if the forbidden array, or as much memory, was held, and this answer was made from it.
+    """Return a mistake if the forbidden array, or as much memory, was held for this answer; else `None`.
 
     If no single tensor was that large, several pieces or numpy arrays were held, and any answer may be the cause.
+
+    Args:
+        function: the declaration, whose `never_holds` has the axes of the array.
+        answer: the answer.
+        rounds: each trial with the call of the learner's function in it.
     """
     for trial, call in rounds:
         is_concerned = answer.wrt in call.from_huge or not call.from_huge
@@ -100,7 +110,7 @@ def _measured_message(answer: Answer, nudges: Nudged) -> str:
 
 
 def _fail_answers(exercise: CourseExercise, result: ExerciseResult, mistakes: Mapping[str, Mistake]) -> ExerciseResult:
-    """Return the result with these answers failed, each for its own reason."""
+    """Return the result with some answers failed; `mistakes` has the mistake of each by its name."""
     answers = [
         answer_result(exercise, answer, mistakes[answer.name]) if answer.name in mistakes else was
         for answer, was in zip(exercise.function.answers, result.answers, strict=True)

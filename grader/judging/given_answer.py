@@ -61,7 +61,16 @@ def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.n
 
 
 def wrong_by_any_convention(exercise: Exercise, trial: Trial, answer: Answer, array: np.ndarray) -> np.ndarray:
-    """Return where an answer is wrong even if its input lies on a kink; a mask shaped like the array."""
+    """Return a mask, True where an answer is wrong and no other choice at a kink makes it right; shaped like `array`.
+
+    An array of another shape than the right one is wrong everywhere.
+
+    Args:
+        exercise: the declaration.
+        trial: the trial.
+        answer: the answer.
+        array: the array that was given for it.
+    """
     expected = trial.expected[answer.name]
     if expected is None or array.shape != expected.shape:
         return np.ones(array.shape, bool)

@@ -99,7 +99,17 @@ class Grader:
         return same_for_every_answer(exercise, mistake)
 
     def _code(self, exercise: CourseExercise, content: Content, beside: Files, worker: Worker) -> SubmissionCode:
-        """Return a submission's code and the trials it is run on; copies of the stub below the answer are left out."""
+        """Return a submission's code with the trials that it is run on.
+
+        Args:
+            exercise: the exercise.
+            content: the bytes of the file or the texts of the cells; copies of the stub below the answer are left out.
+            beside: the files in the same folder, by name, which the code may import.
+            worker: runs the code.
+
+        Raises:
+            UnreadableSource: the file is not text in its encoding.
+        """
         source = without_copied_stubs(exercise, Source.of(content, exercise.file, beside))
         return SubmissionCode(exercise, self.trials(exercise), source, worker)
 

@@ -67,7 +67,15 @@ def _question_results(exercise: CourseExercise, content: bytes | Sequence[str] |
 def _same_for_every_question(
     exercise: CourseExercise, status: Status, code: str, message: str, hints: tuple[str, ...] = ()
 ) -> tuple[AnswerResult, ...]:
-    """Return the same result without points for every question; if `hints` is empty, it has its own hints."""
+    """Return the same result without points for every question of a quiz.
+
+    Args:
+        exercise: the quiz.
+        status: the status of each result.
+        code: the public code of each result.
+        message: the message of each result.
+        hints: the hints of each result; those of the question if empty.
+    """
     points = exercise.points_of_answer
     return tuple(
         AnswerResult(name, status, 0.0, points, code, message, hints=hints or question.hints)

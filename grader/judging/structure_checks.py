@@ -23,7 +23,13 @@ CELL_SHARE = 0.25  # of the time limit, for each cell of a notebook
 
 
 def check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Mistake | None:
-    """Return what is wrong with the whole file or notebook, so that no answer can be judged; `None` if nothing is."""
+    """Return what is wrong with the whole file or notebook, so that no answer can be judged; `None` if nothing is.
+
+    Args:
+        facts: the worker's reply on how the source was run.
+        exercise: the exercise.
+        source: the learner's source.
+    """
     limit = exercise.course.policy.time_limit
     if facts.error is not None:
         return diagnose_error(facts.error, source, time_limit=limit)
@@ -66,7 +72,14 @@ def passed_over_inside(facts: Facts, function: str, source: Source) -> str:
 
 
 def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float) -> Mistake | None:
-    """Return why the cell that defines the function failed or was not read; `None` if no cell did."""
+    """Return the mistake that the cell which defines the function failed, or was not read; `None` if no cell did.
+
+    Args:
+        facts: the worker's reply, with the errors of cells.
+        function: the name of the function.
+        source: the notebook.
+        cell_limit: the time limit of a cell in seconds, for the message.
+    """
     if source.skipped_cells:
         where = source.file or source.cell_name(source.skipped_cells[0])
         return Mistake("error", f"{where} was not read, because it is too long; hand in the code alone")

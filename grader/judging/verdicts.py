@@ -15,7 +15,7 @@ from .quiz_sheets import grade_quiz
 
 
 def same_for_every_answer(exercise: CourseExercise, mistake: Mistake, status: Status = "failed") -> ExerciseResult:
-    """Return the result of an exercise with the same verdict on each answer."""
+    """Return the result of an exercise in which every answer has this mistake and this status."""
     answers = [answer_result(exercise, answer, mistake, status) for answer in exercise.function.answers]
     return ExerciseResult(exercise.id, exercise.unit, tuple(answers), max_score=exercise.points)
 

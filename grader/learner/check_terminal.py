@@ -88,7 +88,14 @@ def print_results(
 def _print_json(
     course: Course, results: Sequence[ExerciseResult], seed: int, album: Sequence[ExercisePictures] | None = None
 ) -> None:
-    """Print the results as one record; with pictures, as an object that holds the record and the pictures."""
+    """Print the results as one record; with pictures, as an object that holds the record and the pictures.
+
+    Args:
+        course: the course.
+        results: the result of each exercise.
+        seed: the seed of every trial.
+        album: the pictures of each exercise; `None` to print the record alone.
+    """
     result = StudentResults(course.config.course, "learner", tuple(results), seed, "none")
     if album is None:
         print(dumps(result), end="")

@@ -153,7 +153,11 @@ def _write_flags(reporter: Any, course_run: CourseRun, touched: list[CourseExerc
 def _closing(reporter: Any, course_run: CourseRun, touched: list[CourseExercise], only_todo: bool) -> Iterator[Line]:
     """Yield the closing lines: progress bars, why pytest exits with 1 although nothing is wrong, and the next step.
 
-    A unit has a bar unless its folded line has shown its progress.
+    Args:
+        reporter: pytest's terminal reporter.
+        course_run: the run, with the learner's progress.
+        touched: the exercises with tests in this run; their units have bars, unless a folded line shows the progress.
+        only_todo: whether nothing is wrong and pytest exits with 1 only because answers are not begun.
     """
     from grader.rendering.render_text import lesson_file, next_step
 

@@ -51,6 +51,10 @@ class Practice:
     def answer(self, name: str, typed: str) -> QuizMistake | None:
         """Judge an answer; return its mistake, `None` if it is right.
 
+        Args:
+            name: the id of the question.
+            typed: the answer as it was typed.
+
         Raises:
             UsageError: the answer must be written down, and the file is no longer an answer sheet.
             InfrastructureError: the answer must be written down, and that fails.
@@ -156,6 +160,10 @@ class QuizSession(Practice):
 
     def answer(self, name: str, typed: str) -> QuizMistake | None:
         """Judge an answer, write it to the sheet if it can be read, and return its mistake; `None` if it is right.
+
+        Args:
+            name: the id of the question.
+            typed: the answer as it was typed.
 
         Raises:
             UsageError: the file is no answer sheet any more.

@@ -242,6 +242,12 @@ def _modules(
 
     These are the learner's files and the files that they import, the unit's training, and the training loop.
 
+    Args:
+        course: the course.
+        unit: the id of the unit.
+        exercises: the exercises that the training uses, by id.
+        solved: the ids of those whose worked solution stands in for the learner's file.
+
     Raises:
         UsageError: one of the learner's files cannot be read.
     """

@@ -282,7 +282,7 @@ def training_page(training: Training) -> str:
 
 
 def _use_of(training: Training, result: ExerciseResult) -> str:
-    """Return whether an exercise's function is the learner's own, and passes."""
+    """Return whose function of an exercise was used, as in "yours, which passes", or that it is the worked solution."""
     if result.id in training.solved:
         return "the worked solution, because nothing is written yet"
     return "yours, which passes" if result.status == "passed" else "yours, which does not pass"

@@ -145,7 +145,15 @@ class GradebookWriter:
     def _write_unit(
         self, unit: Unit, student: str, folder: Path | None, content: SubmissionContent, results: list[ExerciseResult]
     ) -> None:
-        """Enter a student's results of a unit: scores, comments, the late penalty, and the graded notebook."""
+        """Enter a student's results of a unit: scores, comments, the late penalty, and the graded notebook.
+
+        Args:
+            unit: the unit.
+            student: the student's id.
+            folder: the student's folder on disk, which may note the time of submission; `None` if there is none.
+            content: the submission's files and notes.
+            results: the results of the unit.
+        """
         if unit.id not in self._released:
             self._released[unit.id] = prepare_assignment(self.gradebook, self.url, self.course, unit)
             self._cells[unit.id] = _cells(self.gradebook.find_notebook(unit.id, unit.id))

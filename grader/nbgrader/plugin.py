@@ -301,7 +301,13 @@ def _root(configurable: Any) -> Path:
 
 
 def _submitted(configurable: Any, assignment: str, student: str) -> Path:
-    """Return the folder that a submission was read from."""
+    """Return the folder that a student's submission was read from.
+
+    Args:
+        configurable: an object of nbgrader's; its course folder, or a parent's, gives the path.
+        assignment: the name of the assignment.
+        student: the student's id.
+    """
     while (folder := getattr(configurable, "coursedir", None)) is None and configurable.parent is not None:
         configurable = configurable.parent
     if folder is None:
@@ -520,18 +526,28 @@ def remove_outdated(converter: Any) -> None:
 
 
 def _graded_folder(converter: Any, source: Path) -> Path:
-    """Return the folder in which nbgrader keeps the graded notebooks of a submission."""
+    """Return the folder in which nbgrader keeps the graded notebooks of the submission in the folder `source`."""
     return Path(converter._format_dest(**_student_and_assignment(converter, source)))
 
 
 def _student_and_assignment(converter: Any, source: Path) -> dict[str, str]:
-    """Return the names that a submission's folder stands for, under `student_id` and `assignment_id`."""
+    """Return the student and the assignment of the submission in the folder `source`.
+
+    Returns:
+        Their names, under `student_id` and `assignment_id`.
+    """
     pattern = converter._format_source("(?P<assignment_id>.*)", "(?P<student_id>.*)", escape=True)
     return re.match(pattern, str(source)).groupdict()  # type: ignore[union-attr]
 
 
 def _has_other_points(converter: Any, source: Path, graded: Path) -> bool:
-    """Return whether a graded notebook has cells with other points than its release, as the gradebook records it."""
+    """Return whether a graded notebook has cells with other points than the gradebook records for its release.
+
+    Args:
+        converter: nbgrader's converter, which caches the points of each notebook.
+        source: the folder of the submission.
+        graded: the file of the graded notebook.
+    """
     assignment = _student_and_assignment(converter, source)["assignment_id"]
     kept: dict[tuple[str, str], dict[str, float]] = vars(converter).setdefault(POINTS, {})
     place = (graded.stem, assignment)

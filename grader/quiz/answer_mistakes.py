@@ -69,7 +69,13 @@ def _choice_mistake(question: Choice, answer: str) -> QuizMistake | None:
 
 
 def _choices_mistake(question: Choices, answer: str) -> QuizMistake | None:
-    """Return the mistake of the first wrong choice named, else of the first right one that is not, else `None`."""
+    """Return the mistake in an answer that names choices, such as "a, c"; `None` if it names exactly the right ones.
+
+    It is that of the first wrong choice that is named, else of the first right one that is missing.
+
+    Raises:
+        ExpressionError: a part of the answer names no choice.
+    """
     known = [*question.right, *question.wrong]
     chosen = {_label(part, known) for part in re.split(r"[\s,;]+", answer) if part}
     options: Mapping[str, Option] = {**question.wrong, **question.right}
@@ -144,7 +150,13 @@ def _repeats_question(question: Shape, answer: str) -> bool:
 
 
 def _undeclared_mistake(question: TypedQuestion, values: Values, right: Values) -> QuizMistake:
-    """Return the mistake in a wrong answer for which the author has declared none."""
+    """Return the mistake in a wrong answer for which the author has declared none.
+
+    Args:
+        question: the question.
+        values: the meaning of the answer.
+        right: the meaning of the right answer.
+    """
     if isinstance(values, str) or isinstance(right, str):
         return QuizMistake(code="unknown", says=NOT_IT)
     if isinstance(question, Shape):

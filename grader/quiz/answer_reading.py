@@ -131,7 +131,7 @@ def _known_word(question: TypedQuestion, text: str) -> str | None:
 
 
 def _word(text: str) -> str | None:
-    """Return the word that an answer is, in small letters: a value such as `none`, or an error's name; else `None`."""
+    """Return the word that an answer consists of, in small letters: `none`, say, or an error's name; else `None`."""
     for line in reversed(text.strip().splitlines()):
         if (match := _ERROR.fullmatch(line.strip().rstrip(".!"))) is not None:
             return match[1].replace(" ", "").lower()
@@ -141,10 +141,10 @@ def _word(text: str) -> str | None:
 
 
 def number(question: Number | Word, text: str) -> list[np.ndarray]:
-    """Return the number that an answer is, in the question's unit, as a list of one array of shape ().
+    """Return the number that an answer means, in the question's unit, as a list of one array of shape ().
 
     Raises:
-        ExpressionError: it is no number, or one of an unknown unit, or a sentence.
+        ExpressionError: it is no number, or one of an unknown unit.
     """
     try:
         return _number(question, text)
@@ -197,7 +197,7 @@ def _in_digits(text: str) -> str:
 
 
 def _cardinal(words: Sequence[str]) -> int | None:
-    """Return the whole number that words such as `two hundred thirty` are; `None` if they are none, as `two three`."""
+    """Return the whole number that words name, 230 for `two hundred thirty`; `None` for none, such as `two three`."""
     total = group = 0
     for word in words:
         value = NUMBER_WORDS.get(word)
@@ -258,7 +258,7 @@ def _words_of_question(question: Number | Word) -> set[str]:
 
 
 def shape(question: Shape, text: str) -> list[np.ndarray]:
-    """Return the shape that an answer is, as an array of sizes for each point.
+    """Return the shape that an answer means, at each point as an array of its sizes.
 
     Raises:
         ExpressionError: it is no shape.
@@ -295,7 +295,7 @@ def _shape_formula(text: str) -> str:
 
 
 def formula(question: Expression, text: str) -> list[np.ndarray]:
-    """Return the value of the formula that an answer is, as an array for each point.
+    """Return the value of the formula that an answer consists of, as an array for each point.
 
     Raises:
         ExpressionError: it is no formula, or has no finite value.

@@ -207,7 +207,14 @@ def right_answer(question: AnswerableQuestion) -> str:
 
 
 def _question(number: int, name: str, question: Question, variant: int) -> list[str]:
-    """Return the comment lines that show a question on a sheet, with its choices in the order of the variant."""
+    """Return the comment lines that show a question on a sheet, with its choices in the order of the variant.
+
+    Args:
+        number: the number that stands before the question, from 1.
+        name: the id of the question.
+        question: the question, with its numbers filled in.
+        variant: the number of the variant.
+    """
     lines = [*_wrapped(question.ask, f"{number}. ", "   ")]
     if question.listing:
         lines += ["", *(f"       {line}".rstrip() for line in question.listing.rstrip().splitlines())]
@@ -244,7 +251,13 @@ def _join_words(words: Iterable[str]) -> str:
 
 
 def _wrapped(text: str, first: str, others: str) -> Iterator[str]:
-    """Yield the lines of a text, each paragraph wrapped and indented, with an empty line between paragraphs."""
+    """Yield the lines of a text, each paragraph wrapped and indented, with an empty line between paragraphs.
+
+    Args:
+        text: the paragraphs, with empty lines between them.
+        first: what stands before the first line.
+        others: what stands before every other line.
+    """
     for number, paragraph in enumerate(re.split(r"\n\s*\n", text.strip())):
         if number:
             yield ""

@@ -531,7 +531,7 @@ def transpose(a: Array, *dims: int, dim0: int | None = None, dim1: int | None = 
 
 @operation("flatten")
 def flatten(a: Array, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """Return an array with several axes in a row merged into one."""
+    """Return an array with the axes from `start_dim` to `end_dim`, both included, merged into one."""
     first, last = start_dim % max(a.ndim, 1), end_dim % max(a.ndim, 1)
     return a.reshape(*a.shape[:first], -1, *a.shape[last + 1 :])
 
@@ -661,7 +661,7 @@ def _place(work: Work, part: Any) -> Any:
 
 
 def _picked_entries(work: Work, x: Any, parts: tuple[Any, ...]) -> int:
-    """Return an upper bound of the entries that an index selects: all entries of the array for each of its numbers."""
+    """Return an upper bound on the entries of `x[parts]`: those of `x`, times the numbers in an array index."""
     if isinstance(x, tuple):
         return 0
     places = [part.shape for part in parts if isinstance(part, Array) and part.dtype != np.bool_]

@@ -132,7 +132,10 @@ def _furthest_off(grid: Grid, indices: Sequence[tuple[int, ...]]) -> list[tuple[
 
 
 def _worst(grid: Grid, index: tuple[int, ...]) -> tuple[int, int]:
-    """Return the row and column of a slice that must be visible: in a difference those of the largest entry."""
+    """Return the row and the column of the entry that a table of a slice must show.
+
+    That is the entry of a difference that is largest or not finite, and (0, 0) in any other grid.
+    """
     values = np.atleast_2d(grid.values[index])
     if grid.kind != "difference" or not values.size:
         return 0, 0
@@ -142,7 +145,14 @@ def _worst(grid: Grid, index: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _slice_table(grid: Grid, index: tuple[int, ...], limits: TableLimits, worst: tuple[int, int]) -> Table:
-    """Return the table of a grid's slice, with the entry at `worst` among those that are shown."""
+    """Return the table of a grid's slice.
+
+    Args:
+        grid: the grid.
+        index: the indices of the slice, along all axes but the last two.
+        limits: the numbers of rows and columns that are shown at most.
+        worst: the row and the column of an entry that must be shown.
+    """
     values, rank = np.atleast_2d(grid.values[index]), len(grid.shape)
     rows = _window(values.shape[0], limits.rows, worst[0])
     columns = _window(values.shape[1], limits.columns, worst[1])

@@ -58,7 +58,7 @@ def statements_of(code: Sequence[str], function: str, answer: AnswerResult) -> l
     for text in reversed(code):
         definition = _definition(text, function)
         if definition is not None:
-            given = list(_giving(definition, answer.name))
+            given = list(_answer_statements(definition, answer.name))
             chosen = [*_assigned_before(definition, given), *given] if len(given) == 1 else given
             wrong = _wrong_part(definition, chosen, answer)
             return [_statement(text, node, wrong) for node in chosen[:MOST_STATEMENTS]]
@@ -79,8 +79,13 @@ def _definition(text: str, function: str) -> ast.FunctionDef | None:
     return next(definitions, None)
 
 
-def _giving(definition: ast.FunctionDef, answer: str) -> Iterator[ast.stmt]:
-    """Yield the statements that store an answer, or that return it."""
+def _answer_statements(definition: ast.FunctionDef, answer: str) -> Iterator[ast.stmt]:
+    """Yield the statements of a function that store an answer, or that return it, in the order of the text.
+
+    Args:
+        definition: the function.
+        answer: the name of the answer, such as `w.g` or `return`.
+    """
     for statement in _statements(definition.body):
         if answer.partition(".")[0] == "return":
             if isinstance(statement, ast.Return) and statement.value is not None:
@@ -206,7 +211,12 @@ def _wrong_part(definition: ast.FunctionDef, chosen: Sequence[ast.stmt], answer:
 
 
 def _failing_product(chosen: Sequence[ast.stmt], message: str) -> _Part | None:
-    """Return the only matrix product in the line in which the shapes of a matrix product did not fit."""
+    """Return the matrix product (`@`) that raised an error for its shapes; `None` if it is not certain which.
+
+    Args:
+        chosen: the statements that give the answer.
+        message: the message of the error, which names the line.
+    """
     line = LINE_OF_ERROR.search(message)
     if line is None or "mat1 and mat2 shapes" not in message:
         return None

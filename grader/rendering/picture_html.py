@@ -160,7 +160,7 @@ def layout(graph: Graph) -> Layout:
 
 
 def _lane_key(source: str, user: str, row: int) -> str:
-    """Return the key of the place that an edge has in a row that it passes."""
+    """Return the key of the place of an edge in a row that it passes, in which neither of its nodes is."""
     return f"{source} {user} {row}"
 
 

@@ -145,7 +145,13 @@ def _reference_array(judge: Judge, answer: Answer, trial: Trial) -> tuple[np.nda
 
 
 def _axes_of(answer: Answer, trial: Trial, right: np.ndarray) -> Axes:
-    """Return axis names of an answer; those in front of the named axes are guessed from their sizes."""
+    """Return the axis names of an answer in a trial; axes before those of its input are named by their sizes.
+
+    Args:
+        answer: the answer.
+        trial: the trial.
+        right: the right array, whose axes are named.
+    """
     known = trial.axes(answer.wrt) if answer.kind != "value" and answer.wrt else None
     if known is None:
         return guess_axes(right.shape, trial.setting.sizes)

@@ -195,7 +195,13 @@ def answers_html(answers: Sequence[AnswerResult], shown: int, statements: str = 
 
 
 def _hints(hints: Sequence[str], shown: int, number: int = 1) -> str:
-    """Return the HTML of hints; those after the first `shown` are folded away, each inside the one before it."""
+    """Return the HTML of hints; those after the first `shown` are folded away, each inside the one before it.
+
+    Args:
+        hints: the hints from the one with this number on.
+        shown: how many hints of all are not folded away.
+        number: the number of the first of these hints, from 1.
+    """
     if not hints:
         return ""
     label = f"hint {number} of {number + len(hints) - 1}"

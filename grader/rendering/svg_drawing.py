@@ -89,7 +89,16 @@ class SvgDrawing:
         self.parts.append(f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{kind}>{escape(words)}</text>')
 
     def box(self, x: float, y: float, width: float, height: float, style: str = "box", round: float = 4) -> None:
-        """Add a rectangle whose upper left corner is at `x` and `y`."""
+        """Add a rectangle.
+
+        Args:
+            x: the left edge.
+            y: the upper edge.
+            width: its width.
+            height: its height.
+            style: a class of the style sheet.
+            round: the radius of its corners.
+        """
         size = f'width="{width:g}" height="{height:g}"'
         self.parts.append(f'<rect x="{x:g}" y="{y:g}" {size} rx="{round:g}" class="{style}"/>')
 
@@ -102,7 +111,7 @@ class SvgDrawing:
             self.text(x, y + 15, below, "code faint small")
 
     def line(self, start: tuple[float, float], end: tuple[float, float], style: str) -> None:
-        """Add a straight line."""
+        """Add a straight line between two points (x, y) in a style, which is a class of the style sheet."""
         (x1, y1), (x2, y2) = start, end
         self.parts.append(f'<path d="M {x1:.1f} {y1:.1f} L {x2:.1f} {y2:.1f}" class="{style}"/>')
 
