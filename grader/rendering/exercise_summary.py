@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -78,7 +79,7 @@ def _lambda_body(spec: Path, exercise_id: str) -> str | None:
         return None
     body = _ConstantsInlined(assigned).visit(copy.deepcopy(forward.body))
     private = any(isinstance(node, ast.Name) and node.id.startswith("_") for node in ast.walk(body))
-    return None if private else ast.unparse(body)
+    return None if private else re.sub(r"(?<=\de[-+])0+(?=\d)", "", ast.unparse(body))  # 1e-5, not 1e-05
 
 
 class _ConstantsInlined(ast.NodeTransformer):
