@@ -133,13 +133,13 @@ def _reference_array(judge: Judge, answer: Answer, trial: Trial) -> tuple[np.nda
     if not isinstance(declaration, Exercise) or answer.kind == "value":
         return _expected(answer, trial), "right", ""
     expected, measured = _expected(answer, trial), finite_difference_answer(declaration, answer, trial)
-    note = "measured: by finite differences, one entry nudged at a time"
+    note = "nudged: by finite differences, one entry nudged at a time"
     prior = trial.arguments[answer.wrt].g if answer.stored else None
     if prior is not None:
         measured, note = measured + prior, f"{note}, added to the {answer.name} that was there before"
     return (
         np.where((expected == 0) & _agree_but_for_rounding(measured, expected), 0.0, measured),
-        "measured",
+        "nudged",
         f"{note}.",
     )
 

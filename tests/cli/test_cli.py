@@ -290,9 +290,9 @@ def test_check_draws_what_is_wrong_when_asked(here: Run, course: Course) -> None
     write(course, "lin_grad", MEAN)
     plain, drawn = here("check", "lin_grad"), here("check", "lin_grad", "--show", columns=60)
     assert (drawn.returncode, drawn.stderr) == (1, "")
-    assert "yours - measured" not in plain.stdout
+    assert "yours - nudged" not in plain.stdout
     assert re.search(r"^  yours \(n=\d, m=\d\)", drawn.stdout, re.MULTILINE)
-    assert re.search(r"yours - measured \(n=\d, m=\d\)", drawn.stdout)
+    assert re.search(r"yours - nudged \(n=\d, m=\d\)", drawn.stdout)
     assert re.search(r"^    0 +-?\d\.\d+", drawn.stdout, re.MULTILINE)
     assert "keeps expected values back" not in drawn.stdout
     assert "<== w.g" in drawn.stdout
@@ -307,7 +307,7 @@ def test_a_course_that_keeps_expected_values_back_shows_colours_without_numbers(
     settings.write_text(settings.read_text().replace("show_expected: true", "show_expected: false"))
     drawn = here("check", "lin_grad", "--show").stdout
     page = here("check", "lin_grad", "--format", "html").stdout
-    for title in ("yours (n=", "measured (n=", "yours - measured (n="):
+    for title in ("yours (n=", "nudged (n=", "yours - nudged (n="):
         assert title in drawn
         assert title in page
     assert not re.search(r"\d\.\d", drawn[drawn.index("yours (n=") :])

@@ -147,7 +147,7 @@ def test_a_mistake_is_named_and_hints_come_one_at_a_time(run: Run):
     assert shown.plain.endswith('next hint: check("lin_grad", hints=2)\n  b.g    not attempted yet')
     assert ">hint 2 of 3</summary>" in shown.html
     assert ">see the mistake</summary>" in shown.html
-    assert "yours - measured" in shown.html
+    assert "yours - nudged" in shown.html
     assert "Marked: @ for w.g." in shown.html
     assert "hint 2/3: " in run('check("lin_grad", hints=2)').plain
     assert [run(f'score("lin_grad", "{name}")').plain for name in ("inp.g", "w.g", "b.g")] == ["1.0", "0.0", "0.0"]

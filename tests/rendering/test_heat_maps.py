@@ -105,11 +105,11 @@ def test_several_leading_axes_are_all_named() -> None:
 
 
 def test_arrays_of_different_shapes_are_sliced_each_on_its_own() -> None:
-    found = only(grid(np.ones((2, 2, 3)), axes="bs n m"), grid(np.ones((2, 3)), title="measured", axes="n m"))
+    found = only(grid(np.ones((2, 2, 3)), axes="bs n m"), grid(np.ones((2, 3)), title="nudged", axes="n m"))
     assert [[table.heading for table in band.tables] for band in found] == [
         ["yours (bs=2, n=2, m=3)"],
         ["yours"],
-        ["measured (n=2, m=3)"],
+        ["nudged (n=2, m=3)"],
     ]
     assert texts(found[2].tables[0]) == [["1.00"] * 3] * 2
 

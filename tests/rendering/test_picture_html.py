@@ -80,12 +80,12 @@ def test_each_cell_holds_its_number_and_is_tinted_by_sign_and_size() -> None:
 
 def test_headings_name_the_axes() -> None:
     words = page(three()).words
-    assert {"yours (n=2, m=3)", "measured (n=2, m=3)", "yours - measured (n=2, m=3)", "n \\ m"} <= set(words)
+    assert {"yours (n=2, m=3)", "nudged (n=2, m=3)", "yours - nudged (n=2, m=3)", "n \\ m"} <= set(words)
 
 
 def test_nonfinite_and_right_entries_are_visible() -> None:
     odd = grid("yours", np.array([[np.nan, -np.inf, 1.0]]))
-    difference = grid("yours - measured", np.array([[np.nan, 4.0, 0.0]]), kind="difference", shaded=True)
+    difference = grid("yours - nudged", np.array([[np.nan, 4.0, 0.0]]), kind="difference", shaded=True)
     found = page(Picture("w.g", "", (odd, difference)))
     cells = [(cell[0], tint(cell) != "none") for row in found.rows for cell in row]
     assert cells == [
@@ -100,7 +100,7 @@ def test_nonfinite_and_right_entries_are_visible() -> None:
 
 def test_the_worst_slice_is_shown_and_the_others_are_folded_away() -> None:
     values = np.array([[[1.0, 2.0]], [[3.0, 50.0]], [[5.0, 6.0]]])
-    grids = (grid("yours", values), grid("yours - measured", values, kind="difference"))
+    grids = (grid("yours", values), grid("yours - nudged", values, kind="difference"))
     html = pictures_html(ExercisePictures("lin_grad", (Picture("w.g", "", grids),)))
     shown, _, folded = html.partition("<details")
     assert "50.0" in shown

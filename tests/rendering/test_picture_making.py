@@ -81,7 +81,7 @@ def test_three_grids_show_yours_the_measured_one_and_the_difference(see: See, co
     right, sizes = trial.expected["w.g"], trial.setting.sizes
     assert right is not None
     yours, measured, difference = drawn.grids
-    assert [grid.title for grid in drawn.grids] == ["yours", "measured", "yours - measured"]
+    assert [grid.title for grid in drawn.grids] == ["yours", "nudged", "yours - nudged"]
     assert {grid.axes for grid in drawn.grids} == {("n", "m")}
     np.testing.assert_allclose(values(measured), right, rtol=1e-6)
     np.testing.assert_allclose(values(yours), right / sizes["bs"], rtol=1e-4)
@@ -139,7 +139,7 @@ def test_a_course_that_keeps_expected_values_back_draws_them_in_shades(
 
 @given(arrays("float64", array_shapes(max_side=4), elements=st.floats(-1e6, 1e6)))
 def test_a_shade_keeps_the_sign_and_the_order_and_a_quarter_of_the_size(array: np.ndarray) -> None:
-    found = shade(Grid("measured", ("n",) * array.ndim, array, limit=largest_magnitude(array)))
+    found = shade(Grid("nudged", ("n",) * array.ndim, array, limit=largest_magnitude(array)))
     steps = values(found)
     assert set(steps.flat) <= set(range(-4, 5))
     assert np.all(steps * array >= 0)
@@ -154,7 +154,7 @@ def test_a_wrong_shape_is_shown_beside_the_right_one_without_a_difference(see: S
     assert (yours.axes, other.axes) == (("bs",), ("m",))
     sizes = dict(part.split("=") for part in picture(found, "b.g").where.split(", ") if "=" in part)
     assert (yours.shape, other.shape) == ((int(sizes["bs"]),), (int(sizes["m"]),))
-    assert (other.title, other.shaded) == ("measured", not expected)
+    assert (other.title, other.shaded) == ("nudged", not expected)
     assert marked(found) == {"+": ("b.g",)}
 
 

@@ -32,10 +32,10 @@ def three() -> Picture:
     limit = largest_magnitude(YOURS, RIGHT)
     grids = (
         grid("yours", YOURS, limit=limit),
-        grid("measured", RIGHT, limit=limit),
-        grid("yours - measured", YOURS - RIGHT, limit=limit, kind="difference"),
+        grid("nudged", RIGHT, limit=limit),
+        grid("yours - nudged", YOURS - RIGHT, limit=limit, kind="difference"),
     )
-    return Picture("w.g", "a square case, n=2, m=3", grids, "measured: by finite differences.")
+    return Picture("w.g", "a square case, n=2, m=3", grids, "nudged: by finite differences.")
 
 
 def graph(**changes: object) -> Graph:
@@ -65,11 +65,11 @@ def styles(lines: Sequence[Line]) -> dict[str, str]:
 def test_three_grids_stand_side_by_side_where_there_is_room() -> None:
     assert text(ExercisePictures("lin_grad", (three(),)), 100).splitlines() == [
         "  w.g  a square case, n=2, m=3",
-        "  yours (n=2, m=3)              measured (n=2, m=3)           yours - measured (n=2, m=3)",
+        "  yours (n=2, m=3)              nudged (n=2, m=3)             yours - nudged (n=2, m=3)",
         "  n\\m       0       1       2   n\\m       0       1       2   n\\m       0       1       2",
         "    0   0.500   -1.00       0     0    1.00   -2.00       0     0  -0.500    1.00       .",
         "    1   0.250 -0.0100    1.00     1   0.500 -0.0200    2.00     1  -0.250  0.0100   -1.00",
-        "  measured: by finite differences.",
+        "  nudged: by finite differences.",
     ]
 
 
@@ -77,8 +77,8 @@ def test_grids_stand_one_below_the_other_in_a_narrow_window() -> None:
     lines = text(ExercisePictures("lin_grad", (three(),)), 40).splitlines()
     assert [line.strip() for line in lines if "(n=2" in line] == [
         "yours (n=2, m=3)",
-        "measured (n=2, m=3)",
-        "yours - measured (n=2, m=3)",
+        "nudged (n=2, m=3)",
+        "yours - nudged (n=2, m=3)",
     ]
     assert max(map(len, lines)) <= 40
 
@@ -87,8 +87,8 @@ def test_grids_stand_one_below_the_other_in_a_narrow_window() -> None:
 @pytest.mark.parametrize("count", [1, 7, 30, 400])
 def test_no_line_is_wider_than_the_window(width: int, count: int) -> None:
     values = np.linspace(-3, 3, 2 * count).reshape(2, count)
-    off = grid("yours - measured", np.arange(2.0 * count).reshape(2, count) % 5, kind="difference", shaded=True)
-    grids = (grid("yours", values), grid("measured", -values), off)
+    off = grid("yours - nudged", np.arange(2.0 * count).reshape(2, count) % 5, kind="difference", shaded=True)
+    grids = (grid("yours", values), grid("nudged", -values), off)
     picture = Picture("w.g", "more sizes", grids, "a note " * 30)
     found = text(ExercisePictures("lin_grad", (picture,), graph()), width)
     assert max(map(len, found.splitlines())) <= width
@@ -99,7 +99,7 @@ def test_the_worst_column_is_shown_when_not_all_fit(width: int) -> None:
     """Keep numbers, instead of shades for them, in narrow tables."""
     values = np.linspace(-1, 1, 30).reshape(1, 30)
     off = np.where(np.arange(30) == 25, 0.5, 0.0).reshape(1, 30)
-    grids = (grid("yours", values, limit=1), grid("yours - measured", off, limit=1, kind="difference"))
+    grids = (grid("yours", values, limit=1), grid("yours - nudged", off, limit=1, kind="difference"))
     found = text(ExercisePictures("lin_grad", (Picture("w.g", "", grids),)), width)
     assert "0.724" in found
     assert "0.500" in found
@@ -142,7 +142,7 @@ def test_every_style_is_one_that_the_console_knows() -> None:
 
 
 def test_shades_are_signs_and_no_numbers() -> None:
-    off = grid("yours - measured", np.array([[0.0, 1.0, -4.0]]), kind="difference", shaded=True)
+    off = grid("yours - nudged", np.array([[0.0, 1.0, -4.0]]), kind="difference", shaded=True)
     yours = grid("yours", np.array([[0.0, -2.0, 3.0]]), limit=4, shaded=True)
     lines = shown(Picture("w.g", "", (yours, off)))
     assert as_text(lines).splitlines()[-1] == "    0  .  - ++         0  .  + --"
