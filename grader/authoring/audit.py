@@ -231,14 +231,14 @@ _inherited: dict[str, Task]
 
 
 def _inherit(tasks: dict[str, Task]) -> None:
-    """Keep the tasks in a process that runs some of them, and leave Ctrl-C to its parent."""
+    """Store the tasks in this process, which runs some of them, and ignore Ctrl-C, which its parent handles."""
     global _inherited
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _inherited = tasks
 
 
 def _run_inherited(name: str) -> list[AuditFinding]:
-    """Return the findings of one of the tasks that this process keeps."""
+    """Return the findings of the task of this name, one of those that `_inherit` stored in this process."""
     return list(_inherited[name]())
 
 

@@ -339,7 +339,7 @@ def _is_text(steps: Sequence[str]) -> bool:
 
 
 def check_code_hints() -> Iterator[str]:
-    """Yield what is wrong in `words.yaml`: hints of unknown codes, and words and hints for names that nothing has."""
+    """Yield what is wrong in `words.yaml`: hints of unknown codes, and words and hints under names that no fact has."""
     for code, steps in words()["hints"].items():
         if code not in CODES:
             yield f"{code} is no known code: correct its name."
@@ -365,7 +365,12 @@ def _names_of_facts() -> set[str]:
 
 
 def _check_steps(owner: str, steps: Sequence[str]) -> Iterator[str]:
-    """Yield a sentence if a hint is empty, and one if a hint is repeated; `owner` names the hint in it."""
+    """Yield a sentence if one of some hints is empty, and one if a hint is repeated.
+
+    Args:
+        owner: the subject of these sentences, such as "a hint of w.g".
+        steps: the hints.
+    """
     if not all(step.strip() for step in steps):
         yield f"{owner} is empty: write it."
     if len({step.strip() for step in steps}) < len(steps):

@@ -181,8 +181,12 @@ def _with_note(text: str) -> str:
 def placeholders(exercise: CourseExercise) -> list[str]:
     """Return the lines that stand in a stub where the answers are to be written.
 
-    There is one for each answer that is stored, and one for a return. Where a learner is to mend a faulty body, that is
-    returned; for a test, which neither stores nor returns, and where a class is to be written as well, `...`.
+    They are `w.g = ...` for each stored answer `w.g`, and one `return ...` if any is returned. Instead they are the
+    faulty body that a learner is to correct, if there is one; and `...` for a test, or where a class is to be written
+    as well.
+
+    Raises:
+        CourseError: the worked solution cannot be read.
     """
     function, answers = exercise.function, exercise.function.answers
     if function.faulty or answers[0].kind == "verdict":

@@ -184,7 +184,7 @@ def _formulas(name: str, question: Expression, variant: int) -> Iterator[ItemAns
 
 
 def _words(question: AnswerableQuestion) -> Iterator[ItemAnswer]:
-    """Yield the words that answer a question: of a shape, every spelling that is right, and one of each wrong one."""
+    """Yield the words that answer a question; of a shape every right spelling, and one spelling of each wrong shape."""
     assert not isinstance(question, (Choice, Choices, Number, Expression))
     if not isinstance(question, Shape):
         return _typed([question.right], question.wrong)

@@ -101,7 +101,10 @@ class _Job:
         self.call: _ObservedCall | None = None
 
     def facts(self) -> Facts:
-        """Run the code, make all calls, and return the facts: of each call, of an error that ended them, the output."""
+        """Run the code and make all calls, and return the facts of the job.
+
+        They are the facts of each call, of an error that ended the calls if there was one, and of what was printed.
+        """
         filename = self.header["filename"]
         with self.clock:
             try:

@@ -264,7 +264,7 @@ def refuse_folder_of_submissions(out: Path, graded: Path | None = None) -> None:
 
 
 def _lies_in(path: Path, folder: Path) -> bool:
-    """Return whether a path is a folder, or lies in it."""
+    """Return whether a path is that of this folder, or of something in it."""
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
@@ -653,8 +653,12 @@ class _LayoutFinder:
     def _sections(self, root: Folder, infos: Sequence[_EntryInfo]) -> list[Submission]:
         """Return the submissions of all sections.
 
-        Those with the same key are of one student if a platform numbers students, and the newest counts; otherwise they
-        are of two students, and get their section's name before their key.
+        If a platform numbers students, submissions with the same key are of one student, and the newest counts.
+        Otherwise they are of different students, and each key gets the name of the section before it.
+
+        Args:
+            root: the folder of the class.
+            infos: its entries, sections and others.
         """
         submissions = list[Submission]()
         for info in infos:

@@ -436,7 +436,14 @@ def course_result(
 
 
 def _ungraded_result(exercise: CourseExercise, facts: SubmissionFacts | None, failure: str) -> ExerciseResult:
-    """Return the result of an exercise that was not judged, with the reason from the facts, or else `failure`."""
+    """Return the result of an exercise that was not judged.
+
+    Args:
+        exercise: the exercise.
+        facts: the facts of the submission, which say if the exercise was not handed in or not read; `None` if there are
+            none.
+        failure: the reason in any other case.
+    """
     if facts is not None and exercise.id not in facts.exercises:
         return exercise.missing_result
     if facts is not None and exercise.id in facts.unread:

@@ -500,7 +500,7 @@ class Tally:
         return sorted(exercises, key=lambda exercise: self._order(exercise.key))
 
     def _order(self, key: Key) -> tuple[int, str, str]:
-        """Return the sort key of an exercise: as `course.yaml` lists it; those that it does not list last, by name."""
+        """Return the sort key of an exercise by its unit and id: the place in `course.yaml`; unlisted ones last."""
         return self._place.get(key, len(self._place)), *key
 
     def _title(self, units: Collection[str]) -> str:

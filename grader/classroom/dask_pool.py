@@ -275,7 +275,13 @@ class ClusterPool(Closing):
         return ()
 
     def _underloaded_workers(self, able: Iterable[str]) -> list[str]:
-        """Return the addresses of workers with too few batches, once for each missing one, the emptiest first."""
+        """Return the addresses of workers with fewer batches than `BATCHES_PER_WORKER`, the one with the fewest first.
+
+        An address is there once for each batch that the worker lacks.
+
+        Args:
+            able: the addresses of the workers that can grade.
+        """
         load = Counter(batch.address for batch in self.running.values())
         return [
             address

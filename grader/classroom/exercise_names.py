@@ -71,11 +71,14 @@ class ExerciseNames:
         return ", ".join(parts[:MOST_DESCRIBED]) + more
 
     def is_place(self, folder: str) -> bool:
-        """Return whether a folder has the name of one that the course has: `exercises`, or a unit's."""
+        """Return whether a folder has the name of a folder of the course: `exercises`, or that of a unit."""
         return folder == "exercises" or bool(self.unit_of(folder))
 
     def is_wanted(self, folders: Sequence[str]) -> bool:
-        """Return whether a file in these nested folders may matter: it lies in no unit, or in one that is graded."""
+        """Return whether a file below these nested folders may matter.
+
+        It does not if the innermost folder is that of a unit of which no exercise is graded.
+        """
         unit = self.unit_of(folders[-1]) if folders else ""
         return not unit or unit in self.points
 

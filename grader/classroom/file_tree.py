@@ -190,7 +190,7 @@ def _why_unread(mode: int) -> str:
 
 
 def name_bytes(name: str) -> bytes:
-    """Return a file name as bytes: those that it has on disk, if it comes from there."""
+    """Return a file name as bytes: the bytes of the name on disk, and UTF-8 for a name that cannot be on disk."""
     try:
         return os.fsencode(name)
     except UnicodeEncodeError:  # half a character, which no name on disk can hold, but one in an archive or a list can

@@ -58,7 +58,7 @@ class StoredGrades(NamedTuple):
         )  # fmt: skip
 
     def why(self, after: StoredGrades) -> str:
-        """Return why the grades of the same student are other ones now, as a clause."""
+        """Return a clause on why these grades differ from those that the same student has afterwards, `after`."""
         if self.course_digest != after.course_digest:
             return COURSE
         if self.exercises != after.exercises:

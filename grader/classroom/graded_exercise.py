@@ -140,10 +140,11 @@ class GradedExercise(ExerciseResult):
 
     @cached_property
     def standing(self) -> Standing:
-        """Return the standing of a student in it.
+        """Return the standing of a student in the exercise.
 
         It is `unread` if an answer could not be read and no other one is wrong, `begun` if some answers are right and
-        the others were not attempted, and `adjusted` if it could not be graded, and a person gave it points.
+        the others were not attempted, and `adjusted` if the exercise could not be graded, and a person gave it points.
+        In any other case it is that of the exercise's status, such as `passed` or `wrong`.
         """
         if self.is_adjusted:
             return "adjusted"

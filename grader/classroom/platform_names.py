@@ -95,7 +95,7 @@ class Submission:
 
     @property
     def path(self) -> Path | None:
-        """Return the one folder on disk that it is; `None` if it came in an archive, or has several folders."""
+        """Return the folder on disk that was submitted; `None` if it came in an archive, or there are several."""
         return self.folders[0].path if len(self.folders) == 1 else None
 
     @property

@@ -168,7 +168,7 @@ class Roster:
         return [alias for alias in self._aliases if alias not in names]
 
     def _named(self, name: str, section: str) -> Match:
-        """Return the students who have a name; of several, those in the section, if any is in it."""
+        """Return the students who have a name; if there are several and some are in the section, only these."""
         lookups: list[tuple[Certainty, Mapping[str, tuple[int, ...]], str]] = [
             *(("exact", index, name) for index in self._exact),
             *(("folded", index, folded_name(name)) for index in self._folded),
@@ -376,10 +376,15 @@ def _derived_names(cells: Mapping[str, str]) -> Iterator[str]:
 def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
     """Return the same submissions, each under its student's key on the roster.
 
-    A submission of nobody on the roster keeps its own name. Of several submissions that have a name of one student, the
-    newest counts, if a platform says which that is; otherwise the student is an error. One that has only a part of a
-    name, or another number of zeros before a number, counts only if there is no such submission. A submission that may
-    be of several students becomes an error, for itself and for each of these students who has no other submission.
+    A submission of nobody on the roster keeps its own name. If several submissions have a name of one student, the
+    newest counts; if no platform says which is the newest, the student is an error. A submission that has only a part
+    of a student's name, or a number with other zeros before it, counts only if the student has no other. A submission
+    that may be of several students becomes an error, for itself and for each of these students who has no other
+    submission.
+
+    Args:
+        class_folder: the submissions of the class.
+        roster: the roster.
     """
     matches = [(submission, roster.find(submission)) for submission in class_folder.submissions]
     by_place = defaultdict[int, list[tuple[Submission, Match]]](list)
@@ -509,9 +514,13 @@ def _column(head: Sequence[str], name: str, people: Sequence[tuple[int, Sequence
 
 
 def _with_sections(names: Sequence[str], sections: Sequence[str]) -> list[str]:
-    """Return names, each that several people have with their section before it, as submissions in sections have it.
+    """Return names, in order, that tell people apart: one that several have gets the person's section before it.
 
-    It is empty where there is no section to tell them apart by.
+    It is empty for a person without a section whose name another one has.
+
+    Args:
+        names: the name of each person.
+        sections: the section of each person; empty if there is none.
     """
     count = Counter(names)
     return [

@@ -261,7 +261,7 @@ def _explained(path: Path, error: ValidationError) -> str:
 
 
 def _why_unusable(exercises: Collection[ExerciseResult]) -> str:
-    """Return why these exercises cannot be counted; empty if they can."""
+    """Return why a record with these exercises cannot be counted, as "it lists an exercise twice"; else empty."""
     if len({(exercise.unit, exercise.id) for exercise in exercises}) < len(exercises):
         return "it lists an exercise twice"
     return next((exercise.why_unusable for exercise in exercises if exercise.why_unusable), "")

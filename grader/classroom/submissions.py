@@ -416,7 +416,13 @@ class SubmissionContent:
         return files
 
     def _importable_folders(self, exercise: CourseExercise) -> Iterator[str]:
-        """Yield the folders whose files an exercise may import; a file in a later one replaces one of its name."""
+        """Yield the folders whose files an exercise may import.
+
+        If two folders have a file of the same name, the one in the later folder is imported.
+
+        Args:
+            exercise: the exercise.
+        """
         chosen = self.chosen.get(exercise.id)
         above = "".join(f"{folder}/" for folder in chosen.above) if chosen else ""
         for place in ("exercises", "", f"exercises/{exercise.unit}", exercise.unit):
@@ -427,7 +433,7 @@ class SubmissionContent:
         """Return a hash of everything that a result depends on, except the seed.
 
         Args:
-            digest: the hash of everything about the course that a result depends on; see `course_digest`.
+            digest: the hash of everything about the course and this version of handgrad that a result depends on.
         """
         files = [*sorted(self.files.items()), *sorted(self.helpers.items())]
         return hashlib.sha256(repr((digest, files, self.notes)).encode()).hexdigest()

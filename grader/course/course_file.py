@@ -71,7 +71,7 @@ class Unit(StrictModel):
 
     @property
     def quiz_id(self) -> str:
-        """Return the id that its quiz has, if it has one."""
+        """Return the id that the quiz of the unit has, also if the unit has no quiz."""
         return f"quiz_{self.id}"
 
     @property

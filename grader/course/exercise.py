@@ -43,7 +43,7 @@ class Answer:
 
     @property
     def place(self) -> int | None:
-        """Return its index among several returned arrays; `None` if it is the only one, or stored."""
+        """Return the index of the answer among several returned arrays; `None` if it is the only one, or stored."""
         place = self.name.partition(".")[2]
         return int(place) if place and not self.stored else None
 

@@ -206,5 +206,5 @@ def _side(side: int, allowed: Allowed) -> int:
 
 
 def _nearest(size: int, allowed: tuple[int, ...]) -> int:
-    """Return a size if it is allowed, or if any is; else the largest allowed one."""
+    """Return `size` if it is one of the allowed sizes, or if none are given; else the largest of them."""
     return size if size in allowed or not allowed else max(allowed)

@@ -191,8 +191,14 @@ def _groups_and_fixed(
 def _may_be_one_axis(shapes: Shapes, places: tuple[Place, ...], out_shape: OutShape) -> bool:
     """Return whether places of equal size may all be one axis.
 
-    They may where no input has two of them, and at most one axis of the output changes with them. Whether each of them
-    can change alone is not tried without need: not every kernel checks shapes before it reads.
+    They may be if no input has two of the places, and at most one axis of the output changes when all of the places get
+    a larger size. Whether a single place can change alone is not tried here: not every kernel checks shapes before it
+    reads.
+
+    Args:
+        shapes: by name, the shape of each input.
+        places: the places.
+        out_shape: returns the shape of the output for inputs of other shapes; `None` where forward raises.
     """
     if len({name for name, _ in places}) < len(places):
         return False
@@ -228,7 +234,10 @@ def _larger(shapes: Shapes, group: tuple[Place, ...]) -> int:
 
 
 def _candidates(shapes: Shapes, group: tuple[Place, ...]) -> tuple[int, ...]:
-    """Return sizes to try for a group of axes: small ones, the next larger one, multiples of it and of its divisors."""
+    """Return sizes to try for a group of places, each once: 1, small sizes, a larger unused one, and some multiples.
+
+    The multiples are those of the places' size, and of its small divisors.
+    """
     size = shapes[group[0][0]][group[0][1]]
     alike = (n * _divisor(size) for n in (1, size // _divisor(size) + 1))
     return tuple(dict.fromkeys((1, *SMALL, _larger(shapes, group), *alike, 2 * size, 3 * size)))

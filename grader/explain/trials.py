@@ -220,7 +220,12 @@ class Drawing:
     def _with_other_upstream(self, given: CodeTrial, kind: str, rng: np.random.Generator) -> Iterator[CodeTrial]:
         """Yield the given inputs with another upstream gradient, in the memory layout of this kind of trial.
 
-        Nothing is yielded if such a tensor is contiguous all the same, as one of a single entry is.
+        Nothing is yielded if the gradient is contiguous even in that layout, as with a single entry.
+
+        Args:
+            given: the trial with the given inputs.
+            kind: the kind of the new trial.
+            rng: draws the upstream gradient.
         """
         assert given.trial.out is not None
         upstream = rng.standard_normal(tuple(given.trial.out.shape)).astype("float32")
@@ -399,9 +404,9 @@ def _zero_if_not_finite(array: np.ndarray) -> np.ndarray:
 
 
 def clearness(code_trial: CodeTrial) -> tuple[bool, bool]:
-    """Return a sort key for trials that puts those first by which a finding is easily explained.
+    """Return a sort key for trials, the least for a trial in which a wrong gradient is explained most easily.
 
-    That is, first those whose sizes tell the axes apart, and among them those with few entries.
+    Trials whose axes all have different sizes come first, and among equal ones those with few entries.
     """
     sizes = list(code_trial.trial.setting.sizes.values())
     if len(code_trial.call.out_g) > 1:

@@ -501,9 +501,9 @@ class Verdicts:
         return Mistake("not-repeatable", f"it is computed with the {names.pop()} of an earlier call")
 
     def _stale_inputs(self, run: Run) -> dict[str, str]:
-        """Find the answers that are wrong in a run, and right for the values that one input has in another run.
+        """Find the answers that are wrong in a run, and right if one input has its value of another run.
 
-        Such code has stored the input in an earlier call.
+        Code with such answers has stored the input in an earlier call.
 
         Returns:
             By the name of the answer, the name of that input; nothing if the right gradients are measured.

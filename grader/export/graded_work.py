@@ -187,7 +187,7 @@ def number(points: float) -> str:
 
 
 def of_points(answer: GradedAnswer) -> str:
-    """Return `0 of 1`: the points of an answer out of the possible ones; `? of 1` if it was graded by nobody."""
+    """Return the points of an answer out of the possible ones, such as "0 of 1"; "? of 1" if it has no points."""
     points = "?" if answer.has_no_points else number(answer.answer.score)
     return f"{points} of {number(answer.answer.max_score)}"
 

@@ -153,16 +153,16 @@ class GivenAnswer:
 
     @cached_property
     def wrong(self) -> list[Sample]:
-        """Return the samples that are not right: those with exact entries only if no other is wrong.
+        """Return the samples that are not right; of trials with exact entries only if no other sample is wrong.
 
-        What another convention allows at a kink takes backward passes to find out; what is wrong elsewhere stays wrong.
+        At a kink, another value than torch's may be right as well.
         """
         exact = [sample for sample in self.samples if sample.trial.setting.kind == EXACT_KIND]
         usual = [sample for sample in self.samples if sample.trial.setting.kind != EXACT_KIND]
         return self._wrong_among(usual) or self._wrong_among(exact)
 
     def _wrong_among(self, samples: Sequence[Sample]) -> list[Sample]:
-        """Return the samples whose array is not right, or does not fit those of earlier answers at a tie."""
+        """Return the samples whose array is not right, or does not add up with earlier answers at a tie."""
         return [
             sample
             for sample in samples
@@ -171,9 +171,13 @@ class GivenAnswer:
         ]
 
     def _wrong_at_ties(self, trial: Trial, array: np.ndarray) -> np.ndarray | None:
-        """Return where inputs are equal and their gradients do not add up to the gradient that is due to them together.
+        """Return where gradients of equal inputs do not add up to the gradient that is due to these inputs together.
 
-        The gradients are this answer and those before it, which may divide what is due among them in any way.
+        The gradients are this answer and the right ones of the answers before it; they may divide the sum in any way.
+
+        Args:
+            trial: the trial; only one with exact entries is compared.
+            array: this answer's array.
 
         Returns:
             A mask shaped like the array; `None` if they add up everywhere.

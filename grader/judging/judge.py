@@ -202,7 +202,7 @@ class Judge:
         return self._result_with_evidence(given, mistake)
 
     def _check_numbers(self, given: GivenAnswer, *, named: bool) -> Mistake | None:
-        """Return the first check that an answer fails, from shape and dtype to cost; `None` if it passes all.
+        """Return the mistake of the first check that an answer fails, from shape and dtype to cost; else `None`.
 
         Args:
             given: the answer as it was given.

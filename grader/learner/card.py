@@ -154,7 +154,7 @@ def totals(cards: Sequence[Card]) -> str:
 
 
 def mistakes_in(cards: Sequence[Card]) -> list[CardMistake]:
-    """Return the mistakes met in any unit, one for each code; it is overcome if it is overcome in all units."""
+    """Return the mistakes met in any unit, one for each code; a mistake is overcome if it is overcome in all units."""
     by_code: dict[str, CardMistake] = {}
     for mistake in (mistake for card in cards for mistake in card.mistakes):
         before = by_code.get(mistake.code, CardMistake(mistake.code, (), True))

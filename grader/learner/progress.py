@@ -44,7 +44,7 @@ class Progress:
 
     @classmethod
     def load(cls, root: Path) -> Progress:
-        """Return the state of the workspace in `root`; an empty one if it cannot be read, which is then moved aside."""
+        """Return the state of the workspace in `root`; an empty state if its file, then moved aside, cannot be read."""
         progress = cls(root / FOLDER / FILE)
         try:
             state = json.loads(progress.path.read_text(encoding="utf-8"))

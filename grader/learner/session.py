@@ -276,7 +276,7 @@ class Session(Closing):
 
 
 def _with_errors_explained(exercise: CourseExercise, grade: Callable[[], ExerciseResult]) -> ExerciseResult:
-    """Return what `grade` returns; if the grader itself fails, a result that says so.
+    """Return the result that `grade` returns; if the grader itself fails, a result that says so.
 
     Args:
         exercise: the exercise.
@@ -284,7 +284,7 @@ def _with_errors_explained(exercise: CourseExercise, grade: Callable[[], Exercis
 
     Raises:
         SpecError: the declaration is broken; the message names its file and the exercise.
-        HandgradError: as `grade`.
+        HandgradError: `grade` raised it, such as where no worker can be started.
     """
     _ = exercise.declaration  # if it cannot be read, its own error names the file
     try:

@@ -278,7 +278,7 @@ class Commands:
             self.state.message = list(self.legend())
 
     def _hint(self) -> None:
-        """Show one hint more than before on the first answer that is in need of one."""
+        """Show one more hint than before on the first answer that is wrong, or else not begun."""
         answer = answer_in_need(self.state.result())
         if answer is None or not answer.hints:
             self.state.say("There is nothing to hint at here.")

@@ -127,7 +127,10 @@ class Checks:
         return not self.waiting and (self.running is None or self.is_stopped)
 
     def is_of_running_check(self, outcome: CheckOutcome) -> bool:
-        """Return whether verdicts before the end of a check are of the one in progress, which was not stopped."""
+        """Return whether an outcome, which has verdicts of a check that goes on, is of the check in progress.
+
+        It is not if that check was stopped meanwhile.
+        """
         return outcome.request is self.running and not self.is_stopped
 
     def finish(self, outcome: CheckOutcome) -> bool:

@@ -179,7 +179,7 @@ def _shell() -> Any:
 
 
 def _inputs_of_result(cells: Sequence[str]) -> object:
-    """Return all that a result depends on, to be compared: the cells that ran, and the files that they may import."""
+    """Return all that a result depends on, to be compared: these cells, and the files that they may import."""
     return [cell for cell in cells if cell], importable_files(Path.cwd())
 
 

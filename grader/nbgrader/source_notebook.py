@@ -99,7 +99,7 @@ def _lesson_text(course: Course, unit: Unit) -> str:
 
 
 def _without_commands(block: re.Match[str]) -> str:
-    """Return a fenced block; in place of one with nothing but terminal commands, what to do in a notebook."""
+    """Return a fenced block of a lesson; if it has only terminal commands, what to do in a notebook instead."""
     lines = [line for line in block[1].splitlines() if line.strip()]
     commands = bool(lines) and all(_COMMAND.match(line) for line in lines)
     return f"{HOW_TO_CHECK}\n" if commands else block[0]

@@ -144,7 +144,7 @@ def number(question: Number | Word, text: str) -> list[np.ndarray]:
     """Return the number that an answer means, in the question's unit, as a list of one array of shape ().
 
     Raises:
-        ExpressionError: it is no number, or one of an unknown unit.
+        ExpressionError: it is no number, or one of an unknown unit, or a sentence.
     """
     try:
         return _number(question, text)
@@ -155,7 +155,11 @@ def number(question: Number | Word, text: str) -> list[np.ndarray]:
 
 
 def _number(question: Number | Word, text: str) -> list[np.ndarray]:
-    """Return the number that an answer is, as `number` does.
+    """Return the number that an answer means, in the question's unit, as a list of one array of shape ().
+
+    Args:
+        question: the question.
+        text: the answer as typed; some words around the number, such as "about", are dropped.
 
     Raises:
         ExpressionError: it is no number, or one of an unknown unit.

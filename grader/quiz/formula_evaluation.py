@@ -169,10 +169,10 @@ class Evaluation:
         self.local.update(zip(targets, values, strict=True))
 
     def _named(self, name: str) -> Any:
-        """Return the value of a name: a variable, a constant, or a product of numbers with one letter each.
+        """Return the value of a name: a variable or a constant, or of `xh` the product if `x` and `h` are numbers.
 
         Raises:
-            ExpressionError: it is unknown.
+            ExpressionError: it is none of these.
         """
         for known in (self.local, self.values, CONSTANTS):
             if name in known:

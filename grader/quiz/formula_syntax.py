@@ -71,27 +71,27 @@ class Token:
 
     @property
     def is_decimal(self) -> bool:
-        """Return whether it is a number with a comma, `1,5`."""
+        """Return whether the token is a number with a comma, `1,5`."""
         return self.kind == "number" and "," in self.written
 
     @property
     def ends_operand(self) -> bool:
-        """Return whether an operand may end with it."""
+        """Return whether the token may be the last one of an operand, as a name or a closing bracket."""
         return self.text in (")", "]", "...") if self.kind == "sign" else self.text not in LINKS
 
     @property
     def starts_operand(self) -> bool:
-        """Return whether an operand may begin with it."""
+        """Return whether the token may be the first one of an operand, as a name or an opening bracket."""
         return self.text in ("(", "[", "...") if self.kind == "sign" else self.text not in NO_NAMES
 
     @property
     def opens(self) -> bool:
-        """Return whether it is a bracket that opens."""
+        """Return whether the token is a bracket that opens."""
         return self.kind == "sign" and self.text in ("(", "[")
 
     @property
     def closes(self) -> bool:
-        """Return whether it is a bracket that closes."""
+        """Return whether the token is a bracket that closes."""
         return self.kind == "sign" and self.text in (")", "]")
 
 
@@ -177,11 +177,11 @@ def _tokens(text: str) -> Iterator[Token]:
 
 
 def _meanings(kind: str, written: str) -> list[tuple[str, str]]:
-    """Return kind and text of the tokens that a match of `_TOKEN` stands for.
+    """Return the kind and the text of each token that a piece of a formula stands for, as `x²` has `**` and `2`.
 
     Args:
-        kind: the name of its group.
-        written: the matched text.
+        kind: the name of the group of `_TOKEN` that the piece matched, such as `number` or `raised`.
+        written: the piece as the learner wrote it.
 
     Raises:
         ExpressionError: a sign in a quoted text has no meaning.

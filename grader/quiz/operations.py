@@ -307,7 +307,12 @@ def _spelled(spec: str, arrays: Sequence[Array]) -> tuple[list[str], str]:
 
 @operation("einsum")
 def einsum(work: Work, *arguments: Any) -> Any:
-    """Return the einsum of some arrays; its text is before them, or after them with words for axes, as in einops.
+    """Return the einsum of some arrays.
+
+    Args:
+        work: the budget.
+        *arguments: the text, such as "ij,jk->ik", and the arrays; or the arrays and then a text with words for axes, as
+            in einops: "bs n, n m -> bs m".
 
     Raises:
         TypeError: no text says which axes are summed.
@@ -701,7 +706,7 @@ def length(x: Any) -> float:
 
 @operation("list tuple Size tolist")
 def make_list(work: Work, *values: Any) -> Any:
-    """Return a list of the values; of the items of the only one if that is a list or an array."""
+    """Return a list of the values; if the only value is a list or an array, a list of its items."""
     is_one_list = len(values) == 1 and (isinstance(values[0], tuple) or np.ndim(values[0]) > 0)
     return tuple(work.items(values[0] if is_one_list else values))
 

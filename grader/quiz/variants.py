@@ -119,7 +119,11 @@ def shuffled(name: str, labels: Iterable[str], variant: int) -> list[str]:
 
 
 def fill_in_values(question: Question, values: ParameterValues) -> Question:
-    """Return a question with the value of each `{...}` in all of its texts, and one value for each parameter."""
+    """Return a question with these values in place of its parameters.
+
+    In all of its texts `{...}` becomes its value, and of each parameter this value alone is left; without values, the
+    question is unchanged.
+    """
     if not values:
         return question
     texts = _filled(question.model_dump(exclude={"params"}), values)

@@ -227,11 +227,16 @@ def _failing_product(chosen: Sequence[ast.stmt], message: str) -> _Part | None:
 
 
 def _made_of(definition: ast.FunctionDef, chosen: Sequence[ast.stmt]) -> list[ast.AST]:
-    """Return all nodes of some statements and of the assignments to the variables in them, and so on.
+    """Return the syntax nodes of all that an answer is computed from.
+
+    Args:
+        definition: the function.
+        chosen: the statements that give the answer. Their nodes are returned, and those of the assignments to the
+            variables in them, and so on.
 
     Returns:
-        Nothing where a variable is assigned more than once, or otherwise than by `name = ...`, and where anything is
-        changed in place: it is then not known what the answer is made of.
+        Nothing if it is not certain what the answer is computed from: where a variable is assigned more than once, or
+            otherwise than by `name = ...`, or anything is changed in place.
     """
     if any(_changes_in_place(part) for part in ast.walk(definition)):
         return []

@@ -225,7 +225,7 @@ def styles_inlined(html: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text as HTML, with `code` between backticks."""
+    """Return a text as HTML, in which what stands between backticks is a `<code>` element."""
     return CODE.sub(r"<code>\1</code>", escape(plain(text)))
 
 
