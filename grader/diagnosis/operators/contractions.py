@@ -394,7 +394,7 @@ def inverse_name(program: Program, place: Place) -> str:
 def _transposed_inverse(q: Array) -> Array:
     """Return the transposed pseudo-inverse of a matrix, pinv(q).T.
 
-    A vjp that is given it in place of its partner factor, and transposes that, multiplies by pinv(q).
+    A vjp that multiplies by the transpose of its partner factor q multiplies by pinv(q) if it is given this instead.
 
     Args:
         q: shape: (..., rows, columns).

@@ -838,7 +838,10 @@ class ConstantChange:
 
 
 def _numbers_of_call(call: ConstantCall) -> dict[int | str | None, float]:
-    """Return the plain numbers among the arguments of a call, by position or keyword; a `triu` without any has 0."""
+    """Return the plain numbers among the arguments of a call, by position or keyword.
+
+    For `torch.full(size, 0.5)`: {1: 0.5}. For `mask.triu()`, which leaves its number out: {1: 0}.
+    """
     arguments: list[tuple[int | str, object]] = [*enumerate(call.args), *call.kwargs.items()]
     numbers: dict[int | str | None, float] = {
         name: value for name, value in arguments if isinstance(value, int | float) and not isinstance(value, bool)

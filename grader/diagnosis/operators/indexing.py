@@ -80,7 +80,7 @@ REPEATED = {
 }  # fmt: skip
 
 
-def repetitions_left_out(program: Program, place: Place) -> Iterator[str]:
+def repetition_mistakes(program: Program, place: Place) -> Iterator[str]:
     """Yield the keys of `REPEATED`: "the last", "the first", "the mean", "the last run", "the last of each row".
 
     The last of these only where the index of the edge's reader has two axes or more.
@@ -95,7 +95,7 @@ def repetitions_left_out(program: Program, place: Place) -> Iterator[str]:
     code=lambda choice: "mean-for-sum" if choice == "the mean" else "overwritten",
     rank=2.0,
     at=edges.of(*SELECTIONS, *COPYING).at_slot(0).where(selects_repeatedly),
-    choices=repetitions_left_out,
+    choices=repetition_mistakes,
     message="where {step} takes an entry of {operand} several times, its gradient is {what}; all contributions must"
     " be summed",
     fields=lambda program, place, choice: {"what": REPEATED[choice]},

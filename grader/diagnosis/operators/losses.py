@@ -72,8 +72,8 @@ class Difference:
     def decision(self) -> Array:
         """Return the prediction rounded to 0 and 1, in its shape.
 
-        Where the label is given as classes, it is 1 at the greatest entry along the last axis; else where the
-        prediction is above one half.
+        Where the label is given as classes: 1 at the greatest entry along the last axis. Else: 1 where the prediction
+        is above one half. 0 at all other entries.
         """
         if self.classes is None:
             return np.where(self.prediction > 0.5, 1.0, 0.0)

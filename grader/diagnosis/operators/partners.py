@@ -818,7 +818,10 @@ def _() -> Example:
 
 
 def partner_slots(program: Program, place: Place) -> Iterator[int]:
-    """Yield the slots of the partner operands of the edge `place`: 1 for x in `x @ w`; none for a product `a * b`."""
+    """Yield the slots of the partner operands of the edge `place`: 1 for x in `x @ w`.
+
+    Nothing is yielded for a product `a * b`: without the partner, that is another mistake, a missing derivative.
+    """
     node = program.reader(place)
     yield from (slot for slot, _ in node.operands if slot != place[1] and node.name != "mul")
 
@@ -870,7 +873,7 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "scale": "n"})
 
 
-def soft_choices(program: Program, place: Place) -> Iterator[int]:
+def softmax_partner_slots(program: Program, place: Place) -> Iterator[int]:
     """Yield the slots of the partner operands of the edge `place` that a softmax makes.
 
     For `p @ table` with p = softmax(x), and the edge of table: 0.
@@ -932,7 +935,7 @@ def _() -> Example:
     code="wrong-operand",
     rank=2.6,
     at=edges.where(has_partner),
-    choices=soft_choices,
+    choices=softmax_partner_slots,
     message="in what {step} contributes to {operand}, 1 for the largest entry of {soft} and 0 for the others is used in"
     " place of {soft}",
     fields=lambda program, place, choice: {"soft": program.name_of(program.source((place[0], choice)))},

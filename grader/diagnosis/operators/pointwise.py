@@ -41,7 +41,7 @@ def has_derivative(program: Program, place: Place) -> bool:
     return bool((np.abs(local_derivative(program, place)) != 1).any())
 
 
-def may_have_sign(program: Program, place: Place) -> bool:
+def has_distinct_sign(program: Program, place: Place) -> bool:
     """Return whether a wrong sign of the edge `place` differs from a wrong sign of the edge by which its value is read.
 
     False for x in y = x + 1 if y is read once: the contribution to x equals that to y.
@@ -94,7 +94,7 @@ def has_sign_of_its_own(program: Program, place: Place) -> bool:
     """
     node = program.reader(place)
     family = node.operation.family
-    return (family == "pointwise" and may_have_sign(program, place)) or (
+    return (family == "pointwise" and has_distinct_sign(program, place)) or (
         family == "contraction" and len(program.forward.edges[node.id]) > 1
     )
 

@@ -378,7 +378,7 @@ class Truncation:
         return f"goes through {which} only" if self.end == "last" else f"does not reach {which}"
 
 
-def cuts(program: Program, place: Place) -> Iterator[Truncation]:
+def truncations(program: Program, place: Place) -> Iterator[Truncation]:
     """Yield the choices of `truncate`: the iterations at which the gradient of the loop-carried value `place` stops.
 
     With `keys` = (key of h,), and, at the first loop-carried value of the loop, also with those of all of them:
@@ -398,7 +398,7 @@ def cuts(program: Program, place: Place) -> Iterator[Truncation]:
     code="missing-path",
     rank=1.5,
     at=carried_first_values,
-    choices=cuts,
+    choices=truncations,
     message="going backward, the gradient of {names} {where}",
     fields=lambda program, place, choice: {"names": describe_keys(program, choice.keys), "where": choice.describe()},
 )

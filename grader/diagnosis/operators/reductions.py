@@ -850,7 +850,7 @@ def axes_to_spread_along(program: Program, place: Place) -> Iterator[int]:
         "right": f"axis {reduced_axes(program.reader(place))[0]}, which {program.reader(place).name} takes away",
     },
 )
-def spread_along_wrong_axis(program: Program, place: Place, choice: int) -> Program | None:
+def spread_along_wrong_axis(program: Program, place: Place, choice: int) -> Program:
     """Multiply the local derivatives of a reduction by its upstream gradient, broadcast along the chosen axis.
 
     For logsumexp(x, 0) of a square x and the choice -1: p * g[:, None] in place of p * g[None, :].
@@ -1349,7 +1349,7 @@ def _() -> Example:
 
 
 def _zero_slice(g: Array, dim: int) -> Array:
-    """Return zeros in the shape of `g`, of size 1 along the axis `dim`: what lies beyond its ends."""
+    """Return zeros in the shape of `g`, but with size 1 along the axis `dim`, to be joined to an end of `g`."""
     return np.zeros_like(np.take(g, [0], axis=dim))
 
 

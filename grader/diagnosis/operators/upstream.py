@@ -555,7 +555,7 @@ def function_between(program: Program, source: int, value: int) -> tuple[int, ..
     """Return the ids of the nodes that compute a value from a second value, its source.
 
     For sqrt(1 + z) and the source z, those of + and sqrt. Empty where a node outside of these reads one of their
-    values, but for the last.
+    values other than the last.
 
     Args:
         program: the program of a trial.
@@ -1086,8 +1086,8 @@ INSIDE: Mapping[str, Callable[[EdgeContext, Array], Array]] = {
 }
 
 
-def is_curved(program: Program, place: Place) -> bool:
-    """Return whether the reader of the edge `place` is a function of one operand x, and not a multiple of x."""
+def is_nonlinear(program: Program, place: Place) -> bool:
+    """Return whether the reader of the edge `place` is a nonlinear function of one operand of its shape, as exp is."""
     node = program.reader(place)
     return (
         len(node.operands) == 1
@@ -1100,7 +1100,7 @@ def is_curved(program: Program, place: Place) -> bool:
     "upstream-inside-function",
     code="not-linear",
     rank=2.8,
-    at=edges.of_family("pointwise").where(is_curved),
+    at=edges.of_family("pointwise").where(is_nonlinear),
     choices=lambda program, place: INSIDE,
     message="{gradient} multiplies {operand} inside the function, in {step}; it must multiply the derivative of"
     " {step}, which is taken at {operand}",

@@ -615,7 +615,7 @@ def some_taps(program: Program, place: Place) -> Iterator[Taps]:
     fields=lambda program, place, choice: {"which": choice.describe()},
     message="of the windows of {step}, {which} in the gradient of {operand}",
 )
-def drop_taps(program: Program, place: Place, choice: Taps) -> Program | None:
+def drop_taps(program: Program, place: Place, choice: Taps) -> Program:
     """Leave out the contributions of some taps, the positions in a window, in all windows; or of all taps but these.
 
     With `Taps("last", None, alone=False)` and a kernel w of 3 entries: those of w[2]. With `alone=True` only these are
@@ -697,8 +697,8 @@ def _() -> Example:
 WIDTHS = (2, 3)  # of a window that are typed in
 
 
-def sizes_beside(program: Program, place: Place) -> Iterator[int]:
-    """Yield the numbers in `WIDTHS` that are not the size of the windows at the edge `place`, along every axis."""
+def other_window_sizes(program: Program, place: Place) -> Iterator[int]:
+    """Yield the numbers in `WIDTHS`, but not the size that the windows at the edge `place` have along every axis."""
     sizes = _sizes(program.reader(place), "size")
     yield from (width for width in WIDTHS if any(size != width for size in sizes))
 
@@ -708,7 +708,7 @@ def sizes_beside(program: Program, place: Place) -> Iterator[int]:
     code="hard-coded",
     rank=2.6,
     at=edges.of_family("window").at_slot(INPUT, KERNEL),
-    choices=sizes_beside,
+    choices=other_window_sizes,
     message="in the gradient of {operand}, only the first {choice} taps of the windows of {step} are used, however many"
     " there are",
 )
