@@ -434,7 +434,7 @@ class _LayoutFinder:
         return infos
 
     def _info(self, entry: File | Folder) -> _EntryInfo:
-        """Return what the name of an entry and the entries of a folder reveal about the layout."""
+        """Return the facts about the layout that the name of an entry gives, and for a folder its entries."""
         if isinstance(entry, File):
             return _EntryInfo(
                 entry, moodle_submission(entry), canvas_submission(entry), self._is_of_course(entry), entry.is_archive

@@ -274,7 +274,7 @@ class ClassReport:
 
     @cached_property
     def bins(self) -> tuple[int, ...]:
-        """Return how many students have each tenth of the points; full marks are in the last."""
+        """Return the number of students with a score in each tenth of the points; full marks are in the last."""
         reached = Counter(self.bin_of(line) for line in self.scored)
         return tuple(reached[i] for i in range(BINS))
 
@@ -380,7 +380,13 @@ def count_questions(counts: dict[str, QuestionCounts], quiz: ExerciseResult) -> 
 
 @dataclass
 class _MistakeTally:
-    """Count the students and the answers with one mistake in one exercise."""
+    """Count the students and the answers with one mistake in one exercise.
+
+    Args:
+        example: the mistake as it was reported to one student.
+        students: how many students made it.
+        answers: how many students made it in each answer, by the answer's name.
+    """
 
     example: MistakeExample
     students: int = 0

@@ -73,7 +73,15 @@ class StoredGrades(NamedTuple):
 
 
 class GradeChange(NamedTuple):
-    """Hold one line of `changes.csv`; the exercise is empty for the total, and points are `None` if there are none."""
+    """Hold one line of `changes.csv`.
+
+    Args:
+        student: the name of the student.
+        exercise: the id of the exercise; empty for the total.
+        before: the points before the run; `None` if there were none.
+        after: the points now; `None` if there are none.
+        why: the reason, as a clause.
+    """
 
     student: str
     exercise: str

@@ -154,7 +154,7 @@ def percent(part: float, whole: float) -> str:
 
 
 def separation(correlation: float | None) -> str:
-    """Return how well a question separates strong from weak, such as `+0.42`; empty if it is not known."""
+    """Return a correlation with its sign and two decimals, such as "+0.42"; empty for `None`."""
     return "" if correlation is None else f"{correlation:+.2f}"
 
 

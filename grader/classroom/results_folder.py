@@ -577,7 +577,15 @@ def open_results_folder(
 
 
 def _earlier_results(out: Path, exercise_of: ReadExercise) -> tuple[dict[str, EarlierResult], dict[str, StoredGrades]]:
-    """Return what the records in a folder belong to, and their grades, each by the name of its file."""
+    """Return the facts of a folder's records that tell whether they belong to this run, and their grades.
+
+    Args:
+        out: the results folder.
+        exercise_of: reads one exercise of a record from JSON.
+
+    Returns:
+        Both by the name of the record's file; a record of another version has no grades.
+    """
     earlier, grades = dict[str, EarlierResult](), dict[str, StoredGrades]()
     shared = dict[tuple[tuple[str, float], ...], dict[str, float]]()
     for path in sorted(out.glob("*.json")):

@@ -323,7 +323,12 @@ def _rank(answer: AnswerFile) -> int:
 
 
 def _why_not_graded(chosen: AnswerFile, other: AnswerFile) -> str:
-    """Return why a file was not graded in place of the chosen one; both have their content."""
+    """Return a clause on why a file was not graded, as "a/lin_grad.py is newer".
+
+    Args:
+        chosen: the file that was graded in its place, with its content.
+        other: the file, with its content.
+    """
     if isinstance(chosen.content, UnreadFile) and chosen.content.status == "error":
         return f"{chosen.file.path} cannot be read"
     if _rank(other) > _rank(chosen):

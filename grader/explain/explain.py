@@ -226,7 +226,10 @@ class Question:
         return {name: detached_copy(in_double(value)) for name, value in self.given.items()}
 
     def _error_at(self, shapes: Shapes) -> str | None:
-        """Return what the code raises with inputs of other shapes, empty if nothing; `None` where forward raises."""
+        """Return the exception that the code raises with inputs of other shapes, as text; empty if it raises none.
+
+        `None` where forward raises.
+        """
         try:
             call = self.call(self._resized(shapes))
         except Exception:

@@ -220,7 +220,10 @@ class Verdicts:
 
     @cached_property
     def shown_run(self) -> Run:
-        """Return the run whose shapes and values the findings name: if a gradient is wrong, one in which most are."""
+        """Return the run whose shapes and values the findings name.
+
+        If a gradient is wrong, it is the informative run with the most wrong gradients, else the first run.
+        """
         wrong = any(run.is_wrong(answer) for run in self.runs for answer in self.exercise.answers)
         return self._informative_runs[0] if wrong else self.runs[0]
 

@@ -97,7 +97,12 @@ def with_measured_flags(
 
 
 def _measured_message(answer: Answer, nudges: Nudged) -> str:
-    """Return what was observed of a measurement, in words that are the same for every seed."""
+    """Return the message that a gradient was measured by finite differences, equal for every seed.
+
+    Args:
+        answer: the gradient.
+        nudges: the steps by which its input was nudged.
+    """
     unit, results = (
         ("j", "imaginary parts of the results") if nudges.is_imaginary else ("", "differences of the results")
     )

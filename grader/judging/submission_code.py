@@ -31,7 +31,14 @@ TOGETHER = 1.0  # seconds that exercises have which share a child; nothing fails
 
 @dataclass(frozen=True)
 class SubmissionCode:
-    """Hold the code that answers an exercise, the trials of this run, and the worker that runs it."""
+    """Hold the code that answers an exercise, the trials of this run, and the worker that runs it.
+
+    Args:
+        exercise: the exercise.
+        trials: the trials that the code is run on.
+        source: the learner's source.
+        worker: runs the code.
+    """
 
     exercise: CourseExercise
     trials: TrialsOfRun
@@ -101,7 +108,12 @@ class SubmissionCode:
 
 @dataclass(frozen=True)
 class CombinedJob:
-    """Hold the job that runs the code for several exercises in one child, which any thread may start."""
+    """Hold the job that runs the code for several exercises in one child, which any thread may start.
+
+    Args:
+        codes: the code for each exercise.
+        job: the frame of the job, with a part for each code.
+    """
 
     codes: Sequence[SubmissionCode]
     job: bytes

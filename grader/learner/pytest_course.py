@@ -252,7 +252,11 @@ def restore_outcome(report: Any) -> None:
 
 
 class Recorder:
-    """Collect results in the process that reports, and make a report of each failure in an xdist worker."""
+    """Collect results in the process that reports, and make a report of each failure in an xdist worker.
+
+    Args:
+        config: pytest's configuration.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         """Keep pytest's configuration, in which the courses of the run are stored."""

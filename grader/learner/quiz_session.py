@@ -38,6 +38,7 @@ class Practice:
     Args:
         exercise: the quiz.
         variant: which numbers the questions have.
+        hints: how many hints were shown, by the id of the question.
     """
 
     exercise: CourseExercise

@@ -40,7 +40,13 @@ class MistakeMet:
 
 @dataclass(frozen=True)
 class ReviewQuestion:
-    """A quiz question in which the mistake with this code can be made."""
+    """A quiz question in which a mistake can be made that the learner has met.
+
+    Args:
+        code: the public code of the mistake.
+        quiz: the quiz.
+        name: the id of the question in it.
+    """
 
     code: str
     quiz: CourseExercise
@@ -49,7 +55,13 @@ class ReviewQuestion:
 
 @dataclass(frozen=True)
 class ReviewExercise:
-    """An exercise to finish, or to write again if it is solved, in which the mistake with this code was met."""
+    """An exercise to finish, or to write again, in which the learner has met a mistake.
+
+    Args:
+        code: the public code of the mistake.
+        exercise: the exercise.
+        solved: whether its last result is passed, so that it is to be written again.
+    """
 
     code: str
     exercise: CourseExercise

@@ -32,7 +32,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _RunningUnit:
-    """The exercises of a unit whose combined job is running, and the bytes that were read of each file."""
+    """The exercises of a unit whose combined job is running.
+
+    Args:
+        exercises: the exercises.
+        contents: the bytes that were read of each file, by the exercise's id.
+        job: the job.
+        reply: the future of its reply; `None` in it if the child did not finish.
+    """
 
     exercises: Sequence[CourseExercise]
     contents: dict[str, bytes]

@@ -198,7 +198,7 @@ def svg_of(training: Training) -> str:
 
 
 def _about(training: Training) -> str:
-    """Return the content of the picture in a sentence."""
+    """Return a sentence on the content of a training's picture, for those who cannot see it."""
     return f"Two loss curves over {len(training.yours.losses)} steps: with the learner's gradients, and with torch's."
 
 

@@ -105,7 +105,11 @@ class Evaluation:
         raise ExpressionError("there is something in it that only a program has, such as :=")
 
     def _sign(self, sign: ast.AST, operands: Sequence[ast.expr]) -> Any:
-        """Return the result of an operator, such as `ast.Add`, on operands that are evaluated first.
+        """Return the result of an operator on operands, which are evaluated first.
+
+        Args:
+            sign: the operator, such as `ast.Add`.
+            operands: the parts of the formula that it is applied to.
 
         Raises:
             ExpressionError: the operator is `in`, which only stands behind `for`.

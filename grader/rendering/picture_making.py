@@ -186,9 +186,14 @@ def _graph_of(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
 
 
 def _places_of(judge: Judge, answer: Answer) -> tuple[Place, ...]:
-    """Return the places of a diagnosis.
+    """Return the places in the forward pass of the mistake in an answer; none if the answer is right.
 
-    A declared misconception has none: then those of an edit with the same code that gives the same numbers are taken.
+    A declared misconception has no places. It gets those of an edit of the forward pass that gives the same numbers and
+    has the same code, if there is one.
+
+    Args:
+        judge: the judge of the result.
+        answer: the answer.
     """
     mistake = judge.mistakes.get(answer.name)
     if mistake is None or mistake.at or not judge.exercise.function.misconceptions:
