@@ -38,7 +38,7 @@ def _moment(value: Any) -> Any:
     """Return the time that a text means; the end of the day for a date without a time.
 
     Raises:
-        ValueError: it means none; a number neither, such as 20261130, which would be a few months after 1970.
+        ValueError: it is no time, or a number such as 20261130, which would be a few months after 1970.
     """
     if isinstance(value, datetime):
         return value
@@ -66,10 +66,10 @@ def _duration(value: Any) -> timedelta:
 
 
 def _with_zone(moment: datetime) -> datetime:
-    """Return a time with a zone; that of this machine, if it has none.
+    """Return the same time in the zone of this machine; a time without a zone is one of this machine.
 
     Raises:
-        ValueError: it has no time there, because it is too near to the first or the last year.
+        ValueError: it is too near to the first or the last possible year to be converted.
     """
     try:
         return moment.astimezone()

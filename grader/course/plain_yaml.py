@@ -39,7 +39,7 @@ class Text(str):
     quoted: bool
 
     def __new__(cls, value: str, line: int = 1, start: int = 0, end: int = 0, *, quoted: bool = True) -> Text:
-        """Make a text with its place."""
+        """Make a text with its place in the file; the arguments are those of the class."""
         text = super().__new__(cls, value)
         text.line, text.start, text.end, text.quoted = line, start, end, quoted
         return text

@@ -247,9 +247,9 @@ def join_outputs(outputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
 
 @functools.cache
 def _flatten(place: int) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Return a function that flattens one output, compiled with a file name for each place.
+    """Return a function that flattens one output, compiled with a file name of its own for each place.
 
-    To the recorder of the forward pass, nodes of one line are iterations of a loop, which the outputs are not.
+    The recorder of a forward pass takes nodes from the same line for iterations of a loop, which the outputs are not.
     """
     return eval(compile("lambda out: out.reshape(-1)", f"<output {place}>", "eval"))  # type: ignore[no-any-return]
 

@@ -198,9 +198,14 @@ def _indices(given: np.ndarray, unique: np.ndarray, count: int, rng: np.random.G
 
 
 def _mask(given: np.ndarray, shape: Shape, rng: np.random.Generator) -> np.ndarray:
-    """Return a mask of this shape with the same proportion of True as the given one.
+    """Return a mask of this shape with about the same proportion of True as the given one.
 
-    Where each given row has a True, or each a False, so has each row of the new mask.
+    If every row of the given mask has a True, so has every row of the new one; likewise with False.
+
+    Args:
+        given: the given mask.
+        shape: the shape of the new one.
+        rng: draws it.
     """
     mask = rng.permutation(np.resize(given.ravel(), int(np.prod(shape)))).reshape(shape)
     if shape and shape[-1] > 1 and given.ndim:

@@ -200,7 +200,7 @@ class GivenAnswer:
 
     @cached_property
     def is_misshapen(self) -> bool:
-        """Return whether its shape is wrong in a trial; if several answers are right, whether its number of axes is."""
+        """Return whether the array of a trial has a wrong shape; if several answers are right, whether another rank."""
         compared = attrgetter("shape" if getattr(self.exercise.function, "accepts", None) is None else "ndim")
         return any(compared(sample.given) != compared(sample.expected) for sample in self.samples)
 

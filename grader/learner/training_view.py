@@ -310,7 +310,12 @@ def shown_live(*, quiet: bool) -> Iterator[OnPart]:
 
 
 def print_training(training: Training, picture: Path) -> None:
-    """Print a training's chart, what was learned, the verdict, and the paths of the `files_beside` its picture."""
+    """Print a training's chart, what was learned, the verdict, and the paths of the files that were written.
+
+    Args:
+        training: the training.
+        picture: the path of its picture, beside which the other files lie.
+    """
     print_lines([((training.model.title, "bold"),)])
     if not is_plain():
         print_lines(chart(training))

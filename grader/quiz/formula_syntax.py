@@ -231,7 +231,11 @@ def _with_lists(tokens: Sequence[Token], *, is_list: bool) -> Iterator[Token]:
 
 
 def _levels(tokens: Sequence[Token]) -> Iterator[int]:
-    """Yield the number of the bracket around each token, 0 outside; negative if a comma in it separates items."""
+    """Yield for each token the number of the innermost open bracket around it; 0 outside of any.
+
+    The brackets are numbered from 1, in order. The number is negative if a comma in the bracket separates items, as in
+    a call or a list, so that `1,5` there is two numbers.
+    """
     stack, opened = [0], 0
     ahead = [Token("sign", ""), *tokens, END, END]
     for before, token, inner, after in zip(ahead, ahead[1:], ahead[2:], ahead[3:], strict=False):
