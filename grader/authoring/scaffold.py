@@ -280,7 +280,7 @@ def _expect_new_unit(course: Course, unit: str) -> None:
 
 
 def _with_unit(text: str, unit: str) -> str:
-    """Return the text of a `course.yaml` with a unit without exercises, before the first one with a higher number."""
+    """Return the text of a `course.yaml` with a new unit, empty, before the first unit with a higher number."""
     units = _value(yaml.compose(text), "units")
     lines, after = text.split("\n"), next((node for node in units.value if _value(node, "id").value > unit), None)
     if units.flow_style:

@@ -98,7 +98,14 @@ class Column:
 
 
 def html(report: ClassReport, source: PageSource) -> str:
-    """Return the page; all text in it is escaped, and its security policy allows no script and no other file."""
+    """Return the report on a class as an HTML page.
+
+    All text in it is escaped, and its security policy allows no script and no other file.
+
+    Args:
+        report: the report.
+        source: what the page says of its origin.
+    """
     from markupsafe import Markup
 
     style = stylesheet()

@@ -298,7 +298,7 @@ def _scaled(record: StudentResults, out_of: float, *, is_capped: bool) -> float:
 
 
 def _differs(before: str, points: str) -> bool:
-    """Return whether a cell held another value than these points before; an empty cell did not."""
+    """Return whether a cell held something else than these points before; an empty cell did not."""
     try:
         return before.strip() != "" and float(before.strip().replace(",", ".")) != float(points)
     except ValueError:

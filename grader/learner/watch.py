@@ -621,7 +621,7 @@ def next_unsolved(session: Session, exercise: CourseExercise) -> CourseExercise 
 
 @contextlib.contextmanager
 def signals(events: Events) -> Iterator[None]:
-    """Put an event into the queue for Ctrl-C, for Ctrl-Z and the end of it, and for a new size of the terminal."""
+    """Put an event into the queue for each signal in the block: Ctrl-C, Ctrl-Z, its end, and a new terminal size."""
     handlers = {}
     for event in (SystemEvent.RESIZED, SystemEvent.INTERRUPTED, SystemEvent.SUSPENDED, SystemEvent.CONTINUED):
         if number := getattr(signal, event.value, None):

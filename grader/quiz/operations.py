@@ -427,7 +427,7 @@ def _norm(a: Array, axis: Any, keepdims: bool, p: Any = 2.0, ord: Any = None) ->
 
 
 def _logsumexp(a: Array, axis: Any, keepdims: bool) -> Any:
-    """Return the logarithm of the sum of all exponentials."""
+    """Return the logarithm of the sum of the exponentials along `axis`, of all entries if it is `None`."""
     top = np.max(a)
     return np.log(np.sum(np.exp(a - top), axis=axis, keepdims=keepdims)) + top
 

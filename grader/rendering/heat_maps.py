@@ -80,7 +80,10 @@ class TableLimits:
 
 
 def bands(picture: Picture, limits: TableLimits) -> Iterator[Band]:
-    """Yield the tables of a picture, slice by slice along all axes but the last two."""
+    """Yield the bands of a picture: a table of each grid side by side, for each slice along all axes but the last two.
+
+    If the grids have different shapes, each has bands of its own. Not more slices are shown than `limits` allows.
+    """
     if len({grid.shape for grid in picture.grids}) == 1:
         yield from _slices_side_by_side(picture.grids, limits)
     else:
@@ -99,7 +102,7 @@ def largest_magnitude(*arrays: np.ndarray) -> float:
 
 
 def omission(table: Table) -> str:
-    """Return `and 2 more rows`, for what of the array a table does not show; empty if it shows everything."""
+    """Return how many rows and columns of an array a table leaves out, as "and 2 more rows"; empty if none."""
     counts = zip(table.more, ("row", "column"), strict=True)
     parts = [f"{count} more {what}{'s' if count > 1 else ''}" for count, what in counts if count]
     return f"and {' and '.join(parts)}" if parts else ""

@@ -36,7 +36,9 @@ def _readable(longest: int) -> BeforeValidator:
 
 
 def _few(entries: object) -> object:
-    """Return a list or a dict unchanged if it has few entries; it is checked before them, as each error takes memory.
+    """Return a list or a dict unchanged if it has few entries.
+
+    Its length is checked before the entries are, as each error in them takes memory.
 
     Raises:
         ValueError: it has more than `MOST` entries.
