@@ -793,7 +793,8 @@ def diagonals_beside_mask(program: Program, place: Place) -> Iterator[int]:
 def leave_out_diagonal(program: Program, place: Place, choice: int) -> Program | None:
     """Contribute 0 on one diagonal more than a triangular mask does: the choice is the number of the diagonal.
 
-    Returns `None` where the masked value has fewer than two axes in this trial.
+    Returns `None` where the masked value has fewer than two axes in this trial. `place` is the edge of the masked
+    value.
     """
     if program.reader(place).value.ndim < 2:
         return None
@@ -850,7 +851,8 @@ def scale_of_mask(program: Program, place: Place) -> float | None:
 def leave_out_scale_of_mask(program: Program, place: Place, choice: None) -> Program | None:
     """Multiply the upstream gradient by a mask of 0 and 1 where the forward pass multiplies by one of 0 and c.
 
-    Returns `None` where the product has a factor of other numbers in this trial.
+    Returns `None` where the product has a factor of other numbers in this trial. `place` is the edge of the masked
+    value.
     """
     factor = np.asarray(program.reader(place).values[1 - place[1]])
     if len(np.unique(factor[factor != 0])) > 1:

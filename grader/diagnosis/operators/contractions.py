@@ -37,7 +37,7 @@ def partner_slot(node: Node, slot: int) -> int:
 
 
 def is_product_of_two(program: Program, place: Place) -> bool:
-    """Return whether an edge leads to a factor of a sum of products of two arrays, such as a matmul or an einsum."""
+    """Return whether the edge `place` leads to a factor in a sum of products of two arrays: a matmul or an einsum."""
     node = program.reader(place)
     contraction = contraction_of(node)
     return contraction is not None and len(contraction.operands) == 2 and place[1] < 2

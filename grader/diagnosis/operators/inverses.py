@@ -278,7 +278,7 @@ SOLVE_MISTAKES: Mapping[str, SolveMistake] = {
 
 
 def is_solved_from_the_left(program: Program, place: Place) -> bool:
-    """Return whether a node solves a @ y = b for y, and not y @ a = b."""
+    """Return whether the node `place` solves a @ y = b for y, and not y @ a = b."""
     return program.reader(place).options.get("left") in (None, True) and len(program.reader(place).values) > 1
 
 

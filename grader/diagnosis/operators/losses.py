@@ -582,7 +582,7 @@ def _() -> Example:
 
 
 def is_probability_in_logarithms(program: Program, place: Place) -> bool:
-    """Return whether a value p between 0 and 1 is read by log(p), and by log(1 - p) through a difference."""
+    """Return whether the value p, `place`, is between 0 and 1, and read by log(p) and, through 1 - p, by log(1 - p)."""
     node = program.nodes[place[0]]
     if not node.value.size or node.value.min() <= 0 or node.value.max() >= 1:
         return False

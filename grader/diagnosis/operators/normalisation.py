@@ -907,7 +907,10 @@ def other_statistics(program: Program, place: Place) -> Iterator[OtherStatistics
 
 
 def _statistics_in_words(program: Program, place: Place) -> str:
-    """Return "the mean and the standard deviation are"; or, where no mean is subtracted, such as "the norm is"."""
+    """Return "the mean and the standard deviation are"; or, where no mean is subtracted, such as "the norm is".
+
+    `place` is the node that computes the normalised value.
+    """
     known, scale = normalisation_of(program, place), normalisation_fields(program, place, None)["scale"]
     return f"the mean and the {scale} are" if known is not None and known.centred else f"the {scale} is"
 
@@ -981,7 +984,7 @@ def joined_parts(program: Program, place: Place) -> tuple[tuple[int, ...], tuple
 def parts_of_joined_axis(program: Program, place: Place) -> range:
     """Return the parts of the axis of a normalisation that a reshape joins, counted from the back, such as -2 and -1.
 
-    The range is empty where no reshape joins axes there.
+    The range is empty where no reshape joins axes there. `place` is the node that computes the normalised value.
     """
     return range(-len(joined_parts(program, place)[1]), 0)
 

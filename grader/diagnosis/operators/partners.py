@@ -461,7 +461,7 @@ class GradientForPartner:
 
 
 def gradients_for_partners(program: Program, place: Place) -> Iterator[GradientForPartner]:
-    """Yield `GradientForPartner`s: the slot of a partner operand of the edge, and a value whose gradient has its shape.
+    """Yield `GradientForPartner`s: the slot of a partner of the edge `place`, and a value whose gradient has its shape.
 
     If a transposition or reshape makes the partner, also each value whose gradient has the shape of its operand: dv.T
     for the partner `w.T`.

@@ -433,7 +433,10 @@ OF_VALUE: Mapping[str, tuple[str, Callable[[Array], Array]]] = {
     choices=lambda program, place: (None,),
 )
 def use_formula_of_value(program: Program, place: Place, choice: None) -> Program:
-    """Use the derivative in terms of the value y at the operand x: for y = softplus(x), g * (1 - exp(-x))."""
+    """Use the derivative in terms of the value y at the operand x: for y = softplus(x), g * (1 - exp(-x)).
+
+    `place` is the edge of x.
+    """
     formula = OF_VALUE[program.reader(place).name][1]
     return program.with_vjp(place, lambda at: at.g * formula(np.asarray(at.x)))
 
@@ -476,7 +479,8 @@ ONE_TO_ONE = ("exp", "log", "sigmoid", "tanh", "softplus", "sqrt", "expm1", "log
 def use_gradient_of_function(program: Program, place: Place, choice: EdgeKind) -> Program | None:
     """Divide all contributions to a value v by the derivative of one function of it: those of log_scale by exp(v).
 
-    The choice is the kind of edges by which the function reads v. Returns `None` where no such edge is there.
+    The choice is the kind of edges by which the function reads v. Returns `None` where no such edge is there. `place`
+    is v.
     """
     own = choice.places(program, place[0])
     if not own:
@@ -627,7 +631,7 @@ def other_functions(program: Program, place: Place) -> Iterator[OtherFunction]:
 
     For a reader tanh: "sigmoid" computed from the `"operand"`, as s * (1 - s) with s = sigmoid(x), and from the
     `"value"`, as y * (1 - y), and so on. The functions are those in a group of `LIKE_FUNCTIONS` with the reader's, or
-    of all groups if it is in none.
+    of all groups if it is in none. The reader is that of the edge `place`.
     """
     own = program.reader(place).name
     groups = [group for group in LIKE_FUNCTIONS if own in group] or LIKE_FUNCTIONS
@@ -731,7 +735,10 @@ def _() -> Example:
 
 
 def has_derivative_of_value(program: Program, place: Place) -> bool:
-    """Return whether the function's derivative can be computed from its value, as 1 - y ** 2 for y = tanh(x)."""
+    """Return whether the function's derivative can be computed from its value, as 1 - y ** 2 for y = tanh(x).
+
+    The function is the reader of the edge `place`.
+    """
     return program.reader(place).operation.value_vjp is not None
 
 
@@ -1095,7 +1102,8 @@ def other_operand(program: Program, place: Place) -> Operand:
 def use_wrong_formula(program: Program, place: Place, choice: Formula) -> Program:
     """Contribute what a wrong formula gives, such as g * (1 - y) for y = tanh(x), summed over broadcast axes.
 
-    The choice is the `Formula`: a function of g, the operand x, the value y and the partner operand.
+    The choice is the `Formula`: a function of g, the operand x, the value y and the partner operand. `place` is the
+    edge of x.
     """
     partner = other_operand(program, place)
 

@@ -119,7 +119,7 @@ def kinds_of_rearrangement(program: Program, place: Place) -> Iterator[str]:
 def skip_rearrangement(program: Program, place: Place, choice: str) -> Program:
     """Contribute the upstream gradient as it is, without the inverse rearrangement: g for x.flip(0), not g.flip(0).
 
-    The choice, a word for the kind of rearrangement, only decides the code.
+    The choice, a word for the kind of rearrangement, only decides the code. `place` is the edge of x.
     """
     return program.with_vjp(place, lambda at: at.g)
 
@@ -350,7 +350,7 @@ def with_split_axes_exchanged_back(array: Array, shape: tuple[int, ...], pair: A
 
 
 def axis_pair_fields(program: Program, place: Place, pair: AxisPair) -> dict[str, str]:
-    """Return the message field `pair`: `axes 1 and 2, of 4 and 3 entries`.
+    """Return the message field `pair` by name: {"pair": "axes 1 and 2, of 4 and 3 entries"}, for instance.
 
     Args:
         program: the program of the trial that the message is for.
@@ -1024,7 +1024,10 @@ UNSHUFFLINGS: Mapping[str, Unshuffling] = {
     fields=lambda program, place, choice: {"mistake": UNSHUFFLINGS[choice].message},
 )
 def undo_shuffle_wrongly(program: Program, place: Place, choice: str) -> Program:
-    """Move the gradient of `pixel_shuffle` back to the channels in a wrong order: one of `UNSHUFFLINGS`."""
+    """Move the gradient of `pixel_shuffle` back to the channels in a wrong order: one of `UNSHUFFLINGS`.
+
+    `place` is an edge into the `pixel_shuffle`.
+    """
     axes = UNSHUFFLINGS[choice].axes
 
     def rule(at: EdgeContext) -> Array:

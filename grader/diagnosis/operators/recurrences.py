@@ -177,6 +177,7 @@ def drop_carry(program: Program, place: Place, choice: Carry) -> Program:
 
     With `Carry((key of h,))`: each h gets a gradient from its own iteration only, and its initial value one from the
     first. With `only=` a kind of edges, these contributions are kept; with `enters=False` the initial value gets none.
+    The choice is such a `Carry`; `place` is not read.
     """
     dropped: list[Place] = []
     for key in choice.keys:
@@ -406,7 +407,8 @@ def truncate(program: Program, place: Place, choice: Truncation) -> Program:
     """Leave out the contributions of later iterations to loop-carried values at one iteration, or every k iterations.
 
     With `Truncation((key of h,), "last", 2)`: h gets no contribution from the last two iterations in the one before
-    them, so that the backward pass of h goes through these two only.
+    them, so that the backward pass of h goes through these two only. The choice is such a `Truncation`; `place` is not
+    read.
     """
     cut = []
     for key in choice.keys:
@@ -454,7 +456,7 @@ def go_back_once(program: Program, place: Place, choice: tuple[Key, ...]) -> Pro
     """Give the gradient that h has before the last iteration to the initial value of h, as if that came before it.
 
     The backward pass then goes through the last iteration alone. The choice is the keys of the loop-carried values,
-    such as (key of h,). Returns `None` where these have no initial value.
+    such as (key of h,). Returns `None` where these have no initial value. `place` is not read.
     """
     of_keys = [program.forward.by_key.get(key, ()) for key in choice]
     for ids in of_keys:
@@ -647,7 +649,7 @@ def clip_gradient(program: Program, place: Place, choice: Clip) -> Program:
     """Clip the gradient of a loop-carried value, or the contribution of the next iteration to it, in each iteration.
 
     With `Clip(1.0, "entry", carried=True)`: each entry of that contribution to between -1 and 1. With `"norm"` it is
-    multiplied by 1 / norm where its norm is above 1.
+    multiplied by 1 / norm where its norm is above 1. `place` is the value in the first iteration.
     """
 
     def change(edges: tuple[Place, ...]) -> EdgeVjp:
@@ -867,7 +869,8 @@ def go_through_iterations_forwards(program: Program, place: Place, choice: None)
     """Go through the iterations of the loop from first to last in the backward pass.
 
     The vjps of iteration t of T are then computed with the operands of iteration T - 1 - t. If a `stack` or `cat` joins
-    the iterations, the parts of its gradient are reversed, too.
+    the iterations, the parts of its gradient are reversed, too. `place` is the value that the loop computes first, in
+    its first iteration.
     """
     forward = program.forward
     count = len(iterations_of(program, place[0]))

@@ -828,7 +828,7 @@ def axes_to_spread_along(program: Program, place: Place) -> Iterator[int]:
     """Yield the wrong axes, counted from the back, along which broadcasting may copy a reduction's upstream gradient.
 
     For x.sum(0) of a square x: -1, as g[:, None] has a shape that fits, too. Only where the reduction has one axis, and
-    does not keep it.
+    does not keep it. `place` is the edge of x.
     """
     node = program.reader(place)
     shape, axes = np.shape(node.values[0]), reduced_axes(node)
@@ -1189,7 +1189,7 @@ def keep_gradient_of_part(program: Program, place: Place, choice: PartOfReductio
 
     The choice is the axis, `None` for the only one that is reduced, and which entries are kept. With
     `PartOfReduction(None, "only the first")` and x.sum(1): g in column 0, and zeros in all others. Returns `None` where
-    the choice names no axis and the reduction has several in this trial.
+    the choice names no axis and the reduction has several in this trial. `place` is the edge of x.
     """
     axes = reduced_axes(program.reader(place)) if choice.axis is None else (choice.axis,)
     if len(axes) != 1:
@@ -1389,7 +1389,8 @@ def sum_over_wrong_entries(program: Program, place: Place, choice: str) -> Progr
     """Contribute a wrong sum of the upstream gradient of a cumsum: the choice is a key of `RUNNING_SUMS`.
 
     Right is g summed from the end of the axis back: entry i gets g[i] + g[i + 1] + ... With "forwards" it gets g[0] +
-    ... + g[i], with "over the whole axis" the sum of all, with "over the entry itself" g[i].
+    ... + g[i], with "over the whole axis" the sum of all, with "over the entry itself" g[i]. `place` is an edge into
+    the cumsum.
     """
     return program.with_vjp(place, lambda at: RUNNING_SUMS[choice](at.g, int(str(at.node.options["dim"]))))
 
@@ -1441,7 +1442,7 @@ SUMS_FOR_PRODUCTS: Mapping[str, Callable[[Array, int], Array]] = {
 def differentiate_product_as_sum(program: Program, place: Place, choice: str) -> Program:
     """Contribute a running sum of the upstream gradient g of a cumprod, as for a cumsum, without the products.
 
-    The choice is a key of `SUMS_FOR_PRODUCTS`: with "forwards", g.cumsum(dim).
+    The choice is a key of `SUMS_FOR_PRODUCTS`: with "forwards", g.cumsum(dim). `place` is an edge into the cumprod.
     """
     return program.with_vjp(place, lambda at: SUMS_FOR_PRODUCTS[choice](at.g, int(str(at.node.options["dim"]))))
 
@@ -1481,7 +1482,10 @@ def _() -> Example:
     message="the gradient of {operand} is not divided by the norm {step}",
 )
 def leave_out_norm(program: Program, place: Place, choice: None) -> Program:
-    """Contribute g * x for a norm, and not g * x / norm."""
+    """Contribute g * x for a norm, and not g * x / norm.
+
+    `place` is the edge of x.
+    """
     return program.with_vjp(place, lambda at: at.right(at.g * at.y))
 
 
@@ -1510,7 +1514,8 @@ def _() -> Example:
 def skip_norm(program: Program, place: Place, choice: str) -> Program:
     """Repeat the upstream gradient of a norm or logsumexp for each entry of its operand, as for a sum or a mean.
 
-    With the choice "unchanged" each entry gets g, with "divided by their number" g / n of the n entries.
+    With the choice "unchanged" each entry gets g, with "divided by their number" g / n of the n entries. `place` is an
+    edge into the norm or logsumexp.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -1555,7 +1560,10 @@ def _() -> Example:
     message="this is the gradient of {step} with its terms squared, but they are not squared",
 )
 def square_terms(program: Program, place: Place, choice: None) -> Program:
-    """Contribute g * 2 * x for a sum of x, as for a sum of its squares; for a mean likewise."""
+    """Contribute g * 2 * x for a sum of x, as for a sum of its squares; for a mean likewise.
+
+    `place` is the edge of x.
+    """
     return program.with_vjp(place, lambda at: at.right() * 2 * at.x)
 
 

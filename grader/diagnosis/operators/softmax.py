@@ -378,7 +378,8 @@ def _() -> Example:
 def other_softmax_operands(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the names of values of the operand's shape whose softmax may be used as the probabilities.
 
-    The operand is left out, and so is the value that it is a multiple of: z, for the operand z / 8.
+    The operand is left out, and so is the value that it is a multiple of: z, for the operand z / 8. The operand is that
+    of the edge `place`.
     """
     operand = program.nodes[program.source(place)]
     scaled = operand.operands[0][1] if operand.name in ("mul", "div", "neg") and len(operand.operands) == 1 else None
@@ -566,7 +567,7 @@ def leave_mask_out(program: Program, place: Place, choice: None) -> Program | No
     """Compute the contribution with the softmax of the unmasked scores, and leave out the vjp of the mask.
 
     For softmax(scores.masked_fill(mask, -inf)): scores get the gradient of softmax(scores), at masked entries, too.
-    Returns `None` where no `masked_fill` makes the operand in this trial.
+    Returns `None` where no `masked_fill` makes the operand in this trial. `place` is the edge of the masked scores.
     """
     masked = program.source(place)
     if program.nodes[masked].name != "masked_fill":
@@ -676,7 +677,9 @@ def _() -> Example:
 
 
 def wrong_row_axes(program: Program, place: Place) -> Iterator[Axes]:
-    """Yield wrong axes for the sum or the probabilities of a softmax: each single axis but its own, and all axes.
+    """Yield wrong axes for the sum or the probabilities of the softmax that reads the edge `place`.
+
+    Each single axis but that of the softmax, and all axes.
 
     For softmax(x, -1) of a matrix x: (-2,) and (-2, -1).
 
@@ -691,7 +694,10 @@ def wrong_row_axes(program: Program, place: Place) -> Iterator[Axes]:
 
 
 def axes_field(program: Program, place: Place, axes: Axes) -> dict[str, str]:
-    """Return the message field `axes`: the name of one axis, such as `axis 0 of x`; `all entries` for several."""
+    """Return the message field `axes`: the name of one axis, such as `axis 0 of x`; `all entries` for several.
+
+    `place` is an edge into the softmax; `axes` are counted from the back.
+    """
     axis = "all entries" if len(axes) > 1 else program.name_of_axis(program.source(place), axes[0])
     return {"axes": axis}
 
@@ -708,7 +714,8 @@ def axes_field(program: Program, place: Place, axes: Axes) -> dict[str, str]:
 def sum_row_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program:
     """Compute the contribution with the right probabilities p, and the sum in the vjp over wrong axes.
 
-    The choice is these axes, counted from the back: with (-2,) and softmax(x, -1), p * g - p * (p * g).sum(-2).
+    The choice is these axes, counted from the back: with (-2,) and softmax(x, -1), p * g - p * (p * g).sum(-2). `place`
+    is the edge of x.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -769,7 +776,7 @@ def sum_row_in_parts(program: Program, place: Place, choice: int) -> Program | N
     """Compute the contribution with the sum in the vjp along one of the axes that a reshape merged, not along all.
 
     For `x.reshape(bs, h * w).softmax(1)` and the choice -1: the sums run over w alone. The axis is counted from the
-    back. Returns `None` where the reshape merges fewer axes in this trial.
+    back. Returns `None` where the reshape merges fewer axes in this trial. `place` is an edge into the softmax.
     """
     sizes = merged_axes(program, place)
     if len(sizes) < -choice:
@@ -813,7 +820,8 @@ def _() -> Example:
 def normalise_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program:
     """Compute the contribution with probabilities over wrong axes, and the sum in the vjp over the right ones.
 
-    The choice is the wrong axes, counted from the back: with (-2,) and logsumexp(x, -1), softmax(x, -2) * g.
+    The choice is the wrong axes, counted from the back: with (-2,) and logsumexp(x, -1), softmax(x, -2) * g. `place` is
+    the edge of x.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -917,7 +925,8 @@ def take_softmax_twice(program: Program, place: Place, choice: int) -> Program |
     """Use the softmax of a softmax as the probabilities in the backward pass; the derivative is that of one softmax.
 
     The choice is the axis of the softmax that is taken first, counted from the back. For softmax(x, -1) and the choice
-    -2: p = softmax(softmax(x, -2), -1). Returns `None` where the operand has no such axis in this trial.
+    -2: p = softmax(softmax(x, -2), -1). Returns `None` where the operand has no such axis in this trial. `place` is the
+    node of the softmax.
     """
     if program.nodes[place[0]].value.ndim < -choice:
         return None

@@ -952,7 +952,7 @@ def _() -> Example:
 def may_have_function_behind(program: Program, place: Place) -> bool:
     """Return whether a learner may differentiate a root or a logarithm of the value `place` that is not taken.
 
-    Its entries must be positive, it must depend on a target, and it must be no output.
+    The value must have positive entries, depend on a target, and be no output.
     """
     is_output = place[0] in program.forward.outputs  # that is `function-of-output`
     return not is_output and is_made_from_targets(program, place) and bool((program.nodes[place[0]].value > 0).all())
@@ -1110,7 +1110,7 @@ def multiply_inside_function(program: Program, place: Place, choice: str) -> Pro
     """Contribute a function, or its derivative, at the operand times the upstream gradient: exp(x * g) for exp(x) * g.
 
     The choice is a key of `INSIDE`: "the function" is f(x * g), "the derivative" f'(x * g), and "the derivative, and
-    outside" g * f'(x * g).
+    outside" g * f'(x * g). `place` is the edge of x.
     """
     return program.with_vjp(place, lambda at: INSIDE[choice](at, np.asarray(at.x) * at.g))
 

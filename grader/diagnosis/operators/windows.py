@@ -430,7 +430,7 @@ def add_padding_to_edges(program: Program, place: Place, choice: str) -> Program
     """Add the upstream gradient at the padding of a `pad` to the entries at the edges, as for a repeated edge.
 
     The choice is a key of `EDGES`, which says to which of the two. For pad(x, (2, 1)) and "the first entry": g[0] +
-    g[1] + g[2] at the first entry.
+    g[1] + g[2] at the first entry. `place` is the edge of x.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -619,7 +619,7 @@ def drop_taps(program: Program, place: Place, choice: Taps) -> Program:
     """Leave out the contributions of some taps, the positions in a window, in all windows; or of all taps but these.
 
     With `Taps("last", None, alone=False)` and a kernel w of 3 entries: those of w[2]. With `alone=True` only these are
-    kept.
+    kept. The choice says which taps; `place` is an edge into the windows operation.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -716,7 +716,7 @@ def type_in_window_size(program: Program, place: Place, choice: int) -> Program:
     """Leave out the contributions of all taps from a typed-in number on, in windows that are larger, along each axis.
 
     For the choice 3 and a kernel w of 5 entries: those of w[3] and w[4] are left out. Smaller windows are as they must
-    be.
+    be. `place` is an edge into the windows operation.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -846,7 +846,10 @@ def takes_maximum(program: Program, place: Place) -> bool:
     " axis; each must give it to the greatest of its own entries",
 )
 def give_all_to_greatest(program: Program, place: Place, choice: None) -> Program:
-    """Give the upstream gradients of all windows to the greatest entry along the axes that the windows slide along."""
+    """Give the upstream gradients of all windows to the greatest entry along the axes that the windows slide along.
+
+    `place` is the edge of the array that has this entry.
+    """
 
     def rule(at: EdgeContext) -> Array:
         """Return the sum of g at the greatest entry along the axes, and 0 elsewhere."""
@@ -1102,7 +1105,8 @@ def wrong_positions(program: Program, place: Place) -> tuple[Position, ...]:
 
     "as that in the whole array": entry 2 of each window is taken for entry 2 of the array. For two axes also "as that
     in the flattened array": entry (1, 0) of a window of 3 x 3, its entry 3, is taken for entry 3 of the flattened
-    array; and "as the distance in the flattened array from the beginning of the window".
+    array; and "as the distance in the flattened array from the beginning of the window". The windows are those at the
+    edge `place`.
     """
     if len(_sizes(program.reader(place), "size")) == 1:
         return ("as that in the whole array",)
@@ -1126,7 +1130,7 @@ def use_wrong_position(program: Program, place: Place, choice: Position) -> Prog
 
     The choice is a wrong use of the position inside the window, such as "as that in the whole array"; see
     `wrong_positions`. The vjp raises ValueError where that position lies outside of the array, or the windows have
-    padding.
+    padding. `place` is an edge into the windows operation.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -1238,7 +1242,8 @@ def leave_out_border(program: Program, place: Place, choice: End) -> Program:
     """Contribute nothing to the entries that are in fewer windows than others because they are near an end of an axis.
 
     The choice is "near the two ends", "near the beginning" or "near the end". With the first and windows of size 3 and
-    stride 1: 0 for x[0], x[1], x[-2] and x[-1]. An entry that is in no window gets nothing in any case.
+    stride 1: 0 for x[0], x[1], x[-2] and x[-1]. An entry that is in no window gets nothing in any case. `place` is the
+    edge of x.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -1381,7 +1386,8 @@ def lay_windows_out_wrongly(program: Program, place: Place, choice: Layout) -> P
     """Lay the gradient of windows that do not overlap out over the array otherwise than window by window.
 
     For 2 windows of size 3 with the gradients a and b: a, b, a, b, a, b with "side by side"; with "stretched", over 7
-    entries, a, a, a, a, b, b, b. Right is a, a, a, b, b, b, 0.
+    entries, a, a, a, a, b, b, b. Right is a, a, a, b, b, b, 0. The choice is "side by side" or "stretched"; `place` is
+    the edge of the array.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -1491,7 +1497,7 @@ def give_gradient_to_wrong_entries(program: Program, place: Place, choice: str) 
     """Give the gradient of each window of a max_pool to wrong entries of the window.
 
     The choice is a key of `WINNERS`, such as "every entry of the window": each gets g of its window, and not the
-    greatest alone; or "the smallest entry of the window".
+    greatest alone; or "the smallest entry of the window". `place` is an edge into the max_pool.
     """
     return program.with_vjp(place, lambda at: contributions(at).sum(at.g * WINNERS[choice](window_entries(at))))
 
@@ -1598,7 +1604,8 @@ def _() -> Example:
 def average_windows(program: Program, place: Place, choice: None) -> Program:
     """Divide the contribution to the kernel or the bias by the number of windows, as for an average over these.
 
-    For the bias of a conv1d and g of shape (bs, channels, n): g.sum((0, 2)) / n.
+    For the bias of a conv1d and g of shape (bs, channels, n): g.sum((0, 2)) / n. `place` is the edge of the kernel or
+    the bias.
     """
     return program.with_vjp(place, lambda at: at.right() / math.prod(at.g.shape[2:]))
 
@@ -1676,7 +1683,8 @@ def has_one_group(program: Program, place: Place) -> bool:
 def reshape_channels(program: Program, place: Place, choice: None) -> Program:
     """Compute the contribution to the input with the kernel's two channel axes reshaped and not exchanged.
 
-    For w of shape (out, in, size): w.reshape(in, out, size) is used where w.swapaxes(0, 1) is needed.
+    For w of shape (out, in, size): w.reshape(in, out, size) is used where w.swapaxes(0, 1) is needed. `place` is the
+    edge of the input.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -1709,6 +1717,7 @@ def summed_factors(program: Program, place: Place) -> Iterator[str]:
     """Yield which factor of the contribution of a convolution with groups is summed over all channels.
 
     "the upstream gradient", or, for the kernel, "the input", whose channels are the partner of the upstream gradient.
+    `place` is the edge of the input or the kernel.
     """
     yield "the upstream gradient"
     if place[1] == KERNEL:
@@ -1728,7 +1737,7 @@ def mix_groups(program: Program, place: Place, choice: str) -> Program:
     """Sum the upstream gradient or the input over all channels in the contribution of a convolution with groups.
 
     For a kernel w of one row for each channel, and "the upstream gradient": g.sum(1) meets x[:, c] in dw[c], in place
-    of g[:, c].
+    of g[:, c]. The choice is "the upstream gradient" or "the input".
     """
 
     def rule(at: EdgeContext) -> Array:
