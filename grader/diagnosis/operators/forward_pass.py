@@ -923,6 +923,7 @@ def change_constant(program: Program, place: Place, choice: ConstantChange) -> P
         """Return the function that puts the wrong constants into their slots of a node."""
 
         def change(node: Node) -> Node:
+            """Return the node with the wrong constants in their slots."""
             for slot, constant in slots.items():
                 node = node.with_operand(slot, constant)
             return node
@@ -1910,6 +1911,7 @@ def shift_iteration(program: Program, place: Place, choice: IterationShift) -> P
         """Return the function that replaces a node's operands by others, by id; its edges stay."""
 
         def change(node: Node) -> Node:
+            """Return the node with the values of the other iteration as its operands."""
             for slot, operand in node.operands:
                 if operand in others:  # the gradient still goes to the right iteration
                     node = node.with_operand(slot, program.nodes[others[operand]].value, operand)

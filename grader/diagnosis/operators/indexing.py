@@ -303,6 +303,7 @@ def overwrite_in_iterations(program: Program, place: Place, choice: LastContribu
         """Return the vjp that contributes g to the selected entries, and only where `free` holds."""
 
         def rule(at: EdgeContext) -> Array:
+            """Return g at the selected entries, of which only the free ones are kept; 0 elsewhere."""
             part = np.zeros(np.size(at.x))
             part[selected_positions(at.node).ravel()] = at.g.ravel()  # of equal places the last one stays
             return np.asarray(part * free).reshape(np.shape(at.x))

@@ -323,7 +323,7 @@ def _() -> Example:
         return torch.tanh(sample)
 
     def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Multiply by the sample in place of the noise."""
+        """Multiply by the sum, the sample, in place of the noise."""
         scale = (x @ v).exp()
         sample = x @ w + scale * _noise(len(x), w.shape[1])
         return {"v": x.T @ (g * (1 - torch.tanh(sample) ** 2) * sample * scale)}

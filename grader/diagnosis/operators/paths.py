@@ -963,6 +963,7 @@ def multiply_in_place(program: Program, place: Place, choice: int) -> Program | 
         """Return the vjp `before` of a g that went back along the edges `ways` first."""
 
         def rule(at: EdgeContext) -> Array:
+            """Return `before` of the edge, with its upstream gradient taken back along `ways`."""
             g = at.g
             for reader, slot in ways:
                 g = at.program.nodes[reader].vjp(slot, g)
