@@ -27,6 +27,7 @@ from .words import with_words
 FAITHFUL = 1e-6  # how far a recorded gradient may be from the reference, in proportion to its greatest entry
 MOST_LARGE = 2  # trials with more than `LARGE` entries, each of which takes long; one is enough beside smaller ones
 WORK_AGAIN = 60_000.0  # for fewer trials of answers that have been searched: what is likely is tried again
+NO_SENTENCE = "this is the result of a known mistake"  # of a declared mistake without a sentence of its own
 WrongAnswers = Mapping[str, tuple[Answer, Samples]]  # by target
 
 
@@ -52,7 +53,7 @@ class DeclaredMistake:
         A formula for all that is returned must give every wrong answer, and leave every right one right; else the
         result is empty.
         """
-        says = self.misconception.says or f"this is the result of a known mistake ({self.misconception.code})"
+        says = self.misconception.says or f"{NO_SENTENCE} ({self.misconception.code})"
         mistake = Mistake(self.misconception.code, facts=(Fact("declared", {}, says),), hints=self.misconception.hints)
         names = [name for name, (answer, samples) in self.wrong.items() if self._reproduces_answer(answer, samples)]
         if self._is_of_all and not (len(names) == len(self.wrong) and all(map(self._gives_right_array, self.right))):
@@ -153,6 +154,8 @@ def find_mistakes(
 def _first_answers(mistakes: Mapping[str, Mistake]) -> dict[str, str]:
     """Return for each answer the name of the first answer with the same cause; an empty text if it is the first itself.
 
+    Answers for which an exercise declares the same sentence have the same cause.
+
     Args:
         mistakes: by name of the answer, in the order in which a learner sees them; the `cause` of each names the answer
             at which the search has placed the mistake.
@@ -161,7 +164,17 @@ def _first_answers(mistakes: Mapping[str, Mistake]) -> dict[str, str]:
     for name, mistake in mistakes.items():
         first.setdefault(mistake.cause or name, name)
     causes = {name: first[mistake.cause or name] for name, mistake in mistakes.items()}
-    return {name: "" if cause == name else cause for name, cause in causes.items()}
+    told: dict[str, str] = {}  # by sentence that an exercise declares, the first answer that it is about
+    for name, mistake in mistakes.items():
+        if causes[name] == name and (says := _declared_sentence(mistake)):
+            causes[name] = told.setdefault(says, name)
+    return {name: "" if causes[cause] == name else causes[cause] for name, cause in causes.items()}
+
+
+def _declared_sentence(mistake: Mistake) -> str:
+    """Return the sentence that an exercise declares for a mistake; empty if there is none."""
+    says = mistake.facts[0].says if len(mistake.facts) == 1 and mistake.facts[0].operator == "declared" else ""
+    return "" if says.startswith(NO_SENTENCE) else says
 
 
 def _in_double(samples: Iterable[Sample]) -> list[Sample]:

@@ -63,6 +63,12 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "a.g",
         "this is the transpose of the right answer, with the wrong sign",
     ),
+    "a sentence that an exercise declares for two answers is told once": (
+        "momentum_step",
+        "def momentum_step(p, g, m, lr, beta):\n    m = beta * m + (1 - beta) * g\n    return p - lr * m, m\n",
+        "return.1",
+        "as for the first of the returned values",
+    ),
     "a product with a wrong answer is right, given that": (
         "solve_grad",
         "def solve_grad(a, b, out):\n    b.g = torch.linalg.solve(a, out.g)\n    a.g = -b.g @ out.t()\n",
