@@ -13,7 +13,7 @@ from helpers.sentences import faults_of_sentences
 from grader.course.course import Course
 from grader.course.questions import NOT_READ, codes_of
 from grader.judging.grading import Grader
-from grader.results.codes import CODES
+from grader.results.codes import CODES, TWO_ANSWERS
 from grader.sandbox.worker import Worker
 
 
@@ -47,9 +47,10 @@ def test_every_code_has_a_submission_or_an_answer_that_earns_it(course: Course) 
     quizzes = [exercise.quiz for exercise in course.exercises if exercise.is_quiz]
     asked = set().union(*(codes_of(question) for quiz in quizzes for question in quiz.questions.values()))
     elsewhere = {
-        "measured",
-        NOT_READ,
-    }  # where a course refuses what others flag (`test_measuring`); in a quiz alone
+        "measured",  # where a course refuses what others flag (`test_measuring`)
+        NOT_READ,  # in a quiz alone
+        TWO_ANSWERS,  # in a class alone
+    }
     assert CODES - expected - asked == elsewhere
 
 
