@@ -7,7 +7,7 @@
     const box = text.getBoundingClientRect();
     const rim = box.height * 0.25;  // the height of a line box is that of the font, not of its letters
     return { words: text.textContent, left: box.left - 1, right: box.right + 1, top: box.top + rim, bottom: box.bottom - rim };
-  });
+  }).filter((text) => text.bottom > frame.top && text.top < frame.bottom);  // the rest is not part of what is seen
   const holds = (text, x, y) => x > text.left && x < text.right && y > text.top && y < text.bottom;
   for (const text of texts) {
     if (text.left < frame.left + 4 || text.right > frame.right - 4) found.push(`edge: "${text.words}"`);

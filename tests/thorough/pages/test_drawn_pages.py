@@ -87,9 +87,10 @@ def graded(
 ) -> Iterator[tuple[CourseExercise, ExerciseResult, ExercisePictures]]:
     """Grade mistakes of the corpus with their pictures."""
     for name in names:
-        exercise = course.find(SUBMISSIONS[name].exercise)
+        exercise, source = course.find(SUBMISSIONS[name].exercise), SUBMISSIONS[name].source.encode()
         judges: list[Judge] = []
-        result = grader.grade(exercise, SUBMISSIONS[name].source.encode(), worker, judges.append)
+        result = grader.grade(exercise, source, worker, judges.append).with_hash_of(source)
+        exercise.path.write_bytes(source)  # a page shows the lines of the file that was checked
         yield exercise, result, make_pictures(exercise, result, judges[-1]) if judges else no_pictures(result)
 
 
@@ -137,7 +138,7 @@ def pages(
     """Return a folder with each kind of page as a file."""
     folder = Path(os.environ.get("HANDGRAD_PAGES") or tmp_path_factory.mktemp("pages"))
     folder.mkdir(parents=True, exist_ok=True)
-    course = load_course(ROOT)
+    course = new_workspace_of_module
     made: dict[str, str] = {}
     drawer = RecordedMistakes()
 
@@ -161,12 +162,12 @@ def pages(
     source = PageSource("grades", "report.csv", datetime(2026, 1, 31, 2, 14, tzinfo=UTC))
     made["report"] = report_html(counted([*CLASS, *(students * 5)[:53]]), source)
     made["explain"] = _wrapped(_explanation())
-    training = trained(new_workspace_of_module, NETWORK, worker)
+    training = trained(course, NETWORK, worker)
     made["training"] = training_page(training)
-    made["certificate"] = _certificate(new_workspace_of_module, svg_of(training))
+    made["certificate"] = _certificate(course, svg_of(training))
     for name, text in made.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
-    for unit, path in write_pages(new_workspace_of_module).items():
+    for unit, path in write_pages(course).items():
         shutil.copyfile(path, folder / f"lesson_{unit}.html")
     return folder
 
@@ -305,4 +306,15 @@ def test_a_printed_page_keeps_its_colours_and_its_titles_stay_with_what_they_nam
     for selector, rule in (("caption", "breakAfter"), (".picture, .drawing", "breakInside")):
         found = page.eval_on_selector_all(selector, f"(all) => all.map((one) => getComputedStyle(one).{rule})")
         assert {*found} == {"avoid"}
+    page.close()
+
+
+@pytest.mark.parametrize("paper", ["A4", "Letter"])
+def test_a_certificate_is_one_sheet_of_paper_before_its_details(browser: Any, pages: Path, paper: str) -> None:
+    page = browser.new_page(bypass_csp=True, offline=True)
+    page.goto((pages / "certificate.html").as_uri())
+    margins = dict.fromkeys(("top", "bottom", "left", "right"), "0.4in")
+    sheets = re.findall(rb"/Type\s*/Page\b", page.pdf(format=paper, margin=margins))
+    details = page.locator(".details").evaluate("(one) => getComputedStyle(one).breakBefore")
+    assert (len(sheets), details) == (2, "page")
     page.close()
