@@ -213,7 +213,7 @@ def _refuse_input(*_args: object, **_kwargs: object) -> NoReturn:
     Raises:
         NoKeyboard: always.
     """
-    raise NoKeyboard("there is no keyboard in a check or a graded run: take input(), breakpoint() and pdb out")
+    raise NoKeyboard("there is no keyboard in a check or a graded run: remove input(), breakpoint() and pdb")
 
 
 class CappedText(io.TextIOBase):

@@ -494,7 +494,7 @@ def _uncounted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
         return None
     own, counts = uneven[0]
     rows = ", ".join(str(i) for i in np.flatnonzero(counts)) or "none"
-    says = f"along {own.axis}, not all rows count: here only rows {rows} of 0 to {len(counts) - 1}"
+    says = f"along {own.axis}, not all entries are summed: here only entries {rows} of 0 to {len(counts) - 1}"
     return Mistake("partial-batch", facts=(Fact("rows-once", {"axis": own.axis, "rows": rows}, says),))
 
 
@@ -513,7 +513,7 @@ def _weighted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
         return None
     first, last = (facts.weight_text(float(weights[0][i])) for i in (0, -1))  # type: ignore[index]
     how = f"here the first {first} times, the last {last} times"
-    says = f"along {several[0].axis}, some rows count more than others: {how}"
+    says = f"along {several[0].axis}, some entries have a larger weight in the sum than others: {how}"
     return Mistake("wrong-factor", facts=(Fact("rows-weighed", {"axis": several[0].axis, "first": first}, says),))
 
 

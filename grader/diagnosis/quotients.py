@@ -250,7 +250,7 @@ SLIPS = (
     Slip("step-missing", "missing-local", "this is the rise, and it is not divided by the step",
          lambda q: q.right_rise()),
     Slip("divided-by-one-step", "missing-local",
-         "the rise is divided by {h}, and the places where {f} is taken are further apart",
+         "the rise is divided by {h}, but the two values of {f} are taken further apart",
          lambda q: q.right_rise() / q.h),
     Slip("divided-by-number-of-steps", "missing-local", "the rise is divided by the number of steps, and not by {h}",
          lambda q: q.right_rise() / (q.ahead - q.behind)),

@@ -206,8 +206,10 @@ def _share(wrong: int, fields: Mapping[str, Any]) -> str:
     if fields["entries"] == 1 and "given" in fields:
         return f"the value is {fields['given']}, and must be {fields['right']}"
     times = "as large as" if fields["error"] == "1" else f"{fields['error']} times"
-    several = f"{wrong} of {fields['entries']} entries are wrong{', and none in a batch of one' * fields['alone']}"
-    return f"{several}; the largest error is {times} the largest correct entry"
+    total = fields["entries"]
+    several = f"all {total} entries are wrong" if wrong == total else f"{wrong} of {total} entries are wrong"
+    several += ", and none in a batch of one" * fields["alone"]
+    return f"{several}; the largest error is {times} the largest entry of the right answer"
 
 
 def _mask(passes: bool, fields: Mapping[str, Any]) -> str:

@@ -417,7 +417,8 @@ class Examination:
         first = min(mistaken, key=lambda each: each.is_wrong)  # a right one that is rejected, if there is one
         code, verb = ("accepts-wrong", "accepts") if first.is_wrong else ("rejects-right", "rejects")
         why, hints = self._why(first)
-        mistake = Mistake(code, f"{counts}. It {verb} one that {first.given.says}{why}", hints)
+        kind = "wrong" if first.is_wrong else "right"
+        mistake = Mistake(code, f"{counts}. The {kind} one that it {verb} {first.given.says}{why}", hints)
         return mistake, _pass_shown(f"it {verb}", first.given)
 
     def _why(self, mistaken: Examined) -> tuple[str, tuple[str, ...]]:

@@ -44,7 +44,7 @@ def check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Mist
     if facts.stub:
         return Mistake("todo", "not attempted yet")
     if source.has_body(exercise.id, exercise.function.faulty):
-        return Mistake("todo", "not changed yet: one of its lines is wrong")
+        return Mistake("todo", "nothing has been changed yet; one line of the body is wrong")
     return None
 
 
@@ -98,10 +98,10 @@ def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) ->
             where = source.cell_name(bound[-1].cell)
             return f"{where} binds {function} to a value that is not a function: give that value another name"
         if near:
-            return f"a cell of the notebook defines {near[0]}, but none defines {function}: give it the name {function}"
+            return f"a cell of the notebook defines `{near[0]}`, but none defines `{function}`: rename it"
         return f"no cell of the notebook defines {function}: write it in the cell of this exercise"
     if near:
-        return f"{source.file} defines {near[0]}, not {function}: give it the name {function}"
+        return f"{source.file} defines `{near[0]}`, not `{function}`: rename the function to `{function}`"
     return f"{source.file} does not define {function}: write it, or get the stub back with: handgrad reset {function}"
 
 

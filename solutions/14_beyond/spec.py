@@ -808,7 +808,7 @@ adam_step = Routine(
              "eps is missing in the denominator", "What if v is 0?"),
             ("wrong-point", {"new_p": lambda p, hat_m, new_v, beta2, t, lr, eps:
                              p - lr * hat_m * (1 - beta2**t) ** 0.5 / (new_v.sqrt() + eps)},
-             "eps is added before the second moment is corrected: that divides eps as well",
+             "eps is added before the correction of v, which therefore divides eps as well",
              "In which order are correction, root and `eps` applied?"),
             ("wrong-operand", {"new_p": lambda p, hat_m, hat_v, lr, eps: p - lr * (hat_m / hat_v.sqrt() + eps)},
              "eps is added to the quotient, and must be added to its denominator", "Where do the parentheses close?"),

@@ -58,7 +58,7 @@ def back(v: dict[str, Any]) -> torch.Tensor:
         (SUM, lambda v: v["out_g"], "missing-local"),
         (SUM, lambda v: wide(v) * (1 if v["dim"] >= 0 else 2), "hard-coded"),
         (MEAN, wide, "sum-for-mean: is not divided by the number of entries"),
-        (MEAN, lambda v: wide(v) / n(v) ** 2, "extra-factor: the square of their number"),
+        (MEAN, lambda v: wide(v) / n(v) ** 2, "extra-factor: the square of the number of averaged entries"),
         (MAX, wide, "missing-local: goes to every entry;"),
         (MAX, lambda v: wide(v) * ~picked(v), "inverted-mask: all entries but the selected ones"),
         (MAX, lambda v: wide(v) * picked(v) * v["x"], "extra-factor: as well"),

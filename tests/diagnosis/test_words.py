@@ -44,9 +44,9 @@ BS = ["bs", 3]
          "the mask is wrong: at entry [0,2] the gradient is 0, and must pass"),
         ("unknown", {"wrong": 2, "entries": 35, "error": "0.3", "alone": True},
          "2 of 35 entries are wrong, and none in a batch of one; "
-         "the largest error is 0.3 times the largest correct entry"),
+         "the largest error is 0.3 times the largest entry of the right answer"),
         ("unknown", {"wrong": 2, "entries": 35, "error": "1", "alone": False},
-         "2 of 35 entries are wrong; the largest error is as large as the largest correct entry"),
+         "2 of 35 entries are wrong; the largest error is as large as the largest entry of the right answer"),
         ("unknown", {"wrong": 1, "entries": 1, "error": "3", "alone": False, "given": "4", "right": "1"},
          "the value is 4, and must be 1"),
         ("right-only-in", {"kinds": [["a batch of one", [["bs", 1]]], ["a square case", []]]},

@@ -140,15 +140,21 @@ COPY_REDUCTIONS: Mapping[str, CopyReduction] = {
         lambda array, axes: array.mean(axis=axes, keepdims=True),
     ),
     "first": CopyReduction(
-        "partial-batch", "only the gradient of its first copy along {axes} is used; all must be summed",
+        "partial-batch",
+        "only the gradient of the first of its copies along {axes} is used; "
+        "the gradients of all copies must be summed",
         lambda array, axes: _slice_along(array, axes, slice(0, 1)),
     ),
     "last": CopyReduction(
-        "partial-batch", "only the gradient of its last copy along {axes} is used; all must be summed",
+        "partial-batch",
+        "only the gradient of the last of its copies along {axes} is used; "
+        "the gradients of all copies must be summed",
         lambda array, axes: _slice_along(array, axes, slice(-1, None)),
     ),
     "largest": CopyReduction(
-        "partial-batch", "only the largest gradient of its copies along {axes} is kept; all must be summed",
+        "partial-batch",
+        "only the largest gradient of its copies along {axes} is kept; "
+        "the gradients of all copies must be summed",
         lambda array, axes: array.max(axis=axes, keepdims=True),
     ),
     "overwritten": CopyReduction(

@@ -75,7 +75,7 @@ def selects_repeatedly(program: Program, place: Place) -> bool:
 REPEATED = {
     "the last": "the last of the contributions", "the first": "the first of the contributions",
     "the mean": "the mean of the contributions",
-    "the last run": "the sum of the last contributions that follow each other",
+    "the last run": "the sum of the contributions in its last unbroken run alone",
     "the last of each row": "the sum of the last contributions in each row of the index",
 }  # fmt: skip
 
@@ -1348,6 +1348,25 @@ def part_orders(program: Program, place: Place) -> Iterator[PartOrder]:
         yield from (PartOrder("reversed"), PartOrder("rotated"))
 
 
+def describe_parts(program: Program, place: Place, choice: PartOrder) -> str:
+    """Return what a learner calls the parts of a value that are in a wrong order, such as `the parts of k and v`.
+
+    Of parts without names: `the first and the second part`, or `the parts` where all are concerned.
+
+    Args:
+        program: the program of the trial that the message is for.
+        place: the value that has the parts.
+        choice: their wrong order.
+    """
+    if choice.how != "exchanged":
+        return "the parts"
+    names = [program.name_of(consecutive_parts(program, place[0])[i].id) for i in (choice.first, choice.second)]
+    if all(name.isidentifier() for name in names) and len(set(names)) == 2:
+        return "the parts of " + " and ".join(names)
+    numerals = ("first", "second", "third", "fourth")
+    return f"the {numerals[choice.first]} and the {numerals[choice.second]} part"
+
+
 @operator(
     "parts-exchanged",
     code="wrong-operand",
@@ -1355,8 +1374,8 @@ def part_orders(program: Program, place: Place) -> Iterator[PartOrder]:
     at=values,
     choices=part_orders,
     fields=lambda program, place, choice: {
-        "parts": f"parts {choice.first + 1} and {choice.second + 1}" if choice.how == "exchanged" else "the parts",
-        "how": {"exchanged": "exchanged", "reversed": "in reversed order", "rotated": "moved by one part"}[choice.how],
+        "parts": describe_parts(program, place, choice),
+        "how": {"exchanged": "exchanged", "reversed": "in reverse order", "rotated": "moved by one part"}[choice.how],
     },
     message="in the gradient of {value}, {parts} are {how}",
 )

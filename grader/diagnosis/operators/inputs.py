@@ -382,32 +382,32 @@ def _() -> Example:
 
 # Of how many rows a gradient counts, by the number of rows.
 ROW_WEIGHTS: Mapping[str, Callable[[int], Array]] = {
-    "only the first row counts": lambda n: np.arange(n) == 0,
-    "only the last row counts": lambda n: np.arange(n) == n - 1,
-    "only the first two rows count": lambda n: np.arange(n) < 2,
-    "only the first three rows count": lambda n: np.arange(n) < 3,
-    "the first row does not count": lambda n: np.arange(n) > 0,
-    "the last row does not count": lambda n: np.arange(n) < n - 1,
-    "only every other row counts": lambda n: np.arange(n) % 2 == 0,
-    "only every other row counts, from the second on": lambda n: np.arange(n) % 2 == 1,
-    "only the first half of the rows counts": lambda n: np.arange(n) < n // 2,
-    "only the second half of the rows counts": lambda n: np.arange(n) >= n // 2,
-    "only rows in full groups of two count": lambda n: np.arange(n) < n // 2 * 2,
-    "only rows in full groups of three count": lambda n: np.arange(n) < n // 3 * 3,
-    "only rows in full groups of four count": lambda n: np.arange(n) < n // 4 * 4,
-    "only the last group of two rows counts": lambda n: np.arange(n) >= (n - 1) // 2 * 2,
-    "only the last group of three rows counts": lambda n: np.arange(n) >= (n - 1) // 3 * 3,
-    "the first row counts twice": lambda n: 1 + (np.arange(n) == 0),
-    "the last row counts twice": lambda n: 1 + (np.arange(n) == n - 1),
-    "each row counts as often as there are rows from it on": lambda n: np.arange(n, 0, -1),
-    "each row counts as often as there are rows up to it": lambda n: np.arange(n) + 1,
-    "each row counts 0.1 in a running mean and 0.9 times that with each row behind it": lambda n: (
+    "only the first is used": lambda n: np.arange(n) == 0,
+    "only the last is used": lambda n: np.arange(n) == n - 1,
+    "only the first two are used": lambda n: np.arange(n) < 2,
+    "only the first three are used": lambda n: np.arange(n) < 3,
+    "the first is left out": lambda n: np.arange(n) > 0,
+    "the last is left out": lambda n: np.arange(n) < n - 1,
+    "only every other one is used, from the first on": lambda n: np.arange(n) % 2 == 0,
+    "only every other one is used, from the second on": lambda n: np.arange(n) % 2 == 1,
+    "only the first half is used": lambda n: np.arange(n) < n // 2,
+    "only the second half is used": lambda n: np.arange(n) >= n // 2,
+    "only those in full groups of two are used": lambda n: np.arange(n) < n // 2 * 2,
+    "only those in full groups of three are used": lambda n: np.arange(n) < n // 3 * 3,
+    "only those in full groups of four are used": lambda n: np.arange(n) < n // 4 * 4,
+    "only the last group of two is used": lambda n: np.arange(n) >= (n - 1) // 2 * 2,
+    "only the last group of three is used": lambda n: np.arange(n) >= (n - 1) // 3 * 3,
+    "the first is added twice": lambda n: 1 + (np.arange(n) == 0),
+    "the last is added twice": lambda n: 1 + (np.arange(n) == n - 1),
+    "each is added as often as there are entries from it on": lambda n: np.arange(n, 0, -1),
+    "each is added as often as there are entries up to it": lambda n: np.arange(n) + 1,
+    "each has a weight of 0.1 in a running mean, and 0.9 times that for each entry after it": lambda n: (
         0.1 * 0.9 ** np.arange(n - 1, -1, -1)
     ),
 }
 
 
-WEIGHING = ("twice", "often", "running mean")  # of these, every row counts
+WEIGHING = ("twice", "often", "running mean")  # in these, every row has a weight
 
 
 @dataclass(frozen=True)
@@ -416,7 +416,7 @@ class RowWeights:
 
     Args:
         axis: the axis of the rows, counted from the end.
-        which: which weights, a key of `ROW_WEIGHTS` such as `"only the first row counts"`.
+        which: which weights, a key of `ROW_WEIGHTS` such as `"only the first is used"`.
     """
 
     axis: int
@@ -425,7 +425,7 @@ class RowWeights:
     def weigh(self, g: Array) -> Array:
         """Return the array g with its rows along `self.axis` multiplied by the weights; same shape.
 
-        With "only the first row counts": g with zeros in all rows but the first.
+        With "only the first is used": g with zeros in all rows but the first.
         """
         weights = ROW_WEIGHTS[self.which](g.shape[self.axis])
         return np.asarray(g * weights.reshape(-1, *(1,) * (-self.axis - 1)))
@@ -434,7 +434,7 @@ class RowWeights:
 def upstream_row_weights(program: Program, place: Place) -> Iterator[RowWeights]:
     """Yield `RowWeights`: an axis of the upstream gradient, and which wrong weights it is multiplied by along it.
 
-    `RowWeights(-2, "the first row does not count")`, say, for weights 0, 1, 1, ... Weights that leave the upstream
+    `RowWeights(-2, "the first is left out")`, say, for weights 0, 1, 1, ... Weights that leave the upstream
     gradient as it is are left out. Nothing is yielded where none is given, as for a loss.
 
     Args:
@@ -458,7 +458,7 @@ def upstream_row_weights(program: Program, place: Place) -> Iterator[RowWeights]
         "which": choice.which,
         "axis": program.name_of_axis(program.source(place), choice.axis),
     },
-    message="along {axis}, {which} in {upstream}",
+    message="of the entries of {upstream} along {axis}, {which}",
 )
 def weight_upstream_rows(program: Program, place: Place, choice: RowWeights) -> Program:
     """Multiply the upstream gradient by wrong weights along an axis: a weight 0 leaves a row out, 2 counts it twice.
@@ -503,7 +503,7 @@ def is_loss_reduction(program: Program, place: Place) -> bool:
 def loss_term_weights(program: Program, place: Place) -> Iterator[RowWeights]:
     """Yield `RowWeights`: an axis of the array that a loss sums or averages, and which wrong weights it gets along it.
 
-    `RowWeights(-1, "only the first row counts")`, say, for weights 1, 0, 0, ...
+    `RowWeights(-1, "only the first is used")`, say, for weights 1, 0, 0, ...
 
     Args:
         program: the program of a trial.
@@ -525,7 +525,7 @@ def loss_term_weights(program: Program, place: Place) -> Iterator[RowWeights]:
         "which": choice.which,
         "axis": program.name_of_axis(program.source(place), choice.axis),
     },
-    message="along {axis}, {which} in the gradient of {step}",
+    message="of the terms of {step} along {axis}, {which}",
 )
 def weight_loss_terms(program: Program, place: Place, choice: RowWeights) -> Program:
     """Multiply the gradient of the array that a loss sums by wrong weights along an axis: 0 leaves an entry out.

@@ -50,17 +50,23 @@ INVERSE_FORMULAS: Mapping[str, MatrixFormula] = {
     "no transpose": MatrixFormula(
         "transposed", "both copies of the inverse must be transposed", lambda g, x, y: -y @ g @ y),
     "no transpose on the left": MatrixFormula(
-        "transposed", "the inverse on the left must be transposed", lambda g, x, y: -y @ g @ _transpose(y)),
+        "transposed", "the inverse to the left of the upstream gradient must be transposed",
+        lambda g, x, y: -y @ g @ _transpose(y)),
     "no transpose on the right": MatrixFormula(
-        "transposed", "the inverse on the right must be transposed", lambda g, x, y: -_transpose(y) @ g @ y),
+        "transposed", "the inverse to the right of the upstream gradient must be transposed",
+        lambda g, x, y: -_transpose(y) @ g @ y),
     "left alone": MatrixFormula(
-        "missing-local", "the inverse is missing on the right", lambda g, x, y: -_transpose(y) @ g),
+        "missing-local", "the inverse to the right of the upstream gradient is missing",
+        lambda g, x, y: -_transpose(y) @ g),
     "right alone": MatrixFormula(
-        "missing-local", "the inverse is missing on the left", lambda g, x, y: -g @ _transpose(y)),
+        "missing-local", "the inverse to the left of the upstream gradient is missing",
+        lambda g, x, y: -g @ _transpose(y)),
     "twice on the left": MatrixFormula(
-        "wrong-operand", "both inverses are on the left", lambda g, x, y: -_transpose(y) @ _transpose(y) @ g),
+        "wrong-operand", "both inverses are to the left of the upstream gradient",
+        lambda g, x, y: -_transpose(y) @ _transpose(y) @ g),
     "twice on the right": MatrixFormula(
-        "wrong-operand", "both inverses are on the right", lambda g, x, y: -g @ _transpose(y) @ _transpose(y)),
+        "wrong-operand", "both inverses are to the right of the upstream gradient",
+        lambda g, x, y: -g @ _transpose(y) @ _transpose(y)),
     "upstream transposed": MatrixFormula(
         "transposed", "the upstream gradient must not be transposed",
         lambda g, x, y: -_transpose(y) @ _transpose(g) @ _transpose(y)),

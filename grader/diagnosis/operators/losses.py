@@ -359,7 +359,7 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         "wrong-point", "the function that computes {prediction} is applied twice",
         lambda d: _prediction_at(d, d.prediction) - d.label, "function"),
     "function of target": DifferenceFormula(
-        "wrong-operand", "the function that computes {prediction} is applied to {target} as well",
+        "wrong-operand", "{target} goes through the function of {prediction} as well",
         lambda d: d.prediction - _prediction_at(d, d.label), "function"),
     "marked entries": DifferenceFormula(
         "diagonal-only", "only the entries marked by {target} get a gradient",

@@ -1345,7 +1345,7 @@ def cofactor_replacements(program: Program, place: Place) -> Iterator[CofactorRe
     at=edges.of("mul", "div"),
     choices=cofactor_replacements,
     message="in the gradient of {operand}, the upstream gradient of {product} is multiplied by {other}; it must be"
-    " multiplied by everything that {operand} is multiplied by there",
+    " multiplied by all factors that {operand} has in {product}",
     fields=lambda program, place, choice: {
         "other": choice.value.describe(program),
         "product": expression_of(program, program.nodes[product_chain(program, place)[: choice.steps][-1]]),

@@ -204,7 +204,8 @@ def _() -> Example:
     code="reshape-for-transpose",
     rank=FORWARD_RANK,
     at=nodes.of("transpose", "permute"),
-    message="the forward pass is recomputed with a reshape in place of {step}, which mixes up the entries of {operand}",
+    message="the forward pass is recomputed with a reshape in place of {step}; the reshape mixes up the entries of"
+    " {operand}",
 )
 def reshape_in_forward(program: Program, place: Place, choice: None) -> Program:
     """Compute forward and backward pass with a reshape in place of the transposition, the node `place`.

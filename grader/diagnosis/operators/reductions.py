@@ -1006,8 +1006,8 @@ Count = (
 COUNT_NAMES: Mapping[Count, str] = {
     "all entries": "the number of all entries",
     "all entries that are left": "the number of entries of the mean",
-    "one less": "their number minus 1",
-    "the square of it": "the square of their number",
+    "one less": "the number of averaged entries minus 1",
+    "the square of it": "the square of the number of averaged entries",
     "the sum of the sizes": "the sum of the sizes of all axes",
     "not zero": "the number of entries that are not 0",
     "of the largest": "the number of entries of the largest of these means",
@@ -1075,11 +1075,11 @@ def size_of_count(program: Program, node: Node, count: Count) -> int:
     rank=2.0,
     at=reductions.of("mean").where(reduces_several_entries),
     choices=wrong_counts,
-    message="the gradient of {operand} is divided by {count}; it must be divided by the {right} that {step} averages",
+    message="the gradient of {operand} is divided by {count}; it must be divided by {right} that {step} averages",
     fields=lambda program, place, choice: {
-        "right": "entries"
+        "right": "the number of entries"
         if len(counts_in_iterations(program, program.reader(place))) > 1
-        else f"{reduced_count(program.reader(place))} entries",
+        else f"{reduced_count(program.reader(place))}, the number of entries",
         "count": f"{size_of_count(program, program.reader(place), choice)}, "
         + (
             f"the size of {program.name_of_axis(program.source(place), choice)}"
@@ -1358,12 +1358,10 @@ RUNNING_SUMS: Mapping[str, Callable[[Array, int], Array]] = {
     "over the whole axis": lambda g, dim: np.broadcast_to(g.sum(dim, keepdims=True), g.shape),
     "over the entry itself": lambda g, dim: g,
     "backwards without the entry itself": lambda g, dim: np.flip(np.cumsum(np.flip(g, dim), dim), dim) - g,
-    "backwards but not reversed again": lambda g, dim: np.cumsum(np.flip(g, dim), dim),
+    "backwards, but left in reversed order": lambda g, dim: np.cumsum(np.flip(g, dim), dim),
     "forwards, and then reversed": lambda g, dim: np.flip(np.cumsum(g, dim), dim),
-    "over the entry itself, times the number of entries from it on": lambda g, dim: (
-        g * np.flip(np.cumsum(np.ones_like(g), dim), dim)
-    ),
-    "over the entry itself, times the number of entries up to it": lambda g, dim: g * np.cumsum(np.ones_like(g), dim),
+    "times the number of entries from each entry on": lambda g, dim: g * np.flip(np.cumsum(np.ones_like(g), dim), dim),
+    "times the number of entries up to each entry": lambda g, dim: g * np.cumsum(np.ones_like(g), dim),
     "the difference of each entry and the next one": lambda g, dim: -np.diff(g, axis=dim, append=_zero_slice(g, dim)),
     "the difference of each entry and the one before": lambda g, dim: np.diff(g, axis=dim, prepend=_zero_slice(g, dim)),
 }
@@ -1376,14 +1374,26 @@ def code_of_running_sum(choice: str) -> str:
     return "missing-path" if "without" in choice else "wrong-local"
 
 
+def clause_of_running_sum(choice: str) -> str:
+    """Return what is wrong with a running sum, a key of `RUNNING_SUMS`, and what is right, as part of a sentence."""
+    right = "it must be summed from the end of the axis backwards"
+    if choice == "over the entry itself":
+        return f"not summed; {right}"
+    if "reversed order" in choice:
+        return f"summed {choice}: reverse the sums again"
+    if choice.startswith("times"):
+        return f"the upstream gradient {choice}; {right}"
+    return f"{choice if 'difference' in choice else f'summed {choice}'}; {right}"
+
+
 @operator(
     "running-sum-over-other-entries",
     code=code_of_running_sum,
     rank=2.0,
     at=edges.of("cumsum"),
     choices=lambda program, place: RUNNING_SUMS,
-    fields=lambda program, place, choice: {"how": choice if "difference" in choice else f"summed {choice}"},
-    message="the gradient of {operand} through {step} is {how}; it must be summed from the end of the axis backwards",
+    fields=lambda program, place, choice: {"how": clause_of_running_sum(choice)},
+    message="the gradient of {operand} through {step} is {how}",
 )
 def sum_over_wrong_entries(program: Program, place: Place, choice: str) -> Program:
     """Contribute a wrong sum of the upstream gradient of a cumsum: the choice is a key of `RUNNING_SUMS`.

@@ -1143,9 +1143,9 @@ def missing_factor(program: Program, place: Place, formula: ArrayFormula) -> str
     choices=formulas_of_arrays,
     fields=lambda program, place, choice: {
         "formula": choice.describe(program),
-        "what": missing_factor(program, place, choice) or "not what the chain rule gives here",
+        "what": missing_factor(program, place, choice) or "that is not the right answer",
     },
-    message="this is `{formula}`: {what}",
+    message="this is `{formula}`; {what}",
 )
 def replace_by_formula(program: Program, place: Place, choice: ArrayFormula) -> Program:
     """Replace the gradient of the target `place` by the value of a formula of arrays of the right program.

@@ -105,7 +105,7 @@ PROBABILITIES: Mapping[str, Probabilities] = {
     "the same probability for every entry": Probabilities(
         "wrong-local", lambda x, axes: np.broadcast_to(1 / total(np.ones_like(x), axes), x.shape)
     ),
-    "p * (1 - p) with the probabilities p": Probabilities(
+    "the product p * (1 - p) of each probability p": Probabilities(
         "wrong-local", lambda x, axes: (p := softmax(x, axes)) * (1 - p)
     ),
     "1 at the largest entry and 0 elsewhere": Probabilities(

@@ -587,10 +587,16 @@ class Taps:
         chosen[tuple(index)] = 1.0
         return chosen if self.alone else 1 - chosen
 
-    def describe(self) -> str:
-        """Return a clause that says which taps are kept or missing, such as `the last tap along axis -1 is missing`."""
-        along = "" if self.axis is None else f" along axis {self.axis}"
-        return f"only the {self.which} tap{along} is there" if self.alone else f"the {self.which} tap{along} is missing"
+    def describe(self, owner: str) -> str:
+        """Return a clause that says which taps are used or missing: `the last tap of the kernel along its last axis`.
+
+        Args:
+            owner: what has the taps: `the kernel`, or `each window` of an operation without one.
+        """
+        axes = {None: "", -1: " along its last axis", -2: " along its second to last axis"}
+        tap = f"the {self.which} {'tap' if 'kernel' in owner else 'entry'} of {owner}"
+        tap += axes.get(self.axis, f" along its axis {self.axis}")
+        return f"only {tap} is used" if self.alone else f"{tap} is left out"
 
 
 def some_taps(program: Program, place: Place) -> Iterator[Taps]:
@@ -612,8 +618,10 @@ def some_taps(program: Program, place: Place) -> Iterator[Taps]:
     rank=1.5,
     at=edges.of_family("window").at_slot(INPUT, KERNEL),
     choices=some_taps,
-    fields=lambda program, place, choice: {"which": choice.describe()},
-    message="of the windows of {step}, {which} in the gradient of {operand}",
+    fields=lambda program, place, choice: {
+        "which": choice.describe("the kernel" if len(program.reader(place).values) > KERNEL else "each window")
+    },
+    message="{which} in the gradient of {operand} through {step}",
 )
 def drop_taps(program: Program, place: Place, choice: Taps) -> Program:
     """Leave out the contributions of some taps, the positions in a window, in all windows; or of all taps but these.
