@@ -31,14 +31,16 @@ def _batchnorm(inp, gamma, beta):
     """out = gamma * (inp - mean) / (var + 1e-5).sqrt() + beta, mean and biased var over the batch"""
     centred = inp - inp.mean(0)
     inv = ((centred**2).mean(0) + 1e-5) ** -0.5
-    return gamma * (centred * inv) + beta
+    hat = centred * inv
+    return gamma * hat + beta
 
 
 def _layernorm(inp, gamma, beta):
     """out = gamma * (inp - mean) / (var + 1e-5).sqrt() + beta, mean and biased var over the last axis"""
     centred = inp - inp.mean(-1, keepdim=True)
     inv = ((centred**2).mean(-1, keepdim=True) + 1e-5) ** -0.5
-    return gamma * (centred * inv) + beta
+    hat = centred * inv
+    return gamma * hat + beta
 
 
 def _groupnorm(inp, gamma, beta, groups):
@@ -46,7 +48,8 @@ def _groupnorm(inp, gamma, beta, groups):
     grouped = inp.reshape(len(inp), groups, -1)
     centred = grouped - grouped.mean(-1, keepdim=True)
     inv = ((centred**2).mean(-1, keepdim=True) + 1e-5) ** -0.5
-    return gamma[:, None] * (centred * inv).reshape(inp.shape) + beta[:, None]
+    hat = (centred * inv).reshape(inp.shape)
+    return gamma[:, None] * hat + beta[:, None]
 
 
 def _number_of_groups(_rng, setting, _shape):

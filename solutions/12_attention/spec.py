@@ -49,7 +49,8 @@ def _multihead(x, wqkv, wo, heads):
     """q, k, v = (x @ wqkv).chunk(3, -1), each split into heads; out = the outputs of all heads side by side @ wo"""
     bs, t, _ = x.shape
     q, k, v = (part.reshape(bs, t, heads, -1).transpose(1, 2) for part in (x @ wqkv).chunk(3, -1))
-    return _attention(q, k, v).transpose(1, 2).reshape(bs, t, -1) @ wo
+    mixed = _attention(q, k, v)
+    return mixed.transpose(1, 2).reshape(bs, t, -1) @ wo
 
 
 def _info_nce(a, b, temperature):

@@ -107,28 +107,29 @@ def test_a_test_is_written_in_place_of_dots(course: Course) -> None:
         (
             "an upstream gradient of ones",
             "it rejects 10 of 20 wrong backward passes and accepts 10 of 10 right ones. "
-            "It accepts one that leaves out.g out. In every call, all entries of out.g are the same number",
+            "The wrong one that it accepts leaves out.g out. In every call, all entries of out.g are the same number",
             "it accepts: inp.g = torch.full_like(inp, 1 / inp.shape[1])",
             "If every entry of `out.g` is the same, can the test see whether `out.g` was used?",
         ),
         (
             "small sizes only",
             "it rejects 18 of 20 wrong backward passes and accepts 10 of 10 right ones. "
-            "It accepts one that leaves the rows from the fourth on at 0. No call has more than three rows",
+            "The wrong one that it accepts leaves the rows from the fourth on at 0. No call has more than three rows",
             "it accepts: inp.g = out.g[:, None].expand(inp.shape) / inp.shape[1]; inp.g[3:] = 0",
             "How many rows does it take to see that one is left out?",
         ),
         (
             "squares only",
             "it rejects 16 of 20 wrong backward passes and accepts 10 of 10 right ones. "
-            "It accepts one that divides by bs in place of n. In every call, bs and n are the same number",
+            "The wrong one that it accepts divides by bs in place of n. In every call, bs and n are the same number",
             "it accepts: inp.g = out.g[:, None].expand(inp.shape) / len(inp)",
             "If bs and n are the same number, can the test see which of them was used?",
         ),
         (
             "the division by n is forgotten in the test",
             "it rejects 19 of 20 wrong backward passes and accepts 0 of 10 right ones. "
-            "It rejects one that is written as in the lesson, so the test's assertions fail for a right answer",
+            "The right one that it rejects is written as in the lesson, so the test's assertions fail for a right "
+            "answer",
             "it rejects: inp.g = out.g[:, None].expand(inp.shape) / inp.shape[1]",
             "What would convince you",
         ),
@@ -242,7 +243,7 @@ def test_a_body_that_was_left_as_it_was_found_is_still_to_do(course: Course, gra
     for same in (text, text.replace("# One line is wrong.", "# Which one?")):
         result = grade("mend_attention", same)
         assert {(answer.status, answer.message) for answer in result.answers} == {
-            ("todo", "not changed yet: one of its lines is wrong")
+            ("todo", "nothing has been changed yet; one line of the body is wrong")
         }
     result = grade("mend_attention", text.replace("softmax(0)", "softmax(-2)"))
     assert {(answer.status, answer.code) for answer in result.answers} == {("failed", "summed-wrong-axis")}

@@ -40,7 +40,7 @@ FILES = {
     "an empty file": ("", "missing-function", r"exercises/04_linear/lin_grad\.py does not define lin_grad"),
     "nothing but a comment": ("# later\n", "missing-function", "handgrad reset lin_grad"),
     "a name close by": ("def lin_gard(inp, out, w, b): pass", "missing-function", "defines lin_gard, not lin_grad"),
-    "another name": ("def backward(inp, out, w, b): pass", "missing-function", "give it the name lin_grad"),
+    "another name": ("def backward(inp, out, w, b): pass", "missing-function", "rename the function to `lin_grad`"),
     "an open bracket": ("def lin_grad(inp, out, w, b:\n  pass", "syntax-error", r"\(lin_grad\.py, line 1: def lin"),
     "a tab too many": (lin_grad("x = 1") + "\ty = 2\n", "syntax-error", r"lin_grad\.py, line 3"),
     "an import that fails": ("import nowhere\n1 + nowhere.x\n", "error", r"nowhere.*\.py, line 2: 1 \+ nowhere\.x"),
@@ -284,7 +284,7 @@ def test_what_is_wrong_where_a_recursion_comes_to_its_end_is_told_first(grade: G
         ("[0, 'a']", "wrong-type", "it is a list that contains something other than numbers"),
         ("{0, 1}", "wrong-type", "it is a set, not a list of numbers"),
         ("0", "wrong-type", "it is an int, not a list of numbers"),
-        ("[0.5] * len(parents)", "unknown", "it is not one of the accepted answers"),
+        ("[0.5] * len(parents)", "unknown", "it does not meet the conditions that the exercise states"),
         ("__import__('torch').zeros(2, len(parents))", "wrong-shape", "its shape is"),
     ],
 )

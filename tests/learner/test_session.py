@@ -123,7 +123,7 @@ def test_a_folder_in_place_of_a_file_is_an_error_that_names_it(course: Course, k
     [
         (b"", "missing-function", "does not define lin_grad"),
         ("# caf\u00e9\n".encode("latin-1"), "syntax-error", "save it as UTF-8"),
-        (b"def lin_gard(inp, out, w, b): pass\n", "missing-function", "give it the name lin_grad"),
+        (b"def lin_gard(inp, out, w, b): pass\n", "missing-function", "rename the function to `lin_grad`"),
         (b"def lin_grad(inp, out):\n    inp.g = out.g\n", "error", "it is called as lin_grad(inp, out, w, b)"),
         (b"def lin_grad(inp, out, w, b:\n", "syntax-error", "lin_grad.py, line 1"),
         (b"def lin_grad(inp, out, w, b):\n    inp.g = a = \x00\n", "syntax-error", ""),
