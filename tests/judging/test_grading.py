@@ -355,7 +355,7 @@ def test_a_file_in_latin_1_is_told_its_line_and_its_character(grade: Grade) -> N
 
 def test_a_renamed_function_is_told_its_name(grade: Grade) -> None:
     (answer,) = grade("relu_grad", RELU.replace("relu_grad", "relu_gard")).answers
-    assert "defines relu_gard, not relu_grad" in answer.message
+    assert "defines `relu_gard`, not `relu_grad`" in answer.message
 
 
 def test_a_missing_file_says_how_to_get_the_stub_back(grade: Grade) -> None:

@@ -79,7 +79,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "inverse_grad",
         "def inverse_grad(a, out):\n    a.g = out.t() @ out.g\n",
         "a.g",
-        "this is `out.t() @ out.g`: the factor out and a minus sign are missing",
+        "this is `out.t() @ out.g`; the factor out and a minus sign are missing",
     ),
     "the second of the returned values has the cause of the first": (
         "clip_grad_norm",

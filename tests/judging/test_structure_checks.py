@@ -39,7 +39,7 @@ def limit(code: str) -> float:
 FILES = {
     "an empty file": ("", "missing-function", r"exercises/04_linear/lin_grad\.py does not define lin_grad"),
     "nothing but a comment": ("# later\n", "missing-function", "handgrad reset lin_grad"),
-    "a name close by": ("def lin_gard(inp, out, w, b): pass", "missing-function", "defines lin_gard, not lin_grad"),
+    "a name close by": ("def lin_gard(inp, out, w, b): pass", "missing-function", "defines `lin_gard`, not `lin_grad`"),
     "another name": ("def backward(inp, out, w, b): pass", "missing-function", "rename the function to `lin_grad`"),
     "an open bracket": ("def lin_grad(inp, out, w, b:\n  pass", "syntax-error", r"\(lin_grad\.py, line 1: def lin"),
     "a tab too many": (lin_grad("x = 1") + "\ty = 2\n", "syntax-error", r"lin_grad\.py, line 3"),

@@ -20,6 +20,7 @@ no value or a wrong shape: the search drops this one program.
 
 from __future__ import annotations
 
+import ast
 import itertools
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -35,7 +36,7 @@ from grader.course.shapes import named_axes
 from grader.course.trial_sizes import Setting
 from grader.program.forward import SINK, Place
 from grader.program.operation import Array
-from grader.program.program import Program
+from grader.program.program import Program, as_code
 from grader.program.queries import EdgeKind
 from grader.program.recording import record
 from grader.program.selectors import ComputedValue, NamedValue, OperandValue
@@ -160,6 +161,7 @@ class Operator(Generic[C]):
         """Return the values of the fields in the operator's message by name, in the learner's words.
 
         Of these names, those that the message uses are filled in: `step`, the edited operation in the learner's source;
+        `derivative`, its local derivative, such as `the derivative of tanh(x)` or `the factor w of x * w`;
         `value`, the name of its value; `operand`, the operand that the edge belongs to, and `partner`, all other
         operands; `upstream`, the upstream gradient; `output`; `choice`. What the operator's own `fields` returns is
         added.
@@ -323,6 +325,33 @@ def _operand_names(program: Program, spot: Spot, place: Place) -> str:
     return " and ".join(names) if len(names) <= MOST_NAMES else "its operand"
 
 
+def describe_local_derivative(program: Program, place: Place, step: str) -> str:
+    """Return what a learner calls the local derivative of the edge `place`.
+
+    In general `the derivative of {step}`; for the edge of `hat` into the product `gamma * hat`, `the factor gamma of
+    {step}`; for that of `scores` into the quotient `scores / sqrt(d)`, `the division by sqrt(d) in {step}`.
+
+    Args:
+        program: the program of the trial that the message is for.
+        place: the edge.
+        step: the operation that reads the edge, in the learner's source.
+    """
+    node = program.reader(place)
+    try:
+        tree = ast.parse(node.text, mode="eval").body
+    except SyntaxError:
+        tree = None
+    if not isinstance(tree, ast.BinOp):
+        return f"the derivative of {step}"
+    partners = [source for slot, source in node.operands if slot != place[1]]
+    other = program.name_of(partners[0]) if partners else as_code(ast.unparse(tree.left if place[1] else tree.right))
+    if isinstance(tree.op, ast.Mult) and node.name == "mul":
+        return f"the factor {other} of {step}"
+    if isinstance(tree.op, ast.Div) and node.name == "div" and place[1] == 0:
+        return f"the division by {other} in {step}"
+    return f"the derivative of {step}"
+
+
 def _place_fields(program: Program, spot: Spot, place: Place) -> dict[str, Callable[[], str]]:
     """Return a function without arguments for each message field that a place fills: `step`, `value`, `operand`, ...
 
@@ -337,6 +366,7 @@ def _place_fields(program: Program, spot: Spot, place: Place) -> dict[str, Calla
     slots = [slot for slot, _ in reader.operands if slot != place[1]]
     return {
         "step": lambda: spot.expression(program),
+        "derivative": lambda: describe_local_derivative(program, place, spot.expression(program)),
         "value": lambda: program.output_name if reader.id == SINK else program.name_of(reader.id),
         "operand": lambda: _operand_names(program, spot, place),
         "partner": lambda: " and ".join(program.name_of(dict(reader.operands)[slot]) for slot in slots) or "a constant",

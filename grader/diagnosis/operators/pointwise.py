@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from torch import Tensor
 from grader.program.arithmetic import sigmoid
 from grader.program.forward import SINK, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, unbroadcast
-from grader.program.program import EdgeContext, Program, as_code
+from grader.program.program import EdgeContext, Program
 from grader.program.queries import EdgeKind, edges_by_kind
 from grader.program.selectors import ValueName, named_array, values_by_name
 
@@ -62,33 +61,12 @@ def depends_on_operand(program: Program, place: Place) -> bool:
     return not np.allclose(moved, node.vjp(place[1], ones), equal_nan=True)
 
 
-def describe_local_derivative(program: Program, place: Place) -> str:
-    """Return what a learner calls the local derivative of the edge `place`, up to the expression that has it.
-
-    `the derivative of`; in a product `gamma * hat` and for the edge of `hat` `the factor gamma of`; in a quotient
-    `scores / sqrt(d)` `the division by sqrt(d) in`.
-    """
-    node = program.reader(place)
-    try:
-        tree = ast.parse(node.text, mode="eval").body
-    except SyntaxError:
-        tree = None
-    is_product = isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult) and node.name == "mul"
-    is_quotient = isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Div) and node.name == "div" and place[1] == 0
-    if not isinstance(tree, ast.BinOp) or not (is_product or is_quotient):
-        return "the derivative of"
-    partners = [source for slot, source in node.operands if slot != place[1]]
-    other = program.name_of(partners[0]) if partners else as_code(ast.unparse(tree.left if place[1] else tree.right))
-    return f"the factor {other} of" if is_product else f"the division by {other} in"
-
-
 @operator(
     "derivative-missing",
     code="missing-local",
     rank=1.5,
     at=pointwise.where(has_derivative),
-    fields=lambda program, place, choice: {"what": describe_local_derivative(program, place)},
-    message="{what} {step} is missing",
+    message="{derivative} is missing",
 )
 def leave_out_derivative(program: Program, place: Place, choice: None) -> Program:
     """Contribute the upstream gradient itself, summed over broadcast axes, without the local derivative."""
@@ -220,8 +198,7 @@ def _() -> Example:
     code="extra-factor",
     rank=2.0,
     at=pointwise.where(has_derivative),
-    fields=lambda program, place, choice: {"what": describe_local_derivative(program, place)},
-    message="{what} {step} is applied twice",
+    message="{derivative} is applied twice",
 )
 def apply_derivative_twice(program: Program, place: Place, choice: None) -> Program:
     """Multiply the upstream gradient by the local derivative of the edge `place` twice: g * cos(x) ** 2 for sin(x)."""
