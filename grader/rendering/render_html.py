@@ -204,7 +204,7 @@ def _hints(hints: Sequence[str], shown: int, number: int = 1) -> str:
     """
     if not hints:
         return ""
-    label = f"hint {number} of {number + len(hints) - 1}"
+    label = f"hint {number}/{number + len(hints) - 1}"
     further = _hints(hints[1:], shown, number + 1)
     if number <= shown:
         return f'<p class="help"><b>{label}:</b> {_text(hints[0])}</p>{further}'

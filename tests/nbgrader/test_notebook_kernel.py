@@ -145,7 +145,7 @@ def test_a_mistake_is_named_and_hints_come_one_at_a_time(run: Run):
     shown = run('check("lin_grad")')
     assert "  inp.g  ok\n  w.g    every entry is 1/" in shown.plain
     assert shown.plain.endswith('next hint: check("lin_grad", hints=2)\n  b.g    not attempted yet')
-    assert ">hint 2 of 3</summary>" in shown.html
+    assert ">hint 2/3</summary>" in shown.html
     assert ">see the mistake</summary>" in shown.html
     assert "yours - nudged" in shown.html
     assert "Marked: @ for w.g." in shown.html

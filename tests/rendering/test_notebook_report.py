@@ -101,7 +101,7 @@ def test_pictures_are_folded_away_under_the_verdict():
     plain, drawn = report(MEAN), replace(report(MEAN), shown=seen)
     html = drawn._repr_html_()
     assert ">see the mistake</summary>" in html
-    assert html.index("hint 2 of 3") < html.index("see the mistake") < html.index("yours (n=1, m=2)")
+    assert html.index("hint 2/3") < html.index("see the mistake") < html.index("yours (n=1, m=2)")
     assert "see the mistake" not in plain._repr_html_()
     assert repr(drawn) == repr(plain)
 
@@ -118,12 +118,12 @@ def test_its_html_has_the_same_text_and_nests_further_hints_folded():
         "\u2713 inp.g ok",
         "\u2717 w.g every entry is 1/7 of what it should be, and bs = 7 here [mean-for-sum]",
         "nudge w[0,1] by 1e-4: the loss moves by -2.113e-04, your gradient says -3.019e-05",
-        "hint 1 of 3: Does the layer average, or does the loss?",
-        "hint 2 of 3",
+        "hint 1/3: Does the layer average, or does the loss?",
+        "hint 2/3",
         "\u25cb b.g not attempted yet",
     ]
     html = report(MEAN)._repr_html_()
-    assert html.index(">hint 2 of 3</summary>") < html.index(">hint 3 of 3</summary>")
+    assert html.index(">hint 2/3</summary>") < html.index(">hint 3/3</summary>")
     assert html.endswith("</details></details></div></article>")
     assert "<code>out.g</code>" in html
     assert "<details>" not in report(MEAN, hints=3)._repr_html_()
