@@ -175,7 +175,11 @@ def _split_arrays(described: object, payload: memoryview) -> list[np.ndarray]:
 
 
 def _parse_layout(entry: object) -> tuple[np.dtype[Any], list[int]]:
-    """Return the dtype and the shape that an entry of the header's `arrays` gives, which is not checked yet."""
+    """Check an entry of the header's `arrays`, and return the dtype and the shape that it gives.
+
+    Raises:
+        ProtocolError: the entry is no pair of an allowed dtype and a shape.
+    """
     if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str) and entry[0] in DTYPES):
         raise ProtocolError("an array's dtype is malformed")
     shape = entry[1]

@@ -105,7 +105,9 @@ class GradeComparison:
     compared: set[str] = field(default_factory=set)
 
     def compare(self, file: str, results: StudentResults) -> None:
-        """Compare the results of a student with those before the run; of two calls for a student the last one counts.
+        """Add to `self.changes` how a student's grades differ from those before the run.
+
+        Nothing is added where they do not differ, or nobody had grades before. A later call replaces it.
 
         Args:
             file: the name of the record's file.

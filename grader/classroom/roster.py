@@ -396,7 +396,7 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
         best = min((match.certainty for _, match in rivals), key=CERTAINTIES.index)
         equal = SURE if best in SURE else {best}
         unmatched += [submission for submission, match in rivals if match.certainty not in equal]
-        own = [_named_by(roster.students[place], *rival) for rival in rivals if rival[1].certainty in equal]
+        own = [_with_student(roster.students[place], *rival) for rival in rivals if rival[1].certainty in equal]
         matched[place] = counted_submission(own)
         certain.add(place)
     unmatched += [submission for submission, match in matches if not match.places]
@@ -457,8 +457,8 @@ def _ambiguity(submissions: Sequence[Submission], who: str) -> str:
     return f"{named_titles(submissions)} may be of {who}: {advice}"
 
 
-def _named_by(student: RosterStudent, submission: Submission, match: Match) -> Submission:
-    """Return a submission under its student's key, with the time that the roster gives.
+def _with_student(student: RosterStudent, submission: Submission, match: Match) -> Submission:
+    """Return a submission under its student's key, handed in at the time that the roster gives, if it gives one.
 
     Args:
         student: the student on the roster.

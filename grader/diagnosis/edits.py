@@ -442,7 +442,7 @@ class WithFactor:
         return bool(self.edit.code) and case.changes_right_answer(self.edit)
 
     def _arrays(self, name: str, sample: ProgramSample) -> tuple[Array, Array]:
-        """Return the learner's array for the target `name` in a trial, and the gradient that the edit gives for it."""
+        """Return the learner's array for the target `name` in a trial, and what `self.edit` gives for it."""
         return sample.given[name], sample.answer(self.edit.apply(sample.program), name)
 
 

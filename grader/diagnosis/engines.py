@@ -91,7 +91,9 @@ class Engine:
 
 
 def right_gradients(steps: Sequence[Step], inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Return the right gradient of each input by torch's autograd; the steps may call `backward` and `zero_grad`.
+    """Return the right gradient of each input by torch's autograd, shaped like it.
+
+    It is that of the last value, or of the sum of the values that the steps call `backward` on since `zero_grad`.
 
     Args:
         steps: such as `("mul", 0, 1)`, `("backward", 2)`; see `grader.program.steps`.

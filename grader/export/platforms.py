@@ -357,7 +357,7 @@ def classroom50(course: Course, record: StudentResults, options: ExportOptions) 
         score = points
     document = {
         "schema": CLASSROOM50,
-        **_of_runner(options.runner),
+        **_runner_fields(options.runner),
         "score": score,
         "max-score": max(most, score),
         "tests": tests,
@@ -365,8 +365,11 @@ def classroom50(course: Course, record: StudentResults, options: ExportOptions) 
     return {"result.json": as_json(document)}
 
 
-def _of_runner(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields of `OF_RUNNER` that identify a submission, from a runner's environment, without empty ones."""
+def _runner_fields(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of the fields in `OF_RUNNER`, by field, from the environment of a runner; no empty ones.
+
+    They identify a submission. `variables` is that environment, such as `os.environ`.
+    """
     fields = {name: variables.get(variable, "") for name, variable in OF_RUNNER.items()}
     fields["review"] = fields["review"] or fields["commit"]
     return {name: value for name, value in fields.items() if value}

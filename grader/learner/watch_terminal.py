@@ -298,7 +298,10 @@ class PlainScreen:
         self.printed = ["", ""]
 
     def turn(self, key: str) -> bool:
-        """Print the next message even if it is the same one, because it answers this key; return false."""
+        """Let the next message be printed even if it equals the last one, as it answers this key.
+
+        Return false: this screen has no pages to turn.
+        """
         self.printed[1] = ""
         return False
 

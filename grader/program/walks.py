@@ -89,7 +89,10 @@ class Walk:
         return gradients
 
     def _start(self, node: Node) -> Gradient:
-        """Return the gradient that a node's value has before the walk: `None`, or the field `start` in each entry."""
+        """Return the gradient that a node's value has before the walk: an array with the field `start` in each entry.
+
+        Return `None` if that field is `None`.
+        """
         return None if self.start is None else np.full(node.value.shape, self.start)
 
     def _combine(self, old: Array, new: Array, name: str, slot: int) -> Array:

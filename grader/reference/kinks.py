@@ -408,7 +408,10 @@ def _wrong_shares_of_last(
 
 
 def _joint_gradient(exercise: Exercise, answers: Sequence[Answer], trial: Trial, order: np.ndarray) -> AllowedGradient:
-    """Return the right gradients of several answers as one vector, whose samples have one choice at each kink.
+    """Return the right gradients of several answers, joined into one vector, with all that a kink allows for it.
+
+    At a kink, all answers must follow one choice of the derivative: those that choose differently are not allowed
+    together.
 
     Args:
         exercise: the exercise.

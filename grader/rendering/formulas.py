@@ -35,7 +35,7 @@ class NoFormula(Exception):
     """A text is no formula."""
 
 
-class Token(NamedTuple):
+class FormulaToken(NamedTuple):
     """A part of a formula's text.
 
     Args:
@@ -52,7 +52,7 @@ class Token(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Node:
+class MathNode:
     """A part of a formula as MathML.
 
     Args:
@@ -76,7 +76,7 @@ class Node:
         return f"<mrow>{self.inside or self.mathml}</mrow>"
 
 
-END = Token("", "", False, False)
+END = FormulaToken("", "", False, False)
 
 
 def formulas_html(text: str) -> str:
@@ -121,12 +121,14 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _first_columns(lines: list[str]) -> list[list[Token]]:
-    """Return the columns of the first formula, each as tokens; a fraction or a matrix in it is one token.
+def _first_columns(lines: list[str]) -> list[list[FormulaToken]]:
+    """Return the columns of the first formula, each as tokens, and remove from `lines` what is drawn around it.
+
+    Columns have wide gaps between them, as in `q.g = ...   (n, d)`. A drawn fraction or matrix is a single token.
 
     Args:
-        lines: the lines of text, at least one. Those above and below the first formula that belong to a drawn fraction
-            or matrix are removed or blanked, so that the formula's own line is the first.
+        lines: the lines of text, at least one; changed in place: those above and below the first formula that belong to
+            a drawn fraction or matrix are removed or blanked, and then the formula's own line is the first.
 
     Raises:
         NoFormula: they are no formula.
@@ -138,7 +140,7 @@ def _first_columns(lines: list[str]) -> list[list[Token]]:
     drawn = iter(sets)
     return [
         [token._replace(kind="set", text=next(drawn)) if token.text == DRAWN else token for token in column]
-        for column in _tokens(middle)
+        for column in _columns_of_tokens(middle)
     ]
 
 
@@ -203,13 +205,13 @@ def _blanked(line: str, first: int, last: int) -> str:
     return line[:first] + " " * len(line[first:last]) + line[last:]
 
 
-def _tokens(text: str) -> list[list[Token]]:
-    """Return the columns of a line, each as tokens.
+def _columns_of_tokens(text: str) -> list[list[FormulaToken]]:
+    """Return the columns of a line, which have `COLUMNS` blanks or more between them, each as tokens.
 
     Raises:
         NoFormula: a character stands in no formula.
     """
-    columns: list[list[Token]] = [[]]
+    columns: list[list[FormulaToken]] = [[]]
     text = AROUND_SIGNS.sub(lambda sign: f" {sign[1]} ", text.strip())
     place, depth = 0, 0
     while place < len(text):
@@ -223,11 +225,11 @@ def _tokens(text: str) -> list[list[Token]]:
         sign = match[0]
         depth += (sign in ("(", "[")) - (sign in (")", "]"))
         place = match.end()
-        columns[-1].append(Token(str(match.lastgroup), sign, blanks > 0, not text[place : place + 1].isspace()))
+        columns[-1].append(FormulaToken(str(match.lastgroup), sign, blanks > 0, not text[place : place + 1].isspace()))
     return columns
 
 
-def _cells(columns: Sequence[Sequence[Token]]) -> str:
+def _cells(columns: Sequence[Sequence[FormulaToken]]) -> str:
     """Return the columns of a line as MathML cells: of an equation its left side and the rest; one for a remark.
 
     Raises:
@@ -251,31 +253,31 @@ def _cells(columns: Sequence[Sequence[Token]]) -> str:
     return "".join(cells)
 
 
-def _has_equals(column: Sequence[Token]) -> bool:
+def _has_equals(column: Sequence[FormulaToken]) -> bool:
     """Return whether a column is an equation."""
     return any(token.text == "=" for token in column)
 
 
-def _is_shape(column: Sequence[Token]) -> bool:
+def _is_shape(column: Sequence[FormulaToken]) -> bool:
     """Return whether a column is a name with its shape, such as `x (bs, n)`."""
     kinds = [token.kind for token in column]
     return kinds[:1] == ["name"] and len(column) > 1 and column[1].text == "(" and column[1].is_apart
 
 
-def _formula(text: str) -> Node:
+def _formula(text: str) -> MathNode:
     """Return the text of one formula as MathML.
 
     Raises:
         NoFormula: it is none.
     """
-    (tokens,) = columns if len(columns := _tokens(text)) == 1 else [[]]
-    return Node(_Reader(tokens).relation())
+    (tokens,) = columns if len(columns := _columns_of_tokens(text)) == 1 else [[]]
+    return MathNode(_Reader(tokens).relation())
 
 
 class _Reader:
     """Read the tokens of one formula, each method a part of it; all raise `NoFormula` where there is no such part."""
 
-    def __init__(self, tokens: Sequence[Token]) -> None:
+    def __init__(self, tokens: Sequence[FormulaToken]) -> None:
         """Begin before the first token."""
         self.tokens, self.place = list(tokens), 0
 
@@ -283,7 +285,7 @@ class _Reader:
         """Return the text of the next token; empty at the end."""
         return self.tokens[self.place].text if self.place < len(self.tokens) else ""
 
-    def take(self) -> Token:
+    def take(self) -> FormulaToken:
         """Return the next token, and go on behind it.
 
         Raises:
@@ -333,7 +335,7 @@ class _Reader:
             raise NoFormula
         return mathml
 
-    def sum(self) -> Node:
+    def sum(self) -> MathNode:
         """Read products with `+` and `-` between them, perhaps with a sign before the first, and return them as MathML.
 
         Raises:
@@ -349,9 +351,9 @@ class _Reader:
             if sign.is_apart and sign.is_tight:
                 raise NoFormula  # a number with a sign behind a word
             parts += [_operator(sign.text), self.product().mathml]
-        return node if len(parts) == 1 else Node("".join(parts))
+        return node if len(parts) == 1 else MathNode("".join(parts))
 
-    def product(self) -> Node:
+    def product(self) -> MathNode:
         """Read factors with `*`, `@` or `/` between them, and return them as MathML.
 
         `/` makes a fraction, whose numerator is all that was read before it.
@@ -365,20 +367,20 @@ class _Reader:
             signed = self.takes("-")
             factor = self.phrase()
             if signed:
-                factor = Node(_operator("-", form="prefix") + factor.mathml)
+                factor = MathNode(_operator("-", form="prefix") + factor.mathml)
             if sign == "/":
-                node = Node(f"<mfrac>{node.bare}{factor.bare}</mfrac>")
+                node = MathNode(f"<mfrac>{node.bare}{factor.bare}</mfrac>")
             else:
-                node = Node(node.mathml + _operator(sign) + factor.mathml)
+                node = MathNode(node.mathml + _operator(sign) + factor.mathml)
         return node
 
-    def phrase(self) -> Node:
+    def phrase(self) -> MathNode:
         """Read a factor with the words before it, such as "mean of", or a sum over indices, and return it as MathML.
 
         Raises:
             NoFormula: the tokens have no such form, as two factors without a sign.
         """
-        words: list[Node] = []
+        words: list[MathNode] = []
         while True:
             if [token.text for token in self.tokens[self.place : self.place + 2]] == ["sum", "over"]:
                 node = self.sum_over()
@@ -394,9 +396,9 @@ class _Reader:
             return words[0]
         *before, last = words
         parts = [_word(node.word) if node.word else f"{node.mathml}{BLANK}" for node in before]
-        return Node("".join(parts) + (f"<mtext>{last.word}</mtext>" if len(last.word) > 1 else last.mathml))
+        return MathNode("".join(parts) + (f"<mtext>{last.word}</mtext>" if len(last.word) > 1 else last.mathml))
 
-    def sum_over(self) -> Node:
+    def sum_over(self) -> MathNode:
         """Read "sum over i, j of" and its product, and return them as MathML: a sum's sign with the indices below it.
 
         Raises:
@@ -411,9 +413,9 @@ class _Reader:
         ]
         below = _Reader(indices).relation()
         product = self.product()
-        return Node(f"<munder><mo>\u2211</mo><mrow>{below}</mrow></munder>{product.mathml}")
+        return MathNode(f"<munder><mo>\u2211</mo><mrow>{below}</mrow></munder>{product.mathml}")
 
-    def power(self) -> Node:
+    def power(self) -> MathNode:
         """Read a factor, with its exponents and primes if it has any, and return it as MathML.
 
         Raises:
@@ -426,17 +428,17 @@ class _Reader:
                 after = self.tokens[self.place] if self.place < len(self.tokens) else END
                 if after.kind == "name" and not after.is_apart:
                     raise NoFormula  # "c's"
-                node = Node(f"{node.mathml}<mo lspace='0' rspace='0'>\u2032</mo>")
+                node = MathNode(f"{node.mathml}<mo lspace='0' rspace='0'>\u2032</mo>")
                 continue
             if sign in POWERS:
                 exponent = f"<mn>{POWERS[sign]}</mn>"
             else:
                 minus = self.takes("-")
                 exponent = (_operator("-", form="prefix") if minus else "") + self.power().bare
-            node = Node(f"<msup>{node.row}<mrow>{exponent}</mrow></msup>")
+            node = MathNode(f"<msup>{node.row}<mrow>{exponent}</mrow></msup>")
         return node
 
-    def factor(self) -> Node:
+    def factor(self) -> MathNode:
         """Read a number, a name or a sum in brackets, and what stands right behind it, and return them as MathML.
 
         Right behind it may stand indices, attributes and arguments.
@@ -446,23 +448,23 @@ class _Reader:
         """
         token = self.take()
         if token.kind == "set":
-            return Node(token.text)
+            return MathNode(token.text)
         if token.kind == "number":
-            return Node(f"<mn>{token.text}</mn>")
+            return MathNode(f"<mn>{token.text}</mn>")
         if token.text == "...":
-            return Node(_operator("..."))
+            return MathNode(_operator("..."))
         if token.text == "(":
             inside = self.list_until((")",))
             self.close(")")
             is_pair = ">,</mo>" in inside
-            node = Node(f"{_bracket('(')}{inside}{_bracket(')')}", "" if is_pair else inside)
+            node = MathNode(f"{_bracket('(')}{inside}{_bracket(')')}", "" if is_pair else inside)
         elif token.kind == "name":
-            node = Node(_name(token.text), word=token.text)
+            node = MathNode(_name(token.text), word=token.text)
         else:
             raise NoFormula
         return self.with_what_follows(node)
 
-    def with_what_follows(self, node: Node) -> Node:
+    def with_what_follows(self, node: MathNode) -> MathNode:
         """Read the indices, attributes and arguments right behind a factor, and return the MathML of all.
 
         Args:
@@ -475,19 +477,19 @@ class _Reader:
             token = self.tokens[self.place]
             if token.text == "[":
                 self.take()
-                node = Node(f"<msub>{node.row}<mrow>{self.list_until((']',))}</mrow></msub>")
+                node = MathNode(f"<msub>{node.row}<mrow>{self.list_until((']',))}</mrow></msub>")
                 self.close("]")
             elif token.text == "(":
                 self.take()
                 inside = self.list_until((")",))
                 self.close(")")
                 if node.word == "sqrt":
-                    node = Node(f"<msqrt>{inside}</msqrt>")
+                    node = MathNode(f"<msqrt>{inside}</msqrt>")
                 else:
-                    node = Node(f"{node.mathml}{_bracket('(')}{inside}{_bracket(')')}")
+                    node = MathNode(f"{node.mathml}{_bracket('(')}{inside}{_bracket(')')}")
             elif token.kind == "attribute":
                 self.take()
-                node = Node(f"{node.mathml}<mi>{token.text}</mi>")
+                node = MathNode(f"{node.mathml}<mi>{token.text}</mi>")
             else:
                 break
         return node

@@ -249,10 +249,11 @@ class LastContribution:
 
 
 def last_contributions(program: Program, place: Place) -> Iterator[LastContribution]:
-    """Yield `LastContribution`s: a selection that takes the same entry of a value in several iterations of a loop.
+    """Yield `LastContribution`s: a selection whose iterations may assign to entries of a gradient, and not add to them.
 
-    For `table[i[:, j]]` in iteration j: the kind of its edges to `table`, once for each order in which the iterations'
-    contributions can be written.
+    The selection takes the same entry of a value in several iterations of a loop, such as `table[i[:, j]]` in iteration
+    j. It comes twice, as the kind of its edges to `table`: for iterations that assign from the first to the last, and
+    from the last to the first.
 
     Args:
         program: the program of a trial.
@@ -929,11 +930,13 @@ def group_readers(program: Program, place: Place) -> tuple[Node, ...]:
 
 
 def other_groups(program: Program, place: Place) -> Iterator[IndexName | str]:
-    """Yield the names of other index arrays that could group the entries of an `index_add`, and `EVERY_ENTRY`.
+    """Yield what may group the entries that an `index_add` adds, other than its own index array.
+
+    The name of each other array that could be its index; and `EVERY_ENTRY`, for one group of all entries.
 
     Args:
         program: the program of a trial.
-        place: an edge (index_add, slot of what is added) whose sums are taken back to the entries.
+        place: the edge (index_add, slot of what is added).
     """
     yield from (index.name for index in index_replacements(program, place))
     yield EVERY_ENTRY

@@ -806,9 +806,11 @@ def _() -> Example:
 
 
 def is_weighted_mean(program: Program, place: Place) -> bool:
-    """Return whether a `sum` computes the denominator of the quotient whose numerator the edge `place` leads to.
+    """Return whether a `sum` computes the denominator of a quotient, as in (weights * x).sum() / weights.sum().
 
-    True for a weighted mean, (weights * x).sum() / weights.sum().
+    Args:
+        program: the program of a trial.
+        place: the edge (quotient, slot of the numerator).
     """
     denominator = program.reader(place).operand(1)
     return denominator is not None and program.nodes[denominator].name == "sum"
