@@ -349,9 +349,7 @@ def test_the_commands_of_an_author_do_what_the_page_says(
 
 def test_it_is_said_that_misconceptions_are_the_operators_of_a_course() -> None:
     said = " ".join(CONTRIBUTING.text.split())
-    assert (
-        "Operators belong to handgrad: a course of your own cannot bring any. Misconceptions are its operators." in said
-    )
+    assert "a course of your own cannot add any, and declares misconceptions in their place." in said
 
 
 def test_there_is_an_example_of_every_kind_of_question_and_it_is_judged(tmp_path: Path) -> None:

@@ -656,7 +656,7 @@ def _state_outside_ctx(code: Code, call: CodeCall, alone: CallReport) -> Iterato
     says = f"it differs if the function is called again before its backward pass{error}"
     for name in call.wrt:
         if report.error or differ(alone.gradients[name], report.gradients[name]):
-            advice = "what backward needs must be kept on ctx, one for each call"
+            advice = "what backward needs must be kept on ctx, of which each call has its own"
             yield Finding(name, "failed", "not-repeatable", f"{says}: {advice}")
 
 

@@ -170,7 +170,7 @@ def blank_sheet(unit: str, quiz: Quiz, variant: int = 0) -> str:
     """
     lines = [
         f"# The quiz of unit {unit}. Write each answer behind its name, in place of null,",
-        f"# or be asked one question at a time, in the terminal: handgrad quiz {unit}",
+        f"# or let handgrad ask you one question at a time, in the terminal: handgrad quiz {unit}",
         f"# See which of your answers are right: handgrad check quiz_{unit}",
         "",
         "# Which numbers you were given; leave it as it is.",

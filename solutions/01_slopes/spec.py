@@ -290,7 +290,7 @@ numerical_grad = Routine(
             "return",
             lambda f, x, h: _each_entry(x, h, lambda step: (f(x + step) - f(x)) / h),
             says="every entry is the forward difference, one nudge up only",
-            hints=("Take the second value of `f` a step below the entry, not at it.",),
+            hints=("For the second value of `f`, the entry must be one step lower, not unchanged.",),
         ),
         Misconception(
             "missing-local",
@@ -354,7 +354,7 @@ numerical_vjp = Routine(
             "return",
             lambda f, x, v, h: _each_entry(x, h, lambda step: ((f(x + step) - f(x)) * v).sum() / h),
             says="every entry is the forward difference, one nudge up only",
-            hints=("Take the second value of `f` a step below the entry, not at it.",),
+            hints=("For the second value of `f`, the entry must be one step lower, not unchanged.",),
         ),
         Misconception(
             "missing-local",
@@ -454,8 +454,8 @@ pick_h = Routine(
         "return": (
             "There are two errors, truncation and cancellation. Which of them grows when `h` shrinks?",
             "At the best step both errors are about equal; each is a power of `h`, and one of them contains `eps`.",
-            "`torch.finfo` knows the `eps` of a dtype. Set the two errors equal and solve for `h`; it is not the "
-            "square root.",
+            "`torch.finfo` knows the `eps` of a dtype. Set the two errors equal and solve for `h`; the answer is not "
+            "the square root of `eps`.",
         ),
     },
     misconceptions=(

@@ -279,7 +279,7 @@ inv_grad = Exercise(
     hints={
         "inp.g": (
             "When `inp` rises a little, does one over `inp` rise or fall?",
-            "Write it as a power of `inp` and apply the power rule. What is the new exponent?",
+            "Write one over `inp` as a power, and apply the power rule. What is the new exponent?",
             "The exponent -1 comes down as a factor, and the new exponent is one smaller still.",
         ),
     },

@@ -97,7 +97,8 @@ weight_grad = Exercise(
         "return": (
             "Nudge `w[k,j]`. Which outputs move, and at what rate?",
             "There is one path for each weight, so nothing is summed: each entry is a single product.",
-            "It is a table of all products of the entries of two vectors, with `k` for the rows and `j` for the "
+            "The answer is a table of all products of the entries of two vectors, with `k` for the rows and `j` for "
+            "the "
             "columns.",
         ),
     },

@@ -18,7 +18,7 @@ lin_grad = Exercise(
             "One entry of `w` is used once for every row of the batch. How are its contributions combined?",
             "In row `b`, `w[i,j]` is multiplied by `inp[b,i]` and contributes to `out[b,j]`; the contributions are "
             "summed over `b`.",
-            "It is a matrix product that sums over the batch axis, so that `(n, m)` remains.",
+            "`w.g` is a matrix product that sums over the batch axis, so that `(n, m)` remains.",
         ),
         "b.g": (
             "How often is `b[j]` used in the forward pass?",
@@ -67,7 +67,8 @@ lin_grad_nd = Exercise(
         "w.g": (
             "How often is one entry of `w` used here? Count the rows.",
             "Two axes number the rows, and the sum runs over both.",
-            "Reshape all the rows into one long batch first; then it is the product you know from `lin_grad`.",
+            "Reshape all the rows into one long batch first; then the gradient is the product that you know from "
+            "`lin_grad`.",
         ),
         "b.g": (
             "How often is `b[j]` used here? Count the rows.",
@@ -158,7 +159,7 @@ lin_grad_lean = Exercise(
         ),
         "b.g": (
             "Which gradient of the three never needed a large array?",
-            "It is the same as in `lin_grad`: every row uses the same `b`.",
+            "`b.g` is the same as in `lin_grad`: every row uses the same `b`.",
             "Sum `out.g` itself over the axis that numbers the examples.",
         ),
     },

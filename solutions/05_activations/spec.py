@@ -15,7 +15,7 @@ relu_grad = Exercise(
     hints={
         "inp.g": (
             "Nudge a positive entry, then a negative one. Which of the two changes `out`?",
-            "The local derivative is a mask: some entries pass `out.g` on, the others block it.",
+            "The local derivative is a mask: some entries of `out.g` are multiplied by 1, the others by 0.",
             "Build the mask from `inp`, never from the sign of `out.g`, and multiply; do not modify your arguments in "
             "place.",
         ),
@@ -115,7 +115,8 @@ softplus_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Far to the left it is flat, far to the right a line of slope 1. Which function goes from 0 to 1 like "
+            "Far to the left softplus is flat, far to the right it is a line of slope 1. Which function goes from 0 "
+            "to 1 like "
             "that?",
             "Exponential, sum, logarithm: multiply the three derivatives, and simplify.",
             "You know this quotient of exponentials: it maps any number to a probability.",
@@ -234,7 +235,7 @@ maximum_grad = Exercise(
             "Pass `out.g` on where `a` is the larger one, and nowhere else.",
         ),
         "b.g": (
-            "Where `a` gets no gradient, which of the two gets it?",
+            "Where `a` gets no gradient, to which array does `out.g` go?",
             "The mask of `b` is the complement of that of `a`.",
             "Every entry of `out.g` goes to exactly one of the two: pass it on where `b` is the larger one.",
         ),

@@ -80,7 +80,8 @@ mse_grad = Exercise(
             "There are four steps: squeeze, difference, square, mean. What is the derivative of each?",
             "There is no `out.g`: the derivative of the loss with respect to itself is 1, so begin with the factor of "
             "the mean.",
-            "Multiply the four factors; write down the shapes before you subtract, and restore the axis that squeeze "
+            "Multiply the factors of all steps; write down the shapes before you subtract, and restore the axis that "
+            "squeeze "
             "dropped.",
         ),
     },
@@ -172,7 +173,8 @@ log_softmax_grad = Exercise(
         "inp.g": (
             "Each output is its own input minus a logsumexp that the whole row shares. Which two paths does that make?",
             "On one path `out.g` is unchanged. On the other, the entries of `out.g` in a row add up at logsumexp.",
-            "That sum is multiplied by the softmax probabilities and subtracted; `out` gives you the probabilities.",
+            "That sum is multiplied by the softmax probabilities and subtracted; the probabilities can be computed "
+            "from `out`.",
         ),
     },
 )
@@ -310,7 +312,7 @@ hinge_grad = Exercise(
             "inp.g",
             lambda inp, targ: -targ * (targ * inp < 1) / (targ * inp < 1).sum().clamp_min(1),
             says="the gradient is divided by the number of examples that have a loss, not of all examples",
-            hints=("Over how many numbers is this mean taken? Do the zeros count?",),
+            hints=("Over how many numbers is this mean taken? Are the zeros among them?",),
         ),
     ),
 )
@@ -322,10 +324,11 @@ svm_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Which wrong classes of a row contribute: all, or those whose score is within 1 of the right one?",
+            "Which wrong classes of a row contribute: all, or those whose score plus 1 is larger than that of the "
+            "right class?",
             "Each of them adds to the gradient of its own score. What does it add to that of the right class?",
-            "A mask of the classes that contribute; at the right class, minus their number; and the factor of the "
-            "mean.",
+            "Start from a mask of the classes that contribute; put minus their number at the right class; multiply by "
+            "the factor of the mean.",
         ),
     },
     misconceptions=(

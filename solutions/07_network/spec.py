@@ -43,9 +43,9 @@ forward_and_backward = Exercise(
     answers=stored("inp.g", "w1.g", "b1.g", "w2.g", "b2.g") + returned_value(),
     hints={
         "inp.g": (
-            "It is the last gradient of the backward pass. Are all the gradients before it right, starting at the "
+            "`inp.g` is the last gradient of the backward pass. Are all the gradients before it right, starting at the "
             "loss?",
-            "It comes from the first linear layer; what is upstream of that layer?",
+            "`inp.g` comes from the first linear layer; what is the upstream gradient of that layer?",
             "Take the gradient after the mask of the relu, and multiply by `w1`, transposed as in unit 4, to get "
             "`(bs, n)`.",
         ),
@@ -57,7 +57,7 @@ forward_and_backward = Exercise(
             "data.",
         ),
         "b1.g": (
-            "Which of the hidden units does the relu block, and for which examples?",
+            "Which of the hidden units does the relu set to 0, and for which examples?",
             "`b1` is added in every row, before the relu. What is the upstream gradient there?",
             "Take the same `(bs, h)` gradient that `w1.g` uses, and sum it over the examples only.",
         ),

@@ -291,7 +291,7 @@ cat_grad = Exercise(
         ),
         "b.g": (
             "Along `dim`, where does `b` begin?",
-            "The part before it has the length of `a`; how much remains?",
+            "The part before `b` has the length of `a`; how much remains?",
             "Slice `out.g` along `dim`, after the part of `a`; `split` and `narrow` take the lengths.",
         ),
     },
@@ -310,7 +310,7 @@ stack_grad = Exercise(
         ),
         "b.g": (
             "At which index of the new axis is `b`?",
-            "It comes after `a`.",
+            "`b` comes after `a`.",
             "The same as for `a`, at the next index; `select` and `unbind` remove an axis.",
         ),
     },
@@ -339,7 +339,7 @@ cumsum_grad = Exercise(
         "inp.g": (
             "Nudge the first entry along `dim`: which outputs change? And if you nudge the last one?",
             "An entry affects its own output and all later ones. Over which upstream gradients is its sum?",
-            "It is a cumulative sum again, but it begins at the other end of the axis.",
+            "The gradient is a cumulative sum again, but one that begins at the other end of the axis.",
         ),
     },
 )

@@ -154,7 +154,7 @@ batchnorm_steps_grad = Exercise(
         "hat.g": (
             "Look at the last step only. What was `hat` multiplied by?",
             "`gamma` has one entry for each column, and every row uses it.",
-            "It is one product with the upstream gradient; broadcasting gives each column its own factor.",
+            "`hat.g` is one product with the upstream gradient; broadcasting gives each column its own factor.",
         ),
         "gamma.g": (
             "What was `gamma` multiplied by in the last step, and in how many rows?",
@@ -164,7 +164,7 @@ batchnorm_steps_grad = Exercise(
         "beta.g": (
             "How often is one entry of `beta` added?",
             "Once in every row, with the local derivative 1.",
-            "It is the bias of unit 4 again: sum the upstream gradient over the rows.",
+            "`beta` is the bias of unit 4 again: sum the upstream gradient over the rows.",
         ),
         "inv.g": (
             "`hat` is a product. What is `inv` multiplied by in it?",
@@ -175,13 +175,13 @@ batchnorm_steps_grad = Exercise(
             "`inv` is a power of `var`. What does the power rule do to the exponent -1/2?",
             "The derivative of `x ** -0.5` has the exponent -1.5, which you can write as a power of `inv`, without "
             "`var`.",
-            "One half, a minus sign, the third power of `inv`, and the gradient of `inv`.",
+            "Multiply four things: one half, a minus sign, the third power of `inv`, and the gradient of `inv`.",
         ),
         "centred.g": (
             "In which two steps is `centred` used?",
             "As a factor of `hat`, and squared, inside the mean that gives `var`. Add the two contributions.",
-            "For the second: `var.g` is one row; each entry gets it times the derivatives of the mean and of the "
-            "square.",
+            "In the second contribution, each entry gets its column's `var.g`, times the derivatives of the mean and "
+            "of the square.",
         ),
         "mean.g": (
             "Raise the mean by 0.001. In which direction does `centred` move?",
@@ -208,11 +208,11 @@ batchnorm_grad = Exercise(
     answers=stored("inp.g", "gamma.g", "beta.g"),
     hints={
         "inp.g": (
-            "It is `standardize_grad` with two changes, another axis and a `gamma`. Where does `gamma` enter?",
+            "This is `standardize_grad` with two changes, another axis and a `gamma`. Where does `gamma` enter?",
             "The upstream gradient of `hat` is no longer `out.g`. Compute it first, and use it in place of `out.g` "
             "from there on.",
-            "Subtract its mean over the batch, and `hat` times the mean of its product with `hat`; then divide by the "
-            "std.",
+            "From the gradient of `hat`, subtract its mean over the batch, and `hat` times the mean of its product "
+            "with `hat`; then divide by the std.",
         ),
         "gamma.g": (
             "What is `gamma` multiplied by: `inp`, or something computed from it?",
@@ -286,8 +286,8 @@ layernorm_grad = Exercise(
             "Which entries share a mean here, and which share one in batch norm?",
             "`gamma` now differs from entry to entry of a row. So is it inside the means that you subtract, or "
             "outside?",
-            "First compute the gradient of `hat`. Then apply `standardize_grad` to it, with `keepdim=True` along the "
-            "last axis.",
+            "First compute the gradient of `hat`. Put it in place of `out.g` in the formula of `standardize_grad`, "
+            "with means along the last axis.",
         ),
         "gamma.g": (
             "How many rows use one entry of `gamma`? Count all of them.",
@@ -320,8 +320,8 @@ rmsnorm_grad = Exercise(
             "Compare it with layer norm. Which step is missing here, and which path with it?",
             "Two paths remain: each entry directly, and through the root mean square by which the whole row is "
             "divided.",
-            "Take the gradient of the quotient, minus the quotient times the mean of their product; then divide by "
-            "the rms.",
+            "Take the gradient of the quotient, minus the quotient times the mean of the product of the two; then "
+            "divide by the rms.",
         ),
         "gamma.g": (
             "What was `gamma` multiplied by?",
@@ -345,13 +345,13 @@ groupnorm_grad = Exercise(
     hints={
         "inp.g": (
             "How many entries share one mean? Count the channels of a group, and the positions.",
-            "Reshape to `(bs, groups, entries of a group)`; there it is `standardize_grad`.",
+            "Reshape to `(bs, groups, entries of a group)`; there the gradient is that of `standardize_grad`.",
             "Multiply by `gamma` first, at the shape `(bs, c, l)`, as its entries differ within a group; then group, "
             "then reshape back.",
         ),
         "gamma.g": (
             "`gamma` has one entry for each channel. Which axes does it not have?",
-            "It is multiplied by the standardized input, reshaped back to `(bs, c, l)`.",
+            "`gamma` is multiplied by the standardized input, reshaped back to `(bs, c, l)`.",
             "The other factor times `out.g`, summed over examples and positions.",
         ),
         "beta.g": (

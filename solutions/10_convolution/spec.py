@@ -47,8 +47,8 @@ unfold_grad = Exercise(
         "inp.g": (
             "Into how many windows is the third entry of a row copied? And the first?",
             "Each copy has its own upstream gradient, and all of them belong to the same entry: they add.",
-            "Start from zeros in the shape of `inp`; window `i` begins at `i` times `step`; add its gradient to those "
-            "entries.",
+            "Start from zeros in the shape of `inp`; window `i` begins at `i` times `step`; add its gradient to the "
+            "entries in it.",
         ),
     },
 )
@@ -109,7 +109,8 @@ conv2d_grad = Exercise(
         "w.g": (
             "By which entries of the padded input is one tap multiplied? Also by those of the border?",
             "By every `stride`-th one, beginning at the row and column of the tap, as many as `out` has.",
-            "Pad `inp` as the forward pass does; one product for each tap, summed over examples, rows and columns.",
+            "Pad `inp` as the forward pass does; compute one product for each tap, summed over examples, rows and "
+            "columns.",
         ),
         "b.g": (
             "Do `stride` and `padding` affect the gradient of `b` at all?",
@@ -159,8 +160,8 @@ maxpool1d_grad = Exercise(
         "inp.g": (
             "In each window one entry is the largest. What gradient do the others get from that window?",
             "An entry may be the largest in several windows. How are the gradients of all of them combined?",
-            "Find the index of each maximum in `inp`: the start of the window plus its index there. Add there, do not "
-            "assign.",
+            "Find the index of each maximum in `inp`: the start of its window plus its index in the window. Add at "
+            "that place, do not assign.",
         ),
     },
 )

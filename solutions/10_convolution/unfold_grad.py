@@ -7,9 +7,8 @@ def unfold_grad(inp, out, size, step):
     """Store the gradient of the loss in `inp.g`.
 
     Forward: `out = inp.unfold(-1, size, step)`, windows of `size` neighbours, each beginning `step` places
-    after the one
-    before it; places at the end that fill no window are left out. The gradient of the loss with respect to
-    `out` is already in `out.g`.
+    after the one before it; places at the end that fill no window are left out. The gradient of the loss with
+    respect to `out` is already in `out.g`.
 
     inp: (bs, t)
     out: (bs, number of windows, size); out.g: the same

@@ -96,7 +96,7 @@ rnn_step_grad = Exercise(
         ),
         "wx.g": (
             "`wx` is used once for every row of the batch. What was it multiplied by there?",
-            "It is the weight gradient of a linear layer whose upstream gradient is the gradient before the tanh.",
+            "`wx.g` is the weight gradient of a linear layer whose upstream gradient is the gradient before the tanh.",
             "The other factor is `x`, the upstream gradient the one before the tanh; the sum runs over the batch.",
         ),
         "wh.g": (
@@ -127,7 +127,8 @@ rnn_grad = Exercise(
     hints={
         "x.g": (
             "Does `x` of the first time step affect the last state? Along which path?",
-            "Keep all states of the forward pass. Then go back from the last time step, one `rnn_step_grad` each.",
+            "Keep all states of the forward pass. Then go back from the last time step, with one `rnn_step_grad` for "
+            "each.",
             "The gradient that a time step gives for its `h` is the upstream gradient of the time step before it.",
         ),
         "h0.g": (
@@ -168,7 +169,8 @@ rnn_states_grad = Exercise(
     hints={
         "x.g": (
             "A state in the middle affects the loss along two paths. Which two?",
-            "It is an output itself, and the next time step starts from it. Both paths contribute to its gradient.",
+            "The state is an output itself, and the next time step starts from it. Both paths contribute to its "
+            "gradient.",
             "Add this time step's own `out.g` to the gradient from the later one, then go through the tanh.",
         ),
         "h0.g": (
@@ -210,7 +212,8 @@ lstm_step_grad = Exercise(
         "x.g": (
             "Four gates, each with its own gradient. Through which operation do all of them lead back to `x`?",
             "Concatenate the four gradients before the activations in the order of the forward pass, to (bs, 4m).",
-            "Then it is a linear layer whose input is `x` and `h` side by side; the first n columns belong to `x`.",
+            "What remains is a linear layer whose input is `x` and `h` side by side; the first n columns belong to "
+            "`x`.",
         ),
         "h.g": (
             "Where is `h` used in the forward pass? Is there a second place?",
@@ -224,8 +227,9 @@ lstm_step_grad = Exercise(
         ),
         "w.g": (
             "Which columns of `w` belong to which gate?",
-            "It is the weight gradient of one linear layer: input `x` and `h` side by side, upstream four gates wide.",
-            "For the upstream, each gate needs two things: the other factor of its product, and its own derivative.",
+            "`w.g` is the weight gradient of one linear layer: its input is `x` and `h` side by side, its output four "
+            "gates wide.",
+            "The upstream gradient of a gate has two factors: the other factor of its product, and its own derivative.",
         ),
         "b.g": (
             "`b` is added before all the activations. What is the gradient there?",
@@ -250,8 +254,9 @@ gru_step_grad = Exercise(
     hints={
         "x.g": (
             "Underline `x` in the forward pass. Through which of r, z and n does it affect `out`?",
-            "Concatenate the gradients before the activations of r, z and n, in this order; then it is a linear layer.",
-            "The one before n's tanh has no factor r here: r multiplies only the part that comes from `h`.",
+            "Concatenate the gradients before the activations of r, z and n, in this order; what remains is a linear "
+            "layer.",
+            "The gradient before the tanh of n has no factor r here: r multiplies only the part that comes from `h`.",
         ),
         "h.g": (
             "How many paths lead from `h` to `out`? Count the gates, and look at the last line.",
@@ -260,8 +265,9 @@ gru_step_grad = Exercise(
         ),
         "w.g": (
             "Which input was `w` multiplied by?",
-            "It is a linear layer whose outputs are r, z and n side by side, before their activations.",
-            "The other factor is `x`; the upstream is the gradients before r, z and n, each with its own derivative.",
+            "`x @ w` is a linear layer whose outputs are r, z and n side by side, before their activations.",
+            "The other factor is `x`; the upstream gradient is that of r, z and n side by side, each with its own "
+            "derivative.",
         ),
         "u.g": (
             "`w` was multiplied by `x`, `u` by `h`. Is the upstream gradient of the two products the same?",
@@ -270,7 +276,7 @@ gru_step_grad = Exercise(
         ),
         "b.g": (
             "`b` is added to one of the two products. Which?",
-            "It is added to `x @ w`, so it has the same upstream gradient.",
+            "`b` is added to `x @ w`, so it has the same upstream gradient as that product.",
             "The sum runs over the batch only; the result is (3m,).",
         ),
     },

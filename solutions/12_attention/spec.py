@@ -84,7 +84,7 @@ masked_softmax_grad = Exercise(
     hints={
         "scores.g": (
             "Nudge a score that is masked out. What happens to `out`?",
-            "Among the entries that take part it is the softmax of unit 6. Does `out` show which these are?",
+            "For the entries that take part, this is the softmax of unit 6. Does `out` show which entries those are?",
             "`out` is 0 where the mask is False. Look at the gradient of softmax: what is it where `out` is 0?",
         ),
     },
@@ -97,7 +97,8 @@ attention_grad = Exercise(
     answers=stored("q.g", "k.g", "v.g"),
     hints={
         "q.g": (
-            "`q` goes through four operations: product, division, softmax, product. Which comes first, going back?",
+            "`q` goes through four operations: product, division, softmax, product. Which comes first in the backward "
+            "pass?",
             "Compute the weights after the softmax, then their gradient, (bs, s, t); then go back through the softmax.",
             "The division by `sqrt(d)` is an operation as well, and contributes a factor to the backward pass.",
         ),
@@ -127,7 +128,7 @@ causal_attention_grad = Exercise(
         ),
         "k.g": (
             "Which queries attend to the last key? And to the first?",
-            "It is `attention_grad` with other weights.",
+            "This is `attention_grad` with other weights.",
             "If only `k.g` is wrong, look at the transpose: each key sums over the queries that may attend to it.",
         ),
         "v.g": (
@@ -152,12 +153,12 @@ swiglu_grad = Exercise(
         "w1.g": (
             "What was `inp @ w1` multiplied by?",
             "In an elementwise product the local derivative is the other factor: here the output of silu.",
-            "Then it is the weight gradient of a linear layer.",
+            "What remains is the weight gradient of a linear layer.",
         ),
         "w2.g": (
             "Two operations lie between `inp @ w2` and `out`. Which?",
             "The product, whose other factor is `inp @ w1`, and silu, whose derivative you know from unit 5.",
-            "silu is `x` times its sigmoid: both uses of `x` count in its derivative.",
+            "silu is `x` times its sigmoid: both uses of `x` contribute to its derivative.",
         ),
     },
 )
@@ -200,8 +201,8 @@ multihead_grad = Exercise(
         ),
         "wo.g": (
             "What did `wo` multiply? Give it a name in the forward pass.",
-            "It multiplied the outputs of all heads side by side, (bs, t, hc); both bs and t count rows.",
-            "It is a linear layer on a batch of sequences, as in `lin_grad_nd`.",
+            "`wo` multiplied the outputs of all heads side by side, (bs, t, hc); both bs and t count rows.",
+            "This is a linear layer on a batch of sequences, as in `lin_grad_nd`.",
         ),
     },
 )
@@ -213,7 +214,7 @@ info_nce_grad = Exercise(
     answers=stored("a.g", "b.g"),
     hints={
         "a.g": (
-            "It is a cross-entropy. Which class is the target of row `i`?",
+            "The loss is a cross-entropy. Which class is the target of row `i`?",
             "Prediction minus target, divided by the number of rows; the targets are on the diagonal.",
             "Then go back through the division and the product: which matrix was `a` multiplied by?",
         ),
@@ -229,7 +230,7 @@ _BLOCK_HINTS = {
     "x": (
         "How many paths start at `x`? Look at both lines of the forward pass.",
         "The short one goes straight through both sums. The others go through the norm, and through q, k or v.",
-        "Add the three gradients after the norm and take them through it together; then add the skip connection.",
+        "Add the three gradients after the norm and take the sum through the norm once; then add the skip connection.",
     ),
     "wq": (
         "If `wk.g` and `wv.g` are right, which product is left to look at?",

@@ -189,7 +189,7 @@ def _declared(code, says, rule):
     name = says.split()[4]
     hints = (
         f"Take one `{name}` alone, with numbers of your own. What is the gradient of each operand, by hand?",
-        f"Nudge an operand of `{name}` by 0.001: how far does its value move? Which line of your engine says so?",
+        f"Nudge an operand of `{name}` by 0.001: how far does the result move? Which line of your engine says so?",
     )
     return Misconception(code, "return", rule, says, hints)
 
@@ -451,7 +451,8 @@ value_engine = Routine(
     hints={
         "return": (
             "What must a value remember of the step that computed it, so that it can pass its gradient on?",
-            "When is the gradient of a value complete, so that it may be passed on? What is it added to?",
+            "When is the gradient of a value complete, so that it may be passed on? Are contributions assigned, or "
+            "added?",
             "Start with 1 at the last value, and visit the values so that all uses of a value come before it.",
         )
     },
@@ -896,7 +897,7 @@ checkpoint_grad = Exercise(
         ),
         "w.g": (
             "In how many steps is `w` used? Which state does it multiply in each of them?",
-            "Within a segment it is the loop of a recurrent network, as in unit 11.",
+            "Within a segment, the loop is that of a recurrent network, as in unit 11.",
             "Start from zeros before the first segment, and add a product in every step of every segment.",
         ),
         "b.g": (

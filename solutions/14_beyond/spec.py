@@ -417,7 +417,7 @@ hvp_logistic = Exercise(
         Misconception("diagonal-only", "return",
                       lambda w, x, v: (x**2 * _bend(w, x)[:, None]).mean(0) * v,
                       says="only the diagonal of the Hessian is used: each entry of v acts on its own entry alone",
-                      hints=("Which scores does one entry of `w` affect, and which entries of the gradient do they?",)),
+                      hints=("Which scores does one entry of `w` affect, and which gradient entries depend on them?",)),
         Misconception("extra-factor", "return",
                       lambda w, x, targ, v: x.t() @ (_bend(w, x) * ((x @ w).sigmoid() - targ) * (x @ v)) / len(x),
                       says="the error, sigmoid minus targ, is an extra factor: only its derivative is used here",
@@ -536,7 +536,7 @@ inverse_grad = Exercise(
         "a.g": (
             "For a single number, what is the derivative of `1 / a`, in terms of `out`?",
             "`a @ out` is the identity, a constant. Nudge both factors, and solve for the nudge of `out`.",
-            "Two factors `out`, one on each side, both transposed in the backward pass; mind the sign.",
+            "There are two factors `out`, one on each side; transpose both in the backward pass, and mind the sign.",
         ),
     },
     misconceptions=(
@@ -632,12 +632,12 @@ momentum_step = Routine(
     hints=_optimizer_hints(
         p=(
             "Which is computed first, the new p or the new m? Which m does the step of `p` use?",
-            "Look at the order of the two lines in the docstring, and at the names on their right-hand sides.",
+            "Look at the order of the two formulas in the lesson. Which m is on the right-hand side of the second?",
             "`p` moves downhill, by `lr` times the m that this step has just computed.",
         ),
         m=(
             "How much of the old `m` is kept, and how much of `g` is added?",
-            "Look at the docstring: it is a sum, not an average, so the two weights need not add up to 1.",
+            "Look at the docstring: the new m is a sum, not an average, so the two weights need not add up to 1.",
             "`beta` multiplies the old `m` alone.",
         ),
     ),
@@ -745,7 +745,7 @@ adam_step = Routine(
         p=(
             "Are the new m and v right? Then which of these is wrong: the two corrections, the root, the quotient?",
             "Compute the two corrected moments and name them; the step of `p` needs nothing else of m, v and `t`.",
-            "The square root is taken of the corrected v, and `eps` is added to the root.",
+            "Take the square root of the corrected v, then add `eps` to the root.",
         ),
         m=(
             "How much of the old `m` is kept, and how much of `g` is added?",
@@ -1027,7 +1027,7 @@ fixed_point_grad = Exercise(
         "w.g": (
             "If `x.g` is right, one product is left. What was `w` multiplied by?",
             "`x` and `out @ w` are added, so both have the same gradient.",
-            "It is the weight gradient of a linear layer whose input is `out` itself.",
+            "`w.g` is the weight gradient of a linear layer whose input is `out` itself.",
         ),
     },
     misconceptions=(

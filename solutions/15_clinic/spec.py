@@ -254,7 +254,8 @@ test_scale = examination(
     (
         "What would convince you that a backward pass is right? At how many sizes would you test it?",
         "Call it with random inputs and a random `out.g`, and compare both gradients with what you know to be right.",
-        "Try bs = n, a single row and many of both. Allow for rounding, and check shapes and `out.g` afterwards.",
+        "Try bs = n, a single row, and many rows and columns. Allow for rounding, and check shapes and `out.g` "
+        "afterwards.",
     ),
 )
 
@@ -379,7 +380,7 @@ test_row_mean = examination(
     (
         "What would convince you that a backward pass is right? At how many sizes would you test it?",
         "Call it with random inputs and a random `out.g`, and compare with the lesson's formula, or with nudges.",
-        "Try bs = n, a single row and many of both. Compare shape and dtype first: `allclose` broadcasts.",
+        "Try bs = n, a single row, and many rows and columns. Compare shape and dtype first: `allclose` broadcasts.",
     ),
 )
 
@@ -769,7 +770,7 @@ gamma.g = (out.g * hat).sum(0)""",
         "gamma.g",
         first="`gamma.g` is wrong as well, and depends on two things. Which of them is suspect?",
         then="Is `gamma * hat + beta` equal to the `out` that the function is given? Compare them.",
-        last="What does `var` divide by as a default: n, or n - 1?",
+        last="By what does `var` divide by default: n, or n - 1?",
     ),
     misconceptions=(
         *edited(
@@ -778,7 +779,7 @@ gamma.g = (out.g * hat).sum(0)""",
             "wrong-factor",
             _with_variance(lambda right, n: right * n / (n - 1)),
             "the variance is divided by n - 1, and in the forward pass by n",
-            "What does `var` divide by as a default?",
+            "By what does `var` divide by default?",
         ),
         *edited(
             _layernorm,
@@ -858,7 +859,7 @@ for i in reversed(range(x.shape[1])):
             "missing-local",
             _without_weights,
             "wh is missing from the gradient that is passed on to the previous time step",
-            "Does the previous state enter the sum before the tanh as it is, or times something?",
+            "Does the previous state enter the sum before the tanh as it is, or multiplied by something?",
         ),
         *edited(
             _rnn,

@@ -72,7 +72,7 @@ def quiz(tmp_path_factory: pytest.TempPathFactory) -> Quiz:
 
 SHEET = """\
 # The quiz of unit 01_unit. Write each answer behind its name, in place of null,
-# or be asked one question at a time, in the terminal: handgrad quiz 01_unit
+# or let handgrad ask you one question at a time, in the terminal: handgrad quiz 01_unit
 # See which of your answers are right: handgrad check quiz_01_unit
 
 # Which numbers you were given; leave it as it is.
