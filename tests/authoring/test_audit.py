@@ -211,7 +211,7 @@ WORDS = {
     "an empty hint": (HINT, " ", "a hint of inp.g is empty: write it."),
     "the same hint": (
         HINT,
-        "The local derivative is a mask: some entries pass `out.g` on, the others block it.",
+        "The local derivative is a mask: some entries of `out.g` are multiplied by 1, the others by 0.",
         "a hint of inp.g is there twice: write another one.",
     ),
     "a forgotten comma": (
