@@ -389,8 +389,9 @@ def indices(spec: str, axis: str) -> Sampler:
     """Sample int64 indices into an axis, the last index among them if there are three or more; shape: `spec`.
 
     The first entry is repeated at the end. Of four or more, it occurs three times or another one twice, trial by trial;
-    of six or more, both. Where it occurs three times, the second is directly behind the first: the sum of all but the
-    first is then not the sum of the last that follow each other.
+    of six or more, both. Where it occurs three times, the second is directly behind the first, and where another one
+    occurs twice, one is directly behind the other: so the sum of all but the first, the sum of the last that follow
+    each other, and the last alone differ.
 
     Args:
         spec: the axes of the indices.
@@ -400,13 +401,17 @@ def indices(spec: str, axis: str) -> Sampler:
     def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> np.ndarray:
         size, count = setting.sizes[axis], math.prod(shape)
         places = rng.integers(size, size=count)
+        second = int(places[1]) if count > 1 else 0
         if count > 2 and size > 1:
             places[:2] = rng.integers(size - 1), size - 1
         places[-1] = places[0]
-        if count >= 6 or (count >= 4 and setting.index % 2):
-            places[-2] = places[1]
         if count >= 6 or (count >= 4 and not setting.index % 2):
             places[1:3] = places[0], places[1]
+        if count >= 6 or (count >= 4 and setting.index % 2):
+            other = places[2] if count >= 6 else places[1]
+            if count == 5:
+                places[1] = second
+            places[-3:-1] = other
         return places.reshape(shape)
 
     return Sampler(spec, draw)

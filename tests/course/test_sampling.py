@@ -208,13 +208,14 @@ def test_indices_name_places_some_of_them_twice(seed: int) -> None:
 def test_several_indices_are_repeated_or_one_occurs_three_times(seed: int) -> None:
     """So code for one repeated index, or for two uses of it, is wrong in some trial.
 
-    Three equal indices do not follow each other at the end, where all but the first would be the last that do.
+    Three equal indices do not follow each other at the end, where all but the first would be the last that do; two do,
+    so that the last of them is not all that follow each other.
     """
     six, first, second = (
         list(indices("k", "n").sample(rng(seed), Setting(index, "", {"k": count, "n": 50})).values)
         for index, count in ((0, 6), (0, 4), (1, 4))
     )
-    assert six[0] == six[1] == six[-1] != six[2] == six[-2]
+    assert six[0] == six[1] == six[-1] != six[-3] == six[-2]
     assert first[0] == first[1] == first[3] != first[2]
     assert second[0] == second[3] != second[1] == second[2]
 
