@@ -331,8 +331,8 @@ def test_the_picture_of_the_learners_page_is_what_is_drawn(
 
 
 def _phrases(text: str) -> list[str]:
-    """The words of a screen, without sizes: what stands side by side may stand one below the other."""
-    phrases = (re.sub(r"=\d+", "=N", phrase.strip()) for phrase in re.split(r"\n| {2,}", text))
+    """The words of a screen, without numbers: what stands side by side may stand one below the other."""
+    phrases = (re.sub(r"-?\d[\d.e-]*", "N", phrase.strip()) for phrase in re.split(r"\n| {2,}", text))
     return [phrase for phrase in phrases if re.search(r"[a-z]{2}", phrase)]
 
 

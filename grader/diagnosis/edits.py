@@ -161,7 +161,10 @@ def explained_mistakes(edit: DescribedRewriting, case: Case, names: tuple[str, .
         return {}
     case.explaining[edit] = names
     return dict.fromkeys(
-        names, Mistake(edit.code, facts=edit.facts(wording_program(edit, case)), at=edited_places(edit, case))
+        names,
+        Mistake(
+            edit.code, facts=edit.facts(wording_program(edit, case)), at=edited_places(edit, case), rewrite=edit.apply
+        ),
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grader.program.forward import Place
+    from grader.program.program import Program
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class Mistake:
         at: the edited places in the program of the first trial; empty where no operation is edited.
         cause: the name of the answer nearer to the loss that has the same mistake, during a search its target; empty
             where there is none.
+        rewrite: makes of the right program of a trial the one that gives the learner's numbers, for a picture of it;
+            `None` where no edit of a program does.
     """
 
     code: str
@@ -64,6 +67,7 @@ class Mistake:
     facts: tuple[Fact, ...] = ()
     at: tuple[Place, ...] = ()
     cause: str = ""
+    rewrite: Callable[[Program], Program] | None = field(default=None, compare=False, repr=False)
 
     @property
     def record(self) -> dict[str, Any]:

@@ -26,6 +26,7 @@ WHY = {
 }
 NOTHING = "there is no array to draw"
 Kind = Literal["values", "difference"]
+FigureKind = Literal["scatter", "stamp", "steps", "sums", "verdicts"]
 SCHEMA = "handgrad/shown@1"
 
 
@@ -56,6 +57,43 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class Series:
+    """Numbers of a figure.
+
+    Args:
+        name: what they are, such as `yours`; of a line in a scatter, its equation.
+        values: float64; of a line in a scatter its slope and intercept, or several of these.
+        labels: of a stamp the names of the axes; else a label for each value, or none.
+    """
+
+    name: str
+    values: np.ndarray
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The shape of a mistake in an answer.
+
+    Args:
+        kind: what the series are.
+            `scatter`: each entry, of what it is compared with and of the learner's; the lines that the points are on.
+            `stamp`: the upstream gradient, 1 in one place; the learner's answer to it; the right one.
+            `steps`: a size for each step of a loop, the learner's and the right one.
+            `sums`: the sum along an axis at each place, the learner's and the right one.
+            `verdicts`: 1 for each backward pass that is judged rightly, else 0: the wrong ones, and the right ones.
+        title: a few words.
+        series: the numbers.
+        shaded: the values are whole numbers in steps of the largest, because the numbers are confidential.
+    """
+
+    kind: FigureKind
+    title: str
+    series: tuple[Series, ...]
+    shaded: bool = False
+
+
+@dataclass(frozen=True)
 class Picture:
     """An answer that is not right, with its arrays.
 
@@ -64,12 +102,16 @@ class Picture:
         where: the trial that the arrays are from, in words.
         grids: the learner's array and those that it is compared with; none if there is nothing to draw.
         note: a remark on the grids, or why there are none.
+        figures: the shape of the mistake, the most telling figure first.
+        cause: the answer that has the same mistake, and whose figures show it; empty if there is none.
     """
 
     answer: str
     where: str = ""
     grids: tuple[Grid, ...] = ()
     note: str = ""
+    figures: tuple[Figure, ...] = ()
+    cause: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,6 +126,8 @@ class GraphNode:
         answer: the answer that is its gradient; empty if there is none.
         marked: the answers whose diagnosis names the node.
         edges: the keys of the operands to which the diagnosis names the edge.
+        dropped: those of `edges` along which no gradient comes, though one must.
+        change: what is done there in place of what must be, as a formula: `+= -> =`.
     """
 
     key: str
@@ -93,6 +137,8 @@ class GraphNode:
     answer: str = ""
     marked: tuple[str, ...] = ()
     edges: frozenset[str] = frozenset()
+    dropped: frozenset[str] = frozenset()
+    change: str = ""
 
 
 @dataclass(frozen=True)
@@ -172,9 +218,18 @@ def _exercise_json(seen: ExercisePictures) -> dict[str, Any]:
 
 
 def _picture_json(picture: Picture) -> dict[str, Any]:
-    """Return a picture as JSON data: the name of the answer, the trial in words, a note, and the grids."""
-    grids = [_grid_json(grid) for grid in picture.grids]
-    return {"name": picture.answer, "trial": picture.where, "note": picture.note, "grids": grids}
+    """Return a picture as JSON data: the name of the answer, the trial in words, a note, the figures and the grids."""
+    grids, figures = [_grid_json(grid) for grid in picture.grids], [_figure_json(each) for each in picture.figures]
+    return {"name": picture.answer, "trial": picture.where, "note": picture.note, "figures": figures, "grids": grids}
+
+
+def _figure_json(figure: Figure) -> dict[str, Any]:
+    """Return a figure as JSON data: its kind, its title, and its series with their labels."""
+    series = [
+        {"name": each.name, "labels": list(each.labels), "values": _json_entries(each.values.tolist())}
+        for each in figure.series
+    ]
+    return {"kind": figure.kind, "title": figure.title, "shaded": figure.shaded, "series": series}
 
 
 def _grid_json(grid: Grid) -> dict[str, Any]:
@@ -205,6 +260,8 @@ def _graph_json(graph: Graph) -> dict[str, Any]:
             "shape": node.shape,
             "operands": list(node.operands),
             "marked": list(node.marked),
+            "dropped": sorted(node.dropped),
+            "change": node.change,
         }
         for node in graph.nodes.values()
     ]

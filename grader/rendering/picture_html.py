@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from .figure_html import figures_html
 from .heat_maps import NAMELESS, NOT_FINITE, Band, Cell, Table, TableLimits, bands, omission
 from .picture_data import OUT, ExercisePictures, Graph, GraphNode, Picture, merge_equal_notes
 from .svg_drawing import SvgDrawing
@@ -21,22 +22,38 @@ BROKEN = "215, 50, 60"
 ROOM = TableLimits(rows=24, columns=24, slices=6)
 KEY = "Orange is above 0 and blue below, on one scale: the stronger, the larger. A dot is no difference."
 MANY = 12  # columns, above which a table is printed smaller
-WIDTH, HEIGHT, MARKED_HEIGHT = 124, 44, 60  # of a node, in pixels; a marked one has a line more
-DOWN, MARGIN, GAP = 84, 12, 16  # from row to row; around the drawing; between neighbours
+HEIGHT, MARKED_HEIGHT = 44, 60  # of a node, in pixels; a marked one has a line more
+NARROWEST, LETTER, SMALL_LETTER = 124, 8.4, 7.2  # the least width of a node; the width of a letter
+CHANGE_HEIGHT = 20  # more, for the formula of what is done there
+DOWN, MARGIN, GAP = 100, 12, 16  # from row to row; around the drawing; between neighbours
 LANE = 24  # the width of an edge that passes a row
 Point = tuple[float, float]
 SCROLLS = 'tabindex="0" role="group"'  # whoever has no mouse scrolls it with the keyboard
-LONGEST = 15  # characters of a node's label
+LONGEST = 24  # characters of a node's label
 
 
 def pictures_html(shown: ExercisePictures) -> str:
     """Return an exercise's pictures as HTML that loads nothing."""
     if not shown.pictures:
         return "<p>Everything is right, so there is nothing to draw.</p>"
-    drawn = [_picture_html(picture) for picture in merge_equal_notes(shown.pictures)]
+    drawn = _folded_pictures(list(merge_equal_notes(shown.pictures)))
     notes = dict.fromkeys(picture.note for picture in shown.pictures if picture.grids and picture.note)
     drawn += [f'<p class="dim">{escape(note)}</p>' for note in notes]
     return "".join([*drawn, forward_pass_html(shown.graph) if shown.graph is not None else ""])
+
+
+def _folded_pictures(pictures: Sequence[Picture]) -> list[str]:
+    """Return the HTML of pictures, those of answers with a cause folded away behind the one that shows the mistake."""
+    drawn = []
+    for cause, group in itertools.groupby(pictures, key=lambda picture: picture.cause):
+        together = list(group)
+        html = "".join(map(_picture_html, together))
+        if cause:
+            names = ", ".join(picture.answer for picture in together)
+            summary = f'<summary class="summary">{escape(names)}: as for {escape(cause)}</summary>'
+            html = f'<details class="folded">{summary}{html}</details>'
+        drawn.append(html)
+    return drawn
 
 
 def _picture_html(picture: Picture) -> str:
@@ -49,7 +66,7 @@ def _picture_html(picture: Picture) -> str:
         summary = f'<summary class="summary">{count}</summary>'
         parts = [parts[0], f'<details class="folded">{summary}{"".join(parts[1:])}</details>']
     key = f'<div class="dim">{KEY}</div>' if any(not grid.shaded for grid in picture.grids) else ""
-    return f'<figure class="picture">{head}{"".join(parts)}{key}</figure>'
+    return f'<figure class="picture">{head}{figures_html(picture.figures)}{"".join(parts)}{key}</figure>'
 
 
 def _band_html(picture: Picture, band: Band) -> str:
@@ -129,12 +146,14 @@ class Layout:
         height: the same.
         places: centres by the key of the node; an edge has a place in each row that it passes, by `_lane_key`.
         depth: by the key of the node, how many rows it is above the output.
+        node_width: the width of each node.
     """
 
     width: float
     height: float
     places: Mapping[str, Point]
     depth: Mapping[str, int]
+    node_width: float = NARROWEST
 
     def edge_path(self, source: str, user: str) -> list[Point]:
         """Return the points of the edge from a node to another that reads it, straight through the rows between."""
@@ -156,7 +175,19 @@ def layout(graph: Graph) -> Layout:
     across: dict[str, float] = {}
     for row in range(max(depth.values()) + 1):
         across |= _row(graph, users, depth, across, row)
-    return _layout_at(across, depth, users)
+    return _layout_at(across, depth, users, _node_width(graph))
+
+
+def _node_width(graph: Graph) -> float:
+    """Return the width of all nodes of a graph, in which the longest label fits."""
+    label = max(len(_shortened(_label(graph, node))) for node in graph.nodes.values())
+    shape = max(len(_shortened(node.shape, LONGEST + 2)) for node in graph.nodes.values())
+    return max(NARROWEST, LETTER * label + 10, SMALL_LETTER * shape + 10)
+
+
+def _label(graph: Graph, node: GraphNode) -> str:
+    """Return the label of a node, of the output with its name in front."""
+    return f"{OUT} = {node.label}" if node.key == graph.out else node.label
 
 
 def _lane_key(source: str, user: str, row: int) -> str:
@@ -189,7 +220,7 @@ def _row(
             wished += zip(below, slots, (_lane_key(source, user, row) for user in users_below), strict=True)
     wished.sort(key=lambda wish: wish[:2])
     keys = [key for _, _, key in wished]
-    sizes = [WIDTH + GAP if key in graph.nodes else LANE for key in keys]
+    sizes = [_node_width(graph) + GAP if key in graph.nodes else LANE for key in keys]
     return dict(zip(keys, _spread([x for x, _, _ in wished], sizes), strict=True))
 
 
@@ -207,23 +238,26 @@ def _spread(wished: Sequence[float], sizes: Sequence[float]) -> list[float]:
     return [x + shift for x in placed]
 
 
-def _layout_at(across: Mapping[str, float], depth: Mapping[str, int], users: Mapping[str, Sequence[str]]) -> Layout:
+def _layout_at(
+    across: Mapping[str, float], depth: Mapping[str, int], users: Mapping[str, Sequence[str]], node_width: float
+) -> Layout:
     """Return the layout of a graph from the places of its nodes, moved so that the leftmost one begins at the margin.
 
     Args:
         across: horizontal places of nodes and passing edges.
         depth: by node, its row.
         users: by node, the nodes that read it.
+        node_width: the width of each node.
     """
-    left = min(x - WIDTH / 2 if key in depth else x for key, x in across.items()) - MARGIN
-    right = max(x + WIDTH / 2 if key in depth else x for key, x in across.items()) + MARGIN
+    left = min(x - node_width / 2 if key in depth else x for key, x in across.items()) - MARGIN
+    right = max(x + node_width / 2 if key in depth else x for key, x in across.items()) + MARGIN
     rows = dict(depth)
     for source, used_by in users.items():
         for user in used_by:
             rows |= {_lane_key(source, user, row): row for row in range(depth[user] + 1, depth[source])}
-    top, deepest = MARGIN + MARKED_HEIGHT / 2, max(depth.values())
+    top, deepest = MARGIN + (MARKED_HEIGHT + CHANGE_HEIGHT) / 2, max(depth.values())
     places = {key: (x - left, top + (deepest - rows[key]) * DOWN) for key, x in across.items()}
-    return Layout(right - left, 2 * top + deepest * DOWN, places, depth)
+    return Layout(right - left, 2 * top + deepest * DOWN, places, depth, node_width)
 
 
 def graph_svg(graph: Graph) -> str:
@@ -242,21 +276,23 @@ def graph_svg(graph: Graph) -> str:
 
 def _node_height(node: GraphNode) -> float:
     """Return the height of a node, which is greater where marks stand in it."""
-    return MARKED_HEIGHT if node.marked else HEIGHT
+    return MARKED_HEIGHT + (CHANGE_HEIGHT if node.change else 0) if node.marked else HEIGHT
 
 
 def _draw_node(drawing: SvgDrawing, graph: Graph, node: GraphNode, placed: Layout) -> None:
     """Draw a node at its place in the layout: its label, its shape, and the answers whose mistake is in it."""
     x, y = placed.places[node.key]
     height = _node_height(node)
-    label = f"{OUT} = {node.label}" if node.key == graph.out else node.label
+    label, width = _label(graph, node), placed.node_width
     style = "marked" if node.marked else "box"
-    drawing.box(x - WIDTH / 2, y - height / 2, WIDTH, height, style, 4 if node.operands else HEIGHT / 2)
+    drawing.box(x - width / 2, y - height / 2, width, height, style, 4 if node.operands else HEIGHT / 2)
     top = y - height / 2
     drawing.text(x, top + 19, _shortened(label), "code")
     drawing.text(x, top + 35, _shortened(node.shape, LONGEST + 2), "code faint small")
     if node.marked:
         drawing.text(x, top + 52, _shortened(f"\N{BALLOT X} {', '.join(node.marked)}"), "code small")
+        if node.change:
+            drawing.text(x, top + 70, _shortened(node.change, LONGEST + 2), "code accent")
 
 
 def _draw_edge(drawing: SvgDrawing, graph: Graph, placed: Layout, source: str, node: GraphNode) -> None:
@@ -264,7 +300,8 @@ def _draw_edge(drawing: SvgDrawing, graph: Graph, placed: Layout, source: str, n
     path = placed.edge_path(source, node.key)
     (x1, y1), (x2, y2) = path[0], path[-1]
     path = [(x1, y1 + _node_height(graph.nodes[source]) / 2), *path[1:-1], (x2, y2 - _node_height(node) / 2)]
-    style = "backward" if source in node.edges or (node.marked and len(node.operands) == 1) else "forward"
+    is_marked = source in node.edges or (node.marked and len(node.operands) == 1)
+    style = "dropped" if source in node.dropped else "backward" if is_marked else "forward"
     for start, end in itertools.pairwise(path[:-1]):
         drawing.line(start, end, style)
     drawing.arrow(path[-2], path[-1], style)

@@ -6,8 +6,11 @@ request, and never become a part of a result.
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,19 +18,23 @@ from grader.course.course import CourseExercise
 from grader.course.exercise import Answer, Exercise
 from grader.course.shapes import Axes, describe, describe_guessed, guess_axes
 from grader.diagnosis.diagnose import faithful_program_of, find_mistakes
+from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.operators.places import operation_label
 from grader.judging.given_answer import is_right
 from grader.judging.judge import Judge
 from grader.program.forward import Node, Place
+from grader.program.operation import SYMBOLS
 from grader.program.program import Program
+from grader.program.queries import loop_carried_values, loops
 from grader.reference.compare import ATOL_FOR_ZERO, RTOL
 from grader.reference.references import finite_difference_answer
 from grader.reference.trial import IMPOSSIBLE, Sample, Trial, describe_options
 from grader.reference.trials import first_trial, random_numbers
 from grader.results.records import AnswerResult, ExerciseResult
 
+from .figure_making import Comparison, figures
 from .heat_maps import largest_magnitude
-from .picture_data import ExercisePictures, Graph, GraphNode, Grid, Picture, why_no_picture
+from .picture_data import ExercisePictures, Figure, Graph, GraphNode, Grid, Picture, why_no_picture
 
 RIGHT = "its numbers are right, so there is nothing to draw"
 SHADES, NEXT_TO_NOTHING = 4, 1e-6
@@ -35,7 +42,76 @@ KEPT_BACK = (
     "This course keeps expected values back (show_expected in course.yaml): there are colours in place of numbers. "
     "++ and -- are more than half of the largest entry."
 )
+# What is done in place of what must be, as a formula: the first whose fields are known and short.
+DROPS = frozenset(("missing-path", "missing-upstream"))
+CHANGES: Mapping[str, tuple[str, ...]] = {
+    "wrong-sign": ("* (-1)",),
+    "wrong-factor": ("* {factor}", "* ?"),
+    "mean-for-sum": ("sum / {sizes}", "sum / n"),
+    "sum-for-mean": ("/ n -> / 1",),
+    "extra-factor": ("* {factor}", "f' -> f' * f'"),
+    "missing-local": ("f' -> 1",),
+    "missing-path": ("{operand} -> 0", "+ -> 0"),
+    "missing-upstream": ("{gradient} -> 1",),
+    "missing-batch-sum": ("sum(0) -> no sum",),
+    "extra-batch-sum": ("no sum -> sum(0)",),
+    "partial-batch": ("sum -> part of it",),
+    "sum-of-products": ("sum(ab)->sum*sum",),
+    "summed-wrong-axis": ("axis -> {axis}", "{right} -> {wrong}", "another axis"),
+    "transposed": (".t() ?",),
+    "reshape-for-transpose": (".t() -> reshape",),
+    "elementwise-for-matmul": ("@ -> *",),
+    "wrong-point": ("f'(x) -> f'(?)",),
+    "wrong-operand": ("= {formula}", "a -> b"),
+    "value-for-gradient": ("{gradient} -> {other}", "g -> value"),
+    "forward-value": ("g -> value",),
+    "inverse-for-transpose": ("inverse / .t()",),
+    "inverted-mask": ("mask -> 1 - mask",),
+    "overwritten": ("+= -> =",),
+    "wrong-order": ("1, 2 -> 2, 1",),
+    "hard-coded": ("n -> a number",),
+    "not-linear": ("f'(x) -> f'(g)",),
+    "wrong-local": ("f' -> ?",),
+}
+FIELD = re.compile(r"\{(\w+)\}")
+LONGEST_CHANGE = 17  # characters of such a formula
+LONGEST_FUNCTION = 7  # characters of the name of a function in one
+LONGEST_CONSTANT = 20  # characters of the source that stand for a number in the name of an operation
 MANY_RIGHT = "More than one answer is right here, so there is no other array to compare it with."
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a diagnosis says of its places.
+
+    Args:
+        code: the public code.
+        change: a formula of what is done in place of what must be; empty where there is none.
+    """
+
+    code: str = ""
+    change: str = ""
+
+
+def named_mistake(mistake: Mistake) -> Named:
+    """Return what a mistake says of its places."""
+    parameters = mistake.facts[0].parameters if mistake.facts else {}
+    return Named(mistake.code, change_of(mistake.code, parameters))
+
+
+def change_of(code: str, parameters: Mapping[str, Any]) -> str:
+    """Return a formula of what is done in place of what must be, such as `+= \N{RIGHTWARDS ARROW} =`.
+
+    Args:
+        code: the public code of a mistake.
+        parameters: its message fields, of which short ones are filled in.
+    """
+    for template in CHANGES.get(code, ()):
+        fields = FIELD.findall(template)
+        values = {name: str(parameters.get(name, "")).strip("`") for name in fields}
+        if all(values.values()) and len(formula := template.format(**values)) <= LONGEST_CHANGE:
+            return formula
+    return ""
 
 
 def make_pictures(exercise: CourseExercise, result: ExerciseResult, judge: Judge) -> ExercisePictures:
@@ -58,8 +134,35 @@ def _picture_of(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
     wrong = _first_wrong_sample(judge, answer)
     if wrong is None:
         return Picture(answer.name, note=RIGHT if judge.given[answer.name].samples else why_no_picture(result))
-    grids, note = _grids(judge, answer, wrong.trial, wrong.given.real.astype("float64"))
-    return Picture(answer.name, _describe_trial(wrong.trial), grids, note)
+    yours = wrong.given.real.astype("float64")
+    grids, note = _grids(judge, answer, wrong.trial, yours)
+    cause = _cause_of(judge, answer)
+    shapes = () if cause else _figures(judge, answer, wrong.trial, yours)
+    return Picture(answer.name, _describe_trial(wrong.trial), grids, note, shapes, cause)
+
+
+def _cause_of(judge: Judge, answer: Answer) -> str:
+    """Return the answer whose mistake a wrong answer has as well, or follows from; empty if it has its own."""
+    mistake = judge.mistakes.get(answer.name)
+    if mistake is None or mistake.cause or mistake.code != "follows":
+        return "" if mistake is None else mistake.cause
+    return str(mistake.facts[0].parameters["answers"][0])
+
+
+def _figures(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tuple[Figure, ...]:
+    """Return the figures of a wrong answer in a trial; none where it has another shape, or several answers are right.
+
+    Where the course keeps expected values back, they are in steps of the largest number, and have no lines.
+    """
+    expected = _expected(answer, trial)
+    if yours.shape != expected.shape or getattr(judge.exercise.function, "accepts", None) is not None:
+        return ()
+    right, title, _ = _reference_array(judge, answer, trial)
+    axes = _axes_of(answer, trial, expected)
+    made = figures(Comparison(judge, answer, trial, yours, right, title, axes))
+    if judge.exercise.course.policy.show_expected:
+        return made
+    return tuple(shade_figure(figure) for figure in made)
 
 
 def _first_wrong_sample(judge: Judge, answer: Answer) -> Sample | None:
@@ -118,6 +221,20 @@ def shade(grid: Grid) -> Grid:
     with np.errstate(all="ignore"):
         steps = np.ceil(SHADES * np.abs(grid.values) / grid.limit - NEXT_TO_NOTHING)
     return replace(grid, values=np.sign(grid.values) * steps, limit=float(SHADES), shaded=True)
+
+
+def shade_figure(figure: Figure) -> Figure:
+    """Return a figure without its numbers: each becomes its sign times its magnitude in `SHADES` steps.
+
+    A scatter loses its lines, whose equations would tell the right entries.
+    """
+    shown = figure.series[:2] if figure.kind == "scatter" else figure.series
+    limit = largest_magnitude(*(series.values for series in shown[figure.kind == "stamp" :]))
+    grids = [shade(Grid(series.name, series.labels, series.values, limit=limit)) for series in shown]
+    series = tuple(replace(own, values=grid.values) for own, grid in zip(shown, grids, strict=True))
+    if figure.kind == "stamp":  # what comes in is no secret
+        series = (figure.series[0], *series[1:])
+    return replace(figure, series=series, shaded=True)
 
 
 def _expected(answer: Answer, trial: Trial) -> np.ndarray:
@@ -182,7 +299,8 @@ def _graph_of(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
     ]:  # places would be those of other nodes
         drawn, program = first, named_in
     named = {answer.name: _places_of(judge, answer) for answer in answers}
-    return graph_of(program, drawn, {answer.wrt: answer.name for answer in answers if answer.wrt}, named)
+    said = {name: named_mistake(judge.mistakes[name]) if name in judge.mistakes else Named() for name in named}
+    return graph_of(program, drawn, {answer.wrt: answer.name for answer in answers if answer.wrt}, named, said)
 
 
 def _places_of(judge: Judge, answer: Answer) -> tuple[Place, ...]:
@@ -204,15 +322,20 @@ def _places_of(judge: Judge, answer: Answer) -> tuple[Place, ...]:
 
 
 def graph_of(
-    program: Program, trial: Trial, answers: Mapping[str, str], places: Mapping[str, Sequence[Place]]
+    program: Program,
+    trial: Trial,
+    answers: Mapping[str, str],
+    places: Mapping[str, Sequence[Place]],
+    mistakes: Mapping[str, Named],
 ) -> Graph:
-    """Return the graph of all nodes that the output is computed from.
+    """Return the graph of all nodes that the output is computed from; of a loop those of its last iteration alone.
 
     Args:
         program: the forward pass of a trial with the sizes that are to be shown.
         trial: that trial.
         answers: names of the answers that are drawn, by the input or step that each is the gradient of.
         places: by answer, the places in the program that its diagnosis names.
+        mistakes: by answer, what the diagnosis says is done there.
     """
     out = program.forward.outputs[-1]
     read = {out}  # with the numbers that no gradient flows to, such as a slope that is an argument
@@ -220,26 +343,110 @@ def graph_of(
         read |= {operand for _, operand in node.operands} if node.id in read else set()
     shown = [node for node in program.nodes if node.id in read]
     names = {i: name for name, i in program.inputs.items()}
-    keys = {node.id: names.get(node.id, f"%{node.id}") for node in shown}
+    folded = _folded_iterations(program)
+    keys = {node.id: names.get(node.id, f"%{folded.get(node.id, node.id)}") for node in shown}
     answered = {i: answers[name] for name, i in program.forward.targets.items() if name in answers}
-    nodes = {
-        keys[node.id]: GraphNode(
+    nodes: dict[str, GraphNode] = {}
+    for node in shown:
+        if folded.get(node.id, node.id) != node.id:
+            continue
+        operands: dict[str, list[tuple[int, int]]] = {}  # by key of the operand, the edges to it
+        for slot, operand in node.operands:
+            key = keys[operand]
+            if (before := _value_before(program, folded, node, operand)) is not None:
+                key = f"{keys[operand]} before"
+                sources = (keys[before],) if before in keys else ()
+                label = program.name_of(operand).strip("`")
+                nodes[key] = GraphNode(key, label, "of the step before", sources)
+            operands.setdefault(key, []).append((node.id, slot))
+        same = {node.id} | {i for i, last in folded.items() if last == node.id}
+        edges = {
+            key: {answer for answer, own in places.items()
+                  if any(place[0] in same and place[1] == slot for place in own for _, slot in slots)}
+            for key, slots in operands.items()
+        }  # fmt: skip
+        marked = tuple(answer for answer, own in places.items() if any(place[0] in same for place in own))
+        named = frozenset(key for key, by in edges.items() if by)
+        times = f" ({len(same)}x)" if len(same) > 1 else ""
+        nodes[keys[node.id]] = GraphNode(
             keys[node.id],
-            names.get(node.id) or operation_label(node),
+            names.get(node.id) or f"{operation_label(node, _constants_in_source(program, node))}{times}",
             _shape(node, names.get(node.id, ""), trial),
-            tuple(dict.fromkeys(keys[operand] for _, operand in node.operands)),
+            tuple(operands),
             answered.get(node.id, ""),
-            tuple(answer for answer, own in places.items() if any(place[0] == node.id for place in own)),
-            frozenset(
-                keys[operand]
-                for slot, operand in node.operands
-                if any((node.id, slot) in own for own in places.values())
-            ),
+            marked,
+            named,
+            frozenset(key for key in named if any(mistakes[by].code in DROPS for by in edges[key])),
+            _with_function(mistakes[marked[0]].change, node) if marked else "",
         )
-        for node in shown
+    nodes = _with_dropped_steps(nodes, mistakes)
+    marked_answers = {answer for node in nodes.values() for answer in node.marked}
+    return Graph(nodes, keys[out], tuple(answer for answer in places if answer not in marked_answers))
+
+
+def _with_dropped_steps(nodes: Mapping[str, GraphNode], mistakes: Mapping[str, Named]) -> dict[str, GraphNode]:
+    """Return nodes in which the edge from a step to the one before is dropped, if the value that it is of is named."""
+    lost = {
+        f"{key} before"
+        for key, node in nodes.items()
+        if node.marked and not node.edges and mistakes[node.marked[0]].code in DROPS
     }
-    marked = {answer for node in nodes.values() for answer in node.marked}
-    return Graph(nodes, keys[out], tuple(answer for answer in places if answer not in marked))
+    return {
+        key: replace(node, edges=node.edges | own, dropped=node.dropped | own)
+        for key, node in nodes.items()
+        for own in [lost & set(node.operands)]
+    }
+
+
+def _with_function(change: str, node: Node) -> str:
+    """Return the formula of a change with the name of the function whose derivative it speaks of, if that is short."""
+    is_function = node.operation.family == "pointwise" and node.name.isalpha() and len(node.name) <= LONGEST_FUNCTION
+    return change.replace("f'", f"{node.name}'") if is_function and node.name not in SYMBOLS else change
+
+
+def _constants_in_source(program: Program, node: Node) -> dict[int, str]:
+    """Return by slot how the source writes a constant operand that is no number there: `{1: "sqrt(d)"}`.
+
+    Only a binary expression is looked at, whose other operand is recognised by its own expression or name.
+    """
+    slots = dict(node.operands)
+    if len(node.values) != 2 or len(slots) != 1 or not node.text:
+        return {}
+    try:
+        tree = ast.parse(node.text.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return {}
+    if not isinstance(tree, ast.BinOp):
+        return {}
+    ((slot, operand),) = slots.items()
+    known = {program.name_of(operand).strip("`"), program.nodes[operand].text, program.nodes[operand].variable}
+    left, right = ast.unparse(tree.left), ast.unparse(tree.right)
+    constant = right if left in known else left if right in known else ""
+    text = constant.removeprefix("math.").removeprefix("torch.")
+    has_name = bool(text) and any(isinstance(part, ast.Name) for part in ast.walk(ast.parse(text, mode="eval")))
+    return {1 - slot: text} if has_name and len(text) <= LONGEST_CONSTANT else {}
+
+
+def _folded_iterations(program: Program) -> dict[int, int]:
+    """Return for each node of a loop, and each row that a loop takes, the id of the node of the last iteration."""
+    keys = {key for loop in loops(program) if loop.carried for key in loop.keys}
+    if not keys:
+        return {}
+    repeated = (ids for ids in program.forward.by_key.values() if len(ids) > 1)
+    return {i: ids[-1] for ids in repeated for i in ids if program.nodes[i].operation.family != "input"}
+
+
+def _value_before(program: Program, folded: Mapping[int, int], node: Node, operand: int) -> int | None:
+    """Return the value that a loop starts from, of an operand that the last iteration reads from the one before.
+
+    It is `operand` itself where the loop starts from a constant; `None` for any other operand.
+    """
+    if folded.get(node.id) != node.id or operand not in folded or folded[operand] == operand:
+        return None
+    for carried in loop_carried_values(program):
+        if operand in carried.made and carried.key == node.key:
+            return operand if carried.initial is None else carried.initial
+    return None
 
 
 def _shape(node: Node, name: str, trial: Trial) -> str:
@@ -279,7 +486,8 @@ class RecordedMistakes:
         named = {answer.name: _recorded_places(answer) for answer in wrong}
         marked = {name: places for name, places in named.items() if places}
         wrt = {answer.wrt: answer.name for answer in exercise.function.answers if answer.wrt and answer.name in marked}
-        return graph_of(program, trial, wrt, marked) if marked else None
+        said = {answer.name: _recorded_mistake(answer) for answer in wrong if answer.name in marked}
+        return graph_of(program, trial, wrt, marked, said) if marked else None
 
     def _first_trial(self, exercise: CourseExercise, declaration: Exercise, seed: int) -> Trial:
         """Return the first trial that an exercise has with this seed; it is drawn once."""
@@ -287,6 +495,13 @@ class RecordedMistakes:
         if key not in self._trials:
             self._trials[key] = first_trial(declaration, random_numbers(seed, exercise.id))
         return self._trials[key]
+
+
+def _recorded_mistake(answer: AnswerResult) -> Named:
+    """Return what the record of an answer says is done in place of what must be."""
+    edits = (answer.mistake or {}).get("edits", ())
+    parameters = edits[0].get("parameters", {}) if edits else {}
+    return Named(answer.code or "", change_of(answer.code or "", parameters))
 
 
 def _recorded_places(answer: AnswerResult) -> tuple[Place, ...]:

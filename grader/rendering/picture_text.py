@@ -12,6 +12,7 @@ import numpy as np
 from grader.course.shapes import describe
 
 from .console import is_plain
+from .figure_text import figure_lines, figure_sentences
 from .heat_maps import NAMELESS, NOT_FINITE, RIGHT, Cell, Table, TableLimits, bands, omission
 from .picture_data import OUT, ExercisePictures, Graph, GraphNode, Grid, Picture, merge_equal_notes
 from .render_text import Line, Style, wrapped
@@ -57,6 +58,9 @@ def _picture_lines(picture: Picture, width: int) -> Iterator[Line]:
         yield from _note_lines(picture.note, width, picture.answer)
         return
     yield from _note_lines(picture.where, width, picture.answer)
+    for figure in picture.figures:
+        yield from figure_lines(figure)
+        yield ()
     room = width - len(INDENT)
     for band in bands(picture, _limits(picture, room)):
         if band.caption:
@@ -220,7 +224,8 @@ def _node_line(graph: Graph, node: GraphNode, lead: str, *, is_drawn: bool, name
         return (*line, ("  (as above)", "dim"))
     line.append((f"  {node.shape}", "dim"))
     if node.marked:
-        line.append((f"  <== {', '.join(node.marked)}", "mark"))
+        change = f"  {node.change}" if node.change else ""
+        line.append((f"  <== {', '.join(node.marked)}{change}", "mark"))
     elif named:
         line.append((f"  <-- {', '.join(named)}", "mark"))
     elif node.answer:
@@ -258,22 +263,24 @@ def _picture_sentences(picture: Picture) -> Iterator[str]:
         return
     if picture.where:
         yield f"{picture.answer}, {picture.where}."
+    for figure in picture.figures:
+        yield from figure_sentences(figure, picture.answer)
     yours, off = picture.grids[0], picture.grids[-1]
     if off.kind == "difference" and off.shape == yours.shape:
-        yield from _comparison_sentences(picture.answer, yours, off)
+        yield from _comparison_sentences(picture.answer, picture.grids)
     else:
         for grid in picture.grids:
             yield f"{grid.title}, shape {describe(grid.shape, grid.axes)}: {_entry_list(grid)}."
 
 
-def _comparison_sentences(name: str, yours: Grid, off: Grid) -> Iterator[str]:
-    """Yield sentences on how many entries are off, and on those that are furthest off.
+def _comparison_sentences(name: str, grids: Sequence[Grid]) -> Iterator[str]:
+    """Yield sentences on how many entries are off, and on those that are furthest off, with both values.
 
     Args:
         name: the answer's.
-        yours: the learner's array.
-        off: its difference from the right one.
+        grids: the learner's array, the right one and their difference.
     """
+    yours, right_values, off = grids
     broken = ~np.isfinite(off.values)
     large, small = int((off.values > 0).sum()), int((off.values < 0).sum())
     right = off.values.size - large - small - int(np.isnan(off.values).sum())
@@ -288,7 +295,9 @@ def _comparison_sentences(name: str, yours: Grid, off: Grid) -> Iterator[str]:
         place = f"{name}[{', '.join(map(str, at))}]" if at else name
         value, error = yours.values[at], off.values[at]
         how = "too high" if error > 0 else "too low" if error < 0 else "no number to compare"
-        yield f"{place}: yours is {value:.3g}, {how}."
+        both = "" if yours.shaded else f"{right_values.title} is {right_values.values[at]:.3g}, "
+        own = f"yours is {value:.3g}, " if not yours.shaded else "yours is "
+        yield f"{place}: {own}{both}{how}."
     if len(furthest) > MOST_ENTRIES:
         yield f"And {len(furthest) - MOST_ENTRIES} more."
 
@@ -310,7 +319,8 @@ def _forward_pass_sentences(graph: Graph) -> Iterator[str]:
     for number, node in enumerate(steps, 1):
         of = " and ".join(names[key] for key in node.operands)
         out = ", which is the output" if node.key == graph.out else ""
-        here = f". Here it goes wrong, for {', '.join(node.marked)}" if node.marked else ""
+        change = f": {node.change}" if node.change else ""
+        here = f". Here it goes wrong, for {', '.join(node.marked)}{change}" if node.marked else ""
         yield f"Step {number}: {node.label} of {of}{out}, shape {node.shape}{here}."
     if graph.unmarked:
         yield f"For {', '.join(graph.unmarked)} no operation is named."

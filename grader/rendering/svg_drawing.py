@@ -53,6 +53,18 @@ text { fill: currentColor; font: 14px system-ui, -apple-system, "Segoe UI", sans
 .backward { stroke: rgb(201, 80, 16); stroke-width: 2.2; fill: none; }
 .forward-fill { fill: currentColor; opacity: 0.55; }
 .backward-fill { fill: rgb(201, 80, 16); }
+.dropped { stroke: rgb(201, 80, 16); stroke-width: 2.2; fill: none; stroke-dasharray: 3 6; }
+.dropped-fill { fill: none; stroke: rgb(201, 80, 16); stroke-dasharray: 2 2; }
+.plot { fill: none; stroke: currentColor; stroke-opacity: 0.4; }
+.axis { stroke: currentColor; stroke-opacity: 0.25; }
+.right-line { stroke: currentColor; stroke-opacity: 0.55; stroke-dasharray: 5 4; }
+.wrong-line { stroke: rgb(201, 80, 16); stroke-width: 1.4; }
+.dot { fill: rgb(201, 80, 16); fill-opacity: 0.75; }
+.agrees { fill: none; stroke: currentColor; stroke-opacity: 0.8; }
+.right-bar { fill: none; stroke: currentColor; stroke-dasharray: 3 2; }
+.wrong-bar { fill: rgb(201, 80, 16); stroke: rgb(201, 80, 16); }
+.tile { stroke: currentColor; stroke-opacity: 0.25; stroke-width: 0.6; }
+.accent { font-weight: 700; }
 """
 
 
@@ -101,6 +113,15 @@ class SvgDrawing:
         """
         size = f'width="{width:g}" height="{height:g}"'
         self.parts.append(f'<rect x="{x:g}" y="{y:g}" {size} rx="{round:g}" class="{style}"/>')
+
+    def dot(self, x: float, y: float, radius: float, style: str) -> None:
+        """Add a circle around a point."""
+        self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" class="{style}"/>')
+
+    def tile(self, x: float, y: float, size: float, colour: str) -> None:
+        """Add a square of a CSS colour whose upper left corner is at `x` and `y`."""
+        place = f'x="{x:g}" y="{y:g}" width="{size:g}" height="{size:g}"'
+        self.parts.append(f'<rect {place} class="tile" fill="{colour}"/>')
 
     def labelled_box(self, x: float, y: float, width: float, name: str, below: str = "") -> None:
         """Add a box centred at `x` and `y` with a name, and a fainter line below it."""

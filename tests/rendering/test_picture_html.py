@@ -16,7 +16,6 @@ from grader.rendering.picture_html import (
     HEIGHT,
     MARKED_HEIGHT,
     STRONGEST,
-    WIDTH,
     graph_svg,
     layout,
     pictures_html,
@@ -157,15 +156,17 @@ def test_no_box_overlaps_another_and_no_edge_crosses_a_box(drawn: Graph) -> None
     found = layout(drawn)
     boxes = {key: found.places[key] for key in drawn.nodes}
     for key, (x, y) in boxes.items():
-        assert WIDTH / 2 <= x <= found.width - WIDTH / 2
+        assert found.node_width / 2 <= x <= found.width - found.node_width / 2
         assert HEIGHT / 2 <= y <= found.height - HEIGHT / 2
-        assert all(abs(x - x2) > WIDTH or abs(y - y2) > MARKED_HEIGHT for k, (x2, y2) in boxes.items() if k != key)
+        assert all(
+            abs(x - x2) > found.node_width or abs(y - y2) > MARKED_HEIGHT for k, (x2, y2) in boxes.items() if k != key
+        )
     for node in drawn.nodes.values():
         for source in node.operands:
             way = found.edge_path(source, node.key)
             assert (way[0], way[-1]) == (boxes[source], boxes[node.key])
             for x, y in way[1:-1]:
-                assert all(abs(x - bx) > WIDTH / 2 or abs(y - by) > HEIGHT / 2 for bx, by in boxes.values())
+                assert all(abs(x - bx) > found.node_width / 2 or abs(y - by) > HEIGHT / 2 for bx, by in boxes.values())
                 assert 0 <= x <= found.width
 
 

@@ -14,6 +14,7 @@ YOURS = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 def told(*off: float, note: str = "", graph: Graph | None = None) -> list[str]:
     grids = (
         Grid("yours", ("n", "m"), YOURS),
+        Grid("right", ("n", "m"), YOURS - np.array(off).reshape(2, 3)),
         Grid("yours - right", ("n", "m"), np.array(off).reshape(2, 3), kind="difference", limit=4.0),
     )
     picture = Picture("w.g", "a square case, n=2, m=3", grids, note)
@@ -25,8 +26,8 @@ def test_the_entries_furthest_off_come_first_with_their_direction() -> None:
         "w.g, a square case, n=2, m=3.",
         "Of 6 entries, 1 too high, 1 too low, 4 right.",
         "The furthest off first:",
-        "w.g[1, 0]: yours is 4, too low.",
-        "w.g[0, 1]: yours is 2, too high.",
+        "w.g[1, 0]: yours is 4, right is 6, too low.",
+        "w.g[0, 1]: yours is 2, right is 1.5, too high.",
     ]
 
 
@@ -34,7 +35,7 @@ def test_entries_that_are_not_numbers_come_first() -> None:
     assert told(0, 0.5, 0, np.nan, 0, 0)[1:4] == [
         "Of 6 entries, 1 too high, 4 right.",
         "The furthest off first:",
-        "w.g[1, 0]: yours is 4, no number to compare.",
+        "w.g[1, 0]: yours is 4, right is nan, no number to compare.",
     ]
 
 
@@ -57,12 +58,13 @@ def test_arrays_of_two_shapes_are_listed() -> None:
 def test_the_forward_pass_is_described_step_by_step_with_the_mistake() -> None:
     nodes = [
         GraphNode("inp", "inp", "(n=2)"), GraphNode("w", "w", "(n=2)"), GraphNode("b", "b", "(n=2)"),
-        GraphNode("%3", "@", "(m=3,)", ("inp", "w"), marked=("w.g",)), GraphNode("%4", "+", "(m=3,)", ("%3", "b")),
+        GraphNode("%3", "@", "(m=3,)", ("inp", "w"), marked=("w.g",), change="+= -> ="),
+        GraphNode("%4", "+", "(m=3,)", ("%3", "b")),
     ]  # fmt: skip
     graph = Graph({node.key: node for node in nodes}, "%4", unmarked=("b.g",))
     assert told(1, 0, 0, 0, 0, 0, graph=graph)[-4:] == [
         "The forward pass, from the inputs to the output:",
-        "Step 1: @ of inp and w, shape (m=3,). Here it goes wrong, for w.g.",
+        "Step 1: @ of inp and w, shape (m=3,). Here it goes wrong, for w.g: += -> =.",
         "Step 2: + of step 1 and b, which is the output, shape (m=3,).",
         "For b.g no operation is named.",
     ]

@@ -1,5 +1,9 @@
 """Every mistake that can be named: one module for each family of operators."""
 
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Literal
+
 from . import (
     branches,
     broadcasts,
@@ -24,26 +28,37 @@ from . import (
 )
 from .contract import REGISTRY
 
-FAMILIES = (  # importing a family fills the registry
-    branches,
-    broadcasts,
-    contractions,
-    forward_pass,
-    indexing,
-    inputs,
-    inverses,
-    losses,
-    normalisation,
-    partners,
-    paths,
-    picking,
-    pointwise,
-    rearrangements,
-    recurrences,
-    reductions,
-    results,
-    softmax,
-    upstream,
-    windows,
-)
+View = Literal["scatter", "stamp", "steps", "sums"]
+FAMILIES: Mapping[ModuleType, View] = {  # importing a family fills the registry; its best figure
+    branches: "scatter",
+    broadcasts: "stamp",
+    contractions: "stamp",
+    forward_pass: "scatter",
+    indexing: "stamp",
+    inputs: "scatter",
+    inverses: "scatter",
+    losses: "sums",
+    normalisation: "sums",
+    partners: "scatter",
+    paths: "scatter",
+    picking: "stamp",
+    pointwise: "scatter",
+    rearrangements: "stamp",
+    recurrences: "steps",
+    reductions: "stamp",
+    results: "scatter",
+    softmax: "sums",
+    upstream: "scatter",
+    windows: "stamp",
+}
 OPERATORS = tuple(REGISTRY.values())
+
+
+def view_of(name: str) -> View | None:
+    """Return the figure that shows the mistake of an operator best, which its family declares.
+
+    Args:
+        name: the operator's, such as `sign-flipped`; `None` is returned for the name of an observation.
+    """
+    views = {family.__name__: view for family, view in FAMILIES.items()}
+    return views[REGISTRY[name].rewrite.__module__] if name in REGISTRY else None

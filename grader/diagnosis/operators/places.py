@@ -8,8 +8,9 @@ in all its iterations, or in the last one, or every product with a certain input
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -288,13 +289,17 @@ def expression_of(program: Program, node: Node) -> str:
     return f"`{node.text}`"
 
 
-def operation_label(node: Node) -> str:
+def operation_label(node: Node, constants: Mapping[int, str] = MappingProxyType({})) -> str:
     """Return the name of a node's operation as a learner spells it, with its constant operands.
 
     Such as `mean`, `** 2` for `x ** 2`, or `1 -` for `1 - x`.
+
+    Args:
+        node: the operation.
+        constants: by slot, the text of an operand that the source does not write as a number, such as `sqrt(d)`.
     """
     slots = dict(node.operands)
-    numbers = [(slot, f"{value:g}") for slot, value in enumerate(node.values)
+    numbers = [(slot, constants.get(slot) or f"{value:g}") for slot, value in enumerate(node.values)
                if slot not in slots and isinstance(value, (int, float))]  # fmt: skip
     before, after = ([text for slot, text in numbers if (slot == 0) is first] for first in (True, False))
     return " ".join((*before, SYMBOLS.get(node.name, node.name), ", ".join(after))).strip()

@@ -1,0 +1,192 @@
+"""Figures of the shape of a mistake as SVG in the page's own colours: scatters, stamps, bars and verdicts.
+
+What is right is hollow or dashed, what is the learner's is filled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .heat_maps import largest_magnitude, number
+from .picture_data import Figure, Series
+from .svg_drawing import SvgDrawing
+
+BELOW, ABOVE = "31, 119, 208", "201, 80, 16"  # as the cells of a heat map
+STRONGEST = 0.9
+PLOT, LEFT, TOP, BELOW_PLOT, RIGHT_OF_PLOT = 180, 58, 40, 40, 16  # of a scatter, in pixels as all lengths here
+DOT, ON_LINE = 4, 2e-4  # the radius of a point; how far off a line it counts as on it, of the largest entry
+APART = 8.0  # times that the learner's entries may be larger than the right ones, on a common scale
+TILE, MOST_TILES = 17, 14
+BAR, BARS_HEIGHT = 13, 120
+Point = tuple[float, float]
+EMPTY = 0.01  # in proportion to the largest: below it a tile has no colour
+LETTER = 7.9  # the width of a letter in pixels
+
+
+def figure_html(figure: Figure) -> str:
+    """Return a figure as an HTML element."""
+    draw = {"scatter": _scatter, "stamp": _stamp, "verdicts": _verdicts}.get(figure.kind, _bars)
+    return f'<div class="shape">{draw(figure).inline()}</div>'
+
+
+def _scatter(figure: Figure) -> SvgDrawing:
+    """Return the scatter, on a common scale unless the learner's entries would not be seen on it."""
+    across, yours, *lines = figure.series
+    limits = _limits(across.values, yours.values)
+    names = "; ".join(line.name for line in lines) or "no line"
+    drawing = SvgDrawing(LEFT + PLOT + RIGHT_OF_PLOT, TOP + PLOT + BELOW_PLOT, figure.title, f"On {names}.")
+    middle = LEFT + PLOT / 2, TOP + PLOT / 2
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return (middle[0] + x / limits[0] * PLOT / 2 * 0.95, middle[1] - y / limits[1] * PLOT / 2 * 0.95)
+
+    drawing.box(LEFT, TOP, PLOT, PLOT, "plot", 0)
+    drawing.line((LEFT, middle[1]), (LEFT + PLOT, middle[1]), "axis")
+    drawing.line((middle[0], TOP), (middle[0], TOP + PLOT), "axis")
+    _line(drawing, at, limits, (1.0, 0.0), "right-line")
+    for line in lines:
+        for slope, intercept in np.atleast_2d(line.values):
+            _line(drawing, at, limits, (slope, intercept), "wrong-line")
+    for x, y in dict.fromkeys(zip(across.values.tolist(), yours.values.tolist(), strict=True)):
+        drawing.dot(*at(x, y), DOT, "agrees" if abs(x - y) <= ON_LINE * max(limits) else "dot")
+    drawing.text(LEFT, 14, yours.name, "small", "start")
+    for number_of_line, line in enumerate(lines):
+        drawing.text(LEFT + PLOT, 30 - 14 * number_of_line, line.name, "code small accent", "end")
+    drawing.text(middle[0], TOP + PLOT + 34, across.name, "small")
+    if not figure.shaded:
+        for x in (-limits[0], limits[0]):
+            drawing.text(at(x, 0)[0], TOP + PLOT + 16, number(x), "small faint", "start" if x < 0 else "end")
+        for y in (-limits[1], limits[1]):
+            drawing.text(LEFT - 5, at(0, y)[1] + 4, number(y), "small faint", "end")
+        drawing.text(LEFT - 5, middle[1] + 4, "0", "small faint", "end")
+        drawing.text(middle[0], TOP + PLOT + 16, "0", "small faint")
+    return drawing
+
+
+def _limits(across: np.ndarray, yours: np.ndarray) -> tuple[float, float]:
+    """Return the ends of the two scales, which are one scale unless one array is much larger than the other."""
+    limits = [largest_magnitude(values) or 1.0 for values in (across, yours)]
+    if max(limits) > APART * min(limits):
+        return limits[0], limits[1]
+    return max(limits), max(limits)
+
+
+def _line(drawing: SvgDrawing, at: Callable[[float, float], Point], limits: Point, line: Point, style: str) -> None:
+    """Draw a line, given as slope and intercept, as far as the plot goes."""
+    slope, intercept = line
+    ends = []
+    for x in (-limits[0], limits[0]):
+        y = slope * x + intercept
+        if abs(y) > limits[1] and slope:
+            y = limits[1] if y > 0 else -limits[1]
+            x = (y - intercept) / slope
+        if abs(x) <= limits[0] * 1.001:
+            ends.append(at(x, y))
+    if len(ends) == 2:
+        drawing.line(ends[0], ends[1], style)
+
+
+def _stamp(figure: Figure) -> SvgDrawing:
+    """Return the upstream gradient and the two answers to it as tiles, side by side."""
+    shown = [_window(series) for series in figure.series]
+    limit = largest_magnitude(*(values for values, _ in shown[1:])) or 1.0
+    widths = [max(values.shape[1] * TILE, len(series.name) * LETTER) + 40 for (values, _), series in
+              zip(shown, figure.series, strict=True)]  # fmt: skip
+    height = max(values.shape[0] for values, _ in shown) * TILE + 58
+    drawing = SvgDrawing(round(sum(widths)), height, figure.title, "The stronger a tile, the larger the entry.")
+    left = 0.0
+    for number_of_series, ((values, axes), series) in enumerate(zip(shown, figure.series, strict=True)):
+        x = left + 22
+        drawing.text(x, 15, series.name, "small code", "start")
+        if axes[1]:
+            drawing.text(x + values.shape[1] * TILE / 2, 32, axes[1], "small faint")
+        if axes[0]:
+            drawing.text(x - 5, 38 + values.shape[0] * TILE / 2 + 4, axes[0], "small faint", "end")
+        own = limit if number_of_series else 1.0
+        for (i, j), value in np.ndenumerate(values):
+            drawing.tile(x + j * TILE, 38 + i * TILE, TILE, _colour(float(value) / own))
+        left += widths[number_of_series]
+    return drawing
+
+
+def _window(series: Series) -> tuple[np.ndarray, tuple[str, str]]:
+    """Return at most `MOST_TILES` rows and columns of a series around its largest entry, and the names of its axes."""
+    values = np.atleast_2d(series.values)
+    row, column = divmod(int(np.abs(values).argmax()), values.shape[1])
+    starts = [max(0, min(at - MOST_TILES // 2, size - MOST_TILES)) for at, size in zip((row, column), values.shape,
+                                                                                     strict=True)]  # fmt: skip
+    cut = values[starts[0] : starts[0] + MOST_TILES, starts[1] : starts[1] + MOST_TILES]
+    names = ["" if name.startswith("_") or name.isdigit() else name for name in series.labels]
+    return cut, ((names[-2] if len(names) > 1 else ""), (names[-1] if names else ""))
+
+
+def _colour(level: float) -> str:
+    """Return the CSS colour of a tile whose entry is `level` times the largest."""
+    if not np.isfinite(level) or abs(level) < EMPTY:
+        return "none"
+    return f"rgba({ABOVE if level > 0 else BELOW}, {STRONGEST * min(abs(level), 1):.2f})"
+
+
+def _bars(figure: Figure) -> SvgDrawing:
+    """Return a pair of bars for each step or place: the learner's is filled, the right one an outline."""
+    yours, right = figure.series
+    limit = largest_magnitude(yours.values, right.values) or 1.0
+    has_both_signs = min(yours.values.min(initial=0.0), right.values.min(initial=0.0)) < 0
+    step = 2 * BAR + 12
+    width = max(70 + len(yours.values) * step, round(len(figure.title) * LETTER) + 20, 240)
+    drawing = SvgDrawing(width, BARS_HEIGHT + 76, figure.title, "Filled: yours. Outline: what is right.")
+    drawing.text(10, 15, figure.title, "small", "start")
+    base = 30 + (BARS_HEIGHT / 2 if has_both_signs else BARS_HEIGHT)
+    unit = BARS_HEIGHT / limit / (2 if has_both_signs else 1)
+    if not figure.shaded:
+        drawing.text(54, 30 + 10, number(limit), "small faint", "end")
+    drawing.text(54, base + 4, "0", "small faint", "end")
+    drawing.line((60, base), (60 + len(yours.values) * step, base), "line")
+    for i, label in enumerate(yours.labels):
+        x = 66 + i * step
+        for place, (series, style) in enumerate(((right, "right-bar"), (yours, "wrong-bar"))):
+            value = float(series.values[i]) * unit
+            drawing.box(x + place * BAR, base - max(value, 0), BAR, max(abs(value), 0.5), style, 0)
+        drawing.text(x + BAR, BARS_HEIGHT + 46, label, "small faint")
+    y = BARS_HEIGHT + 64
+    for x, series, style in ((66, right, "right-bar"), (170, yours, "wrong-bar")):
+        drawing.box(x, y - 10, 12, 12, style, 0)
+        drawing.text(x + 18, y, series.name, "small", "start")
+    return drawing
+
+
+def _verdicts(figure: Figure) -> SvgDrawing:
+    """Return each backward pass as a mark inside or outside the box of those that the test rejects."""
+    wrong, right = figure.series
+    columns = 8
+    inside = [(False, bool(ok)) for ok in wrong.values if ok] + [(True, False) for ok in right.values if not ok]
+    outside = [(False, False) for ok in wrong.values if not ok] + [(True, bool(ok)) for ok in right.values if ok]
+    rows = max(-(-max(len(inside), 1) // columns), -(-max(len(outside), 1) // columns))
+    width = columns * 24 + 20
+    drawing = SvgDrawing(2 * width + 40, rows * 24 + 58, figure.title, _verdict_sentence(figure))
+    for left, name, marks in ((6, "rejected", inside), (width + 30, "accepted", outside)):
+        drawing.text(left, 15, name, "small", "start")
+        if name == "rejected":
+            drawing.box(left, 22, width, rows * 24 + 12, "box")
+        for i, (is_right, ok) in enumerate(marks):
+            x, y = left + 22 + i % columns * 24, 46 + i // columns * 24
+            drawing.text(x, y, "\N{CHECK MARK}" if is_right else "\N{BALLOT X}", "" if ok else "accent")
+    drawing.text(6, rows * 24 + 54, "\N{BALLOT X} wrong   \N{CHECK MARK} right", "small faint", "start")
+    return drawing
+
+
+def _verdict_sentence(figure: Figure) -> str:
+    """Return how many backward passes of each kind are judged rightly."""
+    wrong, right = figure.series
+    return (
+        f"{int(wrong.values.sum())} of {wrong.values.size} wrong ones are rejected, "
+        f"{int(right.values.sum())} of {right.values.size} right ones accepted."
+    )
+
+
+def figures_html(figures: Sequence[Figure]) -> str:
+    """Return figures side by side; empty where there are none."""
+    drawn = "".join(map(figure_html, figures))
+    return f'<div class="shapes">{drawn}</div>' if drawn else ""

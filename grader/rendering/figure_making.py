@@ -1,0 +1,406 @@
+"""The making of figures that show the shape of a mistake: the operator that explains it chooses which.
+
+All are computed from the samples of a wrong answer, and from the edit or the declared formula that gives its numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from grader.course.exercise import Answer, Exercise
+from grader.course.sampling import Array
+from grader.course.shapes import Axes, guess_axes
+from grader.course.trial_sizes import EXACT_KIND, LARGE_UPSTREAM_KIND
+from grader.diagnosis.diagnose import faithful_program_of, wrong_array_of
+from grader.diagnosis.factors import in_brackets, named_axis_sizes, number_text
+from grader.diagnosis.mistake import Mistake
+from grader.diagnosis.operators import view_of
+from grader.judging.judge import Judge
+from grader.program.operation import NoCandidate
+from grader.program.program import Program
+from grader.program.queries import loops
+from grader.reference.trial import IMPOSSIBLE, Sample, Trial
+
+from .picture_data import Figure, Series
+
+FEW = 8  # entries, of which a scatter shows those of every trial
+MOST_POINTS, MOST_LINES, MOST_BARS, MOST_STAMPS = 400, 12, 24, 24
+SAME = 1e-4  # how far the points of a line may be off it, in proportion to the largest
+LAW = 1e-6  # the largest sum that counts as 0, in proportion to the magnitudes that it is of
+LEAST = 3  # points that a line is drawn through
+Response = Callable[[np.ndarray], np.ndarray]  # the answer to an upstream gradient
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A wrong answer beside the array that it is compared with.
+
+    Args:
+        judge: the judge of the result.
+        answer: the answer.
+        trial: a trial in which it is wrong.
+        yours: the learner's array, float64.
+        right: the array that it is compared with, of the same shape.
+        title: the name of that array, `measured` or `right`.
+        axes: a name for each axis of both.
+    """
+
+    judge: Judge
+    answer: Answer
+    trial: Trial
+    yours: np.ndarray
+    right: np.ndarray
+    title: str
+    axes: Axes
+
+    @property
+    def mistake(self) -> Mistake | None:
+        """Return the mistake that explains the answer; `None` where it was not looked for."""
+        return self.judge.mistakes.get(self.answer.name)
+
+
+def figures(compared: Comparison) -> tuple[Figure, ...]:
+    """Return the figures of a wrong answer: that of the operator which explains it first, then those that fit."""
+    mistake = compared.mistake
+    view = view_of(mistake.facts[0].operator) if mistake is not None and mistake.facts else None
+    if mistake is not None and mistake.code == "follows":
+        view = None
+    makers: Mapping[str, Callable[[Comparison], Iterator[Figure]]] = {
+        "stamp": stamps, "steps": steps, "sums": sums, "scatter": scatters,
+    }  # fmt: skip
+    first = [view] if view is not None else ["stamp"] if mistake is not None and mistake.code != "follows" else []
+    made: list[Figure] = []
+    for kind in dict.fromkeys([*first, "scatter", "sums"]):
+        try:
+            made += makers[kind](compared)
+        except (*IMPOSSIBLE, NoCandidate):  # a figure that cannot be computed is left out
+            continue
+    explained = [figure for figure in made if _is_on_one_line(figure) and figure.series[0].name == compared.title]
+    return tuple(explained or made)
+
+
+def _is_on_one_line(figure: Figure) -> bool:
+    """Return whether all points of a scatter are on one line, so that no other figure says more."""
+    return figure.kind == "scatter" and [line.values.ndim for line in figure.series[2:]] == [1]
+
+
+# Scatter --------------------------------------------------------------------------------------------------------------
+
+
+def scatters(compared: Comparison) -> Iterator[Figure]:
+    """Yield the scatter of the learner's entries against the right ones, and that against an array that they equal."""
+    is_finite = np.isfinite(compared.right) & np.isfinite(compared.yours)
+    right, yours = compared.right[is_finite], compared.yours[is_finite]
+    lines = _lines(compared, right, yours) if right.size > 1 else []
+    if right.size < FEW and not lines:
+        right, yours, lines = _entries_of_all_trials(compared)
+        if right.size < LEAST:
+            return
+    yield _scatter(compared.title, right, yours, lines)
+    if not lines or lines[0].values.ndim > 1:
+        yield from _scatter_of_equal(compared)
+
+
+def _scatter(name: str, across: np.ndarray, yours: np.ndarray, lines: Sequence[Series]) -> Figure:
+    """Return the scatter of the learner's entries against others, of which at most `MOST_POINTS` are shown."""
+    chosen = np.linspace(0, across.size - 1, min(across.size, MOST_POINTS)).round().astype(int)
+    points = (Series(name, across[chosen]), Series("yours", yours[chosen]))
+    return Figure("scatter", f"yours against {name}", (*points, *lines))
+
+
+def _entries_of_all_trials(compared: Comparison) -> tuple[np.ndarray, np.ndarray, list[Series]]:
+    """Return the right entries and the learner's in the usual trials, and a line for each if there is one."""
+    samples = [
+        (np.ravel(sample.expected), np.ravel(sample.given.real).astype("float64"))
+        for sample in compared.judge.given[compared.answer.name].samples
+        if sample.has_shape and sample.is_finite and sample.trial.setting.kind not in (EXACT_KIND, LARGE_UPSTREAM_KIND)
+    ]
+    if not samples:
+        return compared.right.ravel(), compared.yours.ravel(), []
+    right, yours = (np.concatenate(arrays) for arrays in zip(*samples, strict=True))
+    slope = _common_ratio(right, yours)
+    if slope is not None:
+        return right, yours, [Series(f"yours = {_with_factor(compared, slope, False)}", np.array([slope, 0.0]))]
+    slopes = [_common_ratio(*sample) for sample in samples if sample[0].size > 1]
+    if None in slopes or len(slopes) < 2:
+        return right, yours, []
+    lines = np.array([[slope, 0.0] for slope in slopes[:MOST_LINES]])
+    return right, yours, [Series(f"yours = a factor for each size * {compared.title}", lines)]
+
+
+def _lines(compared: Comparison, right: np.ndarray, yours: np.ndarray) -> list[Series]:
+    """Return the line that all points are on, with its equation, or one for each index of an axis; else nothing."""
+    scale = max(np.abs(right).max(initial=0.0), np.abs(yours).max(initial=0.0))
+    is_of_one_trial = right.size == compared.right.size
+    if np.ptp(yours) <= SAME * scale and np.ptp(right) > SAME * scale:
+        return [Series(f"yours = {number_text(yours[0])}", np.array([0.0, yours[0]]))]
+    slope = _common_ratio(right, yours)
+    if slope is not None:
+        name = _with_factor(compared, slope, is_of_one_trial)
+        return [Series(f"yours = {name}", np.array([slope, 0.0]))]
+    offset = yours - right
+    if np.ptp(offset) <= SAME * scale:
+        sign, size = "+-"[int(offset[0] < 0)], number_text(abs(offset[0]))
+        return [Series(f"yours = {compared.title} {sign} {size}", np.array([1.0, offset.mean()]))]
+    return _lines_along_axes(compared, scale) if is_of_one_trial else []
+
+
+def _common_ratio(right: np.ndarray, yours: np.ndarray) -> float | None:
+    """Return the number that all right entries times it are the learner's; `None` where there is none."""
+    scale = np.abs(yours).max(initial=0.0)
+    if not np.square(right).sum() or not scale:
+        return None
+    slope = float((right * yours).sum() / np.square(right).sum())
+    return slope if np.abs(yours - slope * right).max() <= SAME * scale else None
+
+
+def _with_factor(compared: Comparison, slope: float, is_of_one_trial: bool) -> str:
+    """Return the right array times a number as a formula, such as `measured / bs` or `-measured`."""
+    sizes = named_axis_sizes(compared.trial) if is_of_one_trial else {}
+    for axis, size in sizes.items():
+        if size > 1 and list(sizes.values()).count(size) == 1 and np.isclose(abs(slope), [size, 1 / size]).any():
+            sign = "-" if slope < 0 else ""
+            return f"{sign}{compared.title} {'*' if abs(slope) > 1 else '/'} {axis}"
+    if np.isclose(abs(slope), 1, rtol=SAME):
+        return f"{'-' if slope < 0 else ''}{compared.title}"
+    return f"{in_brackets(number_text(slope))} * {compared.title}"
+
+
+def _lines_along_axes(compared: Comparison, scale: float) -> list[Series]:
+    """Return a line for each index of an axis, where the points of each are on one; else nothing."""
+    right, yours = compared.right, compared.yours
+    for axis in range(right.ndim):
+        if not 1 < right.shape[axis] <= MOST_LINES or right.size < LEAST * right.shape[axis]:
+            continue
+        rows = [np.moveaxis(array, axis, 0).reshape(right.shape[axis], -1) for array in (right, yours)]
+        name = compared.axes[axis] if not compared.axes[axis].startswith("_") else f"axis {axis}"
+        ratios = [_common_ratio(*row) for row in zip(*rows, strict=True)]
+        if None not in ratios:
+            lines = np.array([[ratio, 0.0] for ratio in ratios])
+            return [Series(f"yours = a factor for each {name} * {compared.title}", lines)]
+        offsets = rows[1] - rows[0]
+        if np.ptp(offsets, axis=1).max() <= SAME * scale:
+            lines = np.stack([np.ones(len(offsets)), offsets.mean(1)], axis=1)
+            return [Series(f"yours = {compared.title} + a number for each {name}", lines)]
+    return []
+
+
+def _scatter_of_equal(compared: Comparison) -> Iterator[Figure]:
+    """Yield the scatter of the learner's entries against an array of the course that they are, but for a factor."""
+    yours = compared.yours
+    if yours.size < LEAST or not yours.any() or not np.isfinite(yours).all():
+        return
+    for name, other in _other_arrays(compared):
+        if other.shape == yours.shape and np.isfinite(other).all():
+            slope = _common_ratio(other.ravel(), yours.ravel())
+            if slope is not None:
+                by = replace(compared, title=name)
+                line = Series(f"yours = {_with_factor(by, slope, True)}", np.array([slope, 0.0]))
+                yield _scatter(name, other.ravel(), yours.ravel(), [line])
+                return
+
+
+def _other_arrays(compared: Comparison) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield arrays that a wrong answer may be, each with its name in code, the right one rearranged first."""
+    right, title, trial = compared.right, compared.title, compared.trial
+    if right.ndim == 2:
+        yield f"{title}.t()", right.T
+        if right.shape[0] != right.shape[1]:
+            yield f"{title}.t().reshape({right.shape[0]}, {right.shape[1]})", right.T.reshape(right.shape)
+            turned = right.reshape(right.shape[::-1]).T
+            yield f"{title}.reshape({right.shape[1]}, {right.shape[0]}).t()", turned
+    for axis in range(right.ndim):
+        yield f"{title}.flip({axis})", np.flip(right, axis)
+        for by in (1, -1):
+            yield f"{title}.roll({by}, {axis})", np.roll(right, by, axis)
+        if right.shape[axis] > 1:
+            for how, reduced in (("mean", right.mean(axis, keepdims=True)), ("sum", right.sum(axis, keepdims=True))):
+                yield f"{title}.{how}({axis})", np.broadcast_to(reduced, right.shape)
+    if right.ndim > 1:
+        yield f"{title}.flip(...)", np.flip(right)
+    for name, value in trial.arguments.items():
+        if isinstance(value, Array):
+            if value.g is not None:
+                yield f"{name}.g", np.asarray(value.g, dtype="float64")
+            yield name, np.asarray(value.values, dtype="float64")
+    if trial.out is not None:
+        yield "out", trial.out.numpy()
+    if right.ndim:
+        yield "ones", np.ones_like(right)
+    yield f"{title}.abs()", np.abs(right)
+
+
+# Stamp ----------------------------------------------------------------------------------------------------------------
+
+
+def stamps(compared: Comparison) -> Iterator[Figure]:
+    """Yield the learner's and the right answer to an upstream gradient that is 1 in one place and 0 elsewhere.
+
+    The place is the one at which they differ most.
+    """
+    exercise, answer, trial = compared.judge.exercise.function, compared.answer, compared.trial
+    if not isinstance(exercise, Exercise) or answer.kind != "gradient" or trial.out is None or compared.yours.ndim < 1:
+        return
+    program, shape = faithful_program_of(exercise, trial), tuple(trial.out.shape)
+    wrong = None if program is None else _response(compared, program)
+    if program is None or wrong is None or trial.out.numel() < 2:
+        return
+    best = None
+    middle = np.array(shape) / 2
+    for number in np.linspace(0, trial.out.numel() - 1, min(trial.out.numel(), MOST_STAMPS)).round().astype(int):
+        place = np.unravel_index(number, shape)
+        single = np.zeros(shape)
+        single[place] = 1
+        right, yours = replace(program, upstreams=(single,)).gradient(answer.wrt), np.asarray(wrong(single))
+        if yours.shape != right.shape or not np.isfinite(yours).all():
+            return
+        size = max(np.abs(right).max(initial=0.0), np.abs(yours).max(initial=0.0))
+        off = round(float(np.abs(yours - right).max(initial=0.0)) / size, 1) if size else 0.0
+        found = (off, -float(np.abs((np.array(place) - middle) / (middle + 1)).max()))
+        if best is None or found > best[0]:
+            best = found, single, yours, right
+    if best is not None and best[0][0]:
+        _, single, yours, right = best
+        at = _index_of_largest(single)
+        named = f"{trial_upstream(program)}[{', '.join(map(str, at))}]"
+        off = _index_of_largest(yours - right)
+        yield Figure(
+            "stamp",
+            f"the answer where {named} is 1 and all else of it 0",
+            (
+                _slice_series(trial_upstream(program), single, guess_axes(shape, trial.setting.sizes), at),
+                _slice_series("yours", yours, compared.axes, off),
+                _slice_series(compared.title, right, compared.axes, off),
+            ),
+        )
+
+
+def trial_upstream(program: Program) -> str:
+    """Return the name of the upstream gradient."""
+    return program.upstream_name or f"{program.output_name}.g"
+
+
+def _index_of_largest(array: np.ndarray) -> tuple[int, ...]:
+    """Return the index of the entry with the largest magnitude."""
+    return tuple(int(i) for i in np.unravel_index(int(np.abs(array).argmax()), array.shape))
+
+
+def _slice_series(name: str, array: np.ndarray, axes: Axes, at: tuple[int, ...]) -> Series:
+    """Return the last two axes of an array through the entry at an index as a series.
+
+    Where there are only zeros, it is through the largest entry.
+    """
+    lead = array.ndim - 2
+    if lead > 0 and not array[at[:lead]].any():
+        at = _index_of_largest(array)
+    if lead <= 0:
+        return Series(name, array, axes)
+    where = ", ".join(map(str, at[:lead]))
+    return Series(f"{name}[{where}]", array[at[:lead]], axes[lead:])
+
+
+def _response(compared: Comparison, program: Program) -> Response | None:
+    """Return the function that the learner's backward pass is: by the edit that explains it, or its declared formula.
+
+    `None` where neither does.
+    """
+    mistake, answer, trial = compared.mistake, compared.answer, compared.trial
+    if mistake is None:
+        return None
+    if (rewrite := mistake.rewrite) is not None:
+        return lambda g: rewrite(replace(program, upstreams=(g,))).gradient(answer.wrt)
+    if not mistake.facts or mistake.facts[0].operator != "declared":
+        return None
+    import torch
+
+    for each in compared.judge.exercise.function.misconceptions:
+        if (each.code, each.says, each.answer) == (mistake.code, mistake.facts[0].says, answer.name):
+            formula = each
+            return lambda g: wrong_array_of(
+                formula, answer, replace(trial, out_g=torch.from_numpy(g.copy()), memo={}), compared.yours
+            )
+    return None
+
+
+# Steps of a loop ------------------------------------------------------------------------------------------------------
+
+
+def steps(compared: Comparison) -> Iterator[Figure]:
+    """Yield the size of the gradient at each step of the loop, the learner's and the right one.
+
+    It is that of the loop-carried value where they differ there, else of what each step contributes to the answer.
+    """
+    exercise, mistake, trial = compared.judge.exercise.function, compared.mistake, compared.trial
+    program = faithful_program_of(exercise, trial)
+    if program is None or mistake is None or mistake.rewrite is None:
+        return
+    edited = mistake.rewrite(program)
+    for loop in loops(program):
+        for carried in loop.carried:
+            values = program.forward.by_key[program.nodes[carried.made[0]].key]
+            sizes = [
+                np.array([float(np.linalg.norm(each.sweep.gradient(value))) for value in values])
+                for each in (edited, program)
+            ]
+            if _differ(*sizes):
+                yield _steps(f"{program.name_of(carried.made[0])}.g", sizes, compared)
+                return
+    target = program.forward.targets.get(compared.answer.wrt)
+    places = () if target is None else program.forward.uses[target]
+    if len(places) > 1:
+        sizes = [
+            np.array([float(np.linalg.norm(each.sweep.contribution(place))) for place in places])
+            for each in (edited, program)
+        ]
+        if _differ(*sizes):
+            yield _steps(f"what each use adds to {compared.answer.name}", sizes, compared)
+
+
+def _differ(yours: np.ndarray, right: np.ndarray) -> bool:
+    """Return whether two arrays differ by more than rounding."""
+    return bool(np.abs(yours - right).max(initial=0.0) > SAME * max(np.abs(right).max(initial=0.0), 1e-12))
+
+
+def _steps(what: str, sizes: Sequence[np.ndarray], compared: Comparison) -> Figure:
+    """Return the figure of two sizes for each step, the learner's and the right one."""
+    labels = tuple(map(str, range(len(sizes[0]))))
+    yours, right = sizes
+    series = Series("yours", yours[:MOST_BARS], labels), Series(compared.title, right[:MOST_BARS], labels)
+    return Figure("steps", f"the size of {what} by step", series)
+
+
+# Sums -----------------------------------------------------------------------------------------------------------------
+
+
+def sums(compared: Comparison) -> Iterator[Figure]:
+    """Yield the sums along an axis, where those of the right answer are all 0 in every trial and the learner's not."""
+    samples = [sample for sample in compared.judge.given[compared.answer.name].samples if sample.has_shape]
+    for axis in reversed(range(compared.right.ndim)):
+        if compared.right.shape[axis] > 1 and all(_sums_to_zero(sample, axis) for sample in samples):
+            yours, right = compared.yours.sum(axis), compared.right.sum(axis)
+            scale = np.abs(compared.yours).sum(axis).max(initial=0.0)
+            if np.abs(yours).max(initial=0.0) > 1e-3 * scale and np.isfinite(yours).all():
+                name = compared.axes[axis] if not compared.axes[axis].startswith("_") else f"axis {axis}"
+                labels = tuple(",".join(map(str, index)) for index in np.ndindex(yours.shape))[:MOST_BARS]
+                right = np.where(np.abs(right) <= 1e-4 * scale, 0.0, right)  # of the rounding of the measurement
+                yield Figure(
+                    "sums",
+                    f"the sums along {name}",
+                    (
+                        Series("yours", yours.ravel()[:MOST_BARS], labels),
+                        Series(compared.title, right.ravel()[:MOST_BARS], labels),
+                    ),
+                )
+                return
+
+
+def _sums_to_zero(sample: Sample, axis: int) -> bool:
+    """Return whether the right array of a sample adds up to 0 along an axis, and is not 0 itself."""
+    expected = sample.expected
+    if axis >= expected.ndim:
+        return False
+    sizes = np.abs(expected).sum(axis)
+    return bool((np.abs(expected.sum(axis)) <= LAW * sizes.max(initial=0.0)).all() and sizes.any())

@@ -1,0 +1,265 @@
+"""The shape of a mistake: which figure is drawn, what is on its axes, and the same in HTML, in a terminal and in words.
+
+Figures are compared in structure: points, lines, tiles, bars and labels, not pixels.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from html import escape
+
+import numpy as np
+import pytest
+from helpers.pictures import See, figure, picture
+
+from grader.rendering.figure_html import figure_html
+from grader.rendering.figure_text import figure_lines, figure_sentences
+from grader.rendering.picture_data import ExercisePictures, Figure, Series, dumps_with_pictures
+from grader.rendering.picture_html import graph_svg, pictures_html
+from grader.rendering.picture_text import picture_lines
+from grader.rendering.render_text import as_text
+
+LIN = "import torch\ndef lin_grad(inp, out, w, b):\n    inp.g = {}\n    w.g = {}\n    b.g = {}\n"
+RIGHT_LIN = ("out.g @ w.t()", "inp.t() @ out.g", "out.g.sum(0)")
+AVERAGED = LIN.format(RIGHT_LIN[0], "inp.t() @ out.g / len(inp)", RIGHT_LIN[2])
+MAXPOOL = """import torch
+def maxpool1d_grad(inp, out, size, step):
+    inp.g = torch.zeros_like(inp)
+    for i in range(out.shape[-1]):
+        window = inp[..., i * step : i * step + size]
+        winner = window == window.max(-1, keepdim=True).values
+        inp.g[..., i * step : i * step + size] += {} * out.g[..., i : i + 1]
+"""
+
+
+def kinds(found: ExercisePictures, answer: str) -> list[str]:
+    return [each.kind for each in picture(found, answer).figures]
+
+
+def lines_of(found: Figure) -> list[str]:
+    """Return the equations of the lines in a scatter."""
+    return [line.name for line in found.series[2:]]
+
+
+def marks(html: str, style: str) -> int:
+    """Return how many elements of a class an SVG drawing has."""
+    return len(re.findall(rf'<(?:circle|rect|path)[^>]*class="{style}"', html))
+
+
+def test_a_mean_for_a_sum_is_a_line_through_zero_with_its_equation(see: See) -> None:
+    scatter = figure(see("lin_grad", AVERAGED), "w.g", "scatter")
+    assert lines_of(scatter) == ["yours = measured / bs"]
+    measured, yours, line = scatter.series
+    np.testing.assert_allclose(yours.values, line.values[0] * measured.values, rtol=1e-3)
+    html = figure_html(scatter)
+    assert marks(html, "dot") == measured.values.size
+    assert (marks(html, "agrees"), marks(html, "right-line"), marks(html, "wrong-line")) == (0, 1, 1)
+    assert ">measured<" in html
+    assert ">yours = measured / bs<" in html
+
+
+@pytest.mark.parametrize(
+    ("answer", "equation"),
+    [("-(out.g @ w.t())", "yours = -measured"), ("2 * (out.g @ w.t())", "yours = 2 * measured"),
+     ("out.g @ w.t() + 3", "yours = measured + 3"), ("torch.ones_like(inp)", "yours = 1")],
+)  # fmt: skip
+def test_a_sign_a_factor_an_offset_and_a_constant_are_lines(see: See, answer: str, equation: str) -> None:
+    scatter = figure(see("lin_grad", LIN.format(answer, *RIGHT_LIN[1:])), "inp.g", "scatter")
+    assert lines_of(scatter) == [equation]
+
+
+def test_a_factor_that_depends_on_the_column_is_a_fan_of_lines(see: See) -> None:
+    factors = "out.g @ w.t() * torch.arange(1, w.shape[0] + 1)"
+    scatter = figure(see("lin_grad", LIN.format(factors, *RIGHT_LIN[1:])), "inp.g", "scatter")
+    (line,) = scatter.series[2:]
+    assert line.name == "yours = a factor for each n * measured"
+    np.testing.assert_allclose(line.values[:, 0], range(1, len(line.values) + 1), rtol=1e-4)
+    assert marks(figure_html(scatter), "wrong-line") == len(line.values)
+
+
+def test_a_reshape_for_a_transpose_lies_on_the_diagonal_of_another_scatter(see: See) -> None:
+    answer = "(inp.t() @ out.g).t().reshape(w.shape)"
+    cloud, equal = (each for each in picture(see("lin_grad", LIN.format(RIGHT_LIN[0], answer, RIGHT_LIN[2])),
+                                             "w.g").figures if each.kind == "scatter")  # fmt: skip
+    assert lines_of(cloud) == []
+    assert equal.series[0].name.startswith("measured.t().reshape(")
+    assert equal.series[2].values.tolist() == pytest.approx([1, 0])
+
+
+def test_the_upstream_gradient_itself_is_named_beside_the_cloud(see: See) -> None:
+    found = see("relu_grad", "def relu_grad(inp, out):\n    inp.g = out.g\n")
+    cloud, equal = (each for each in picture(found, "inp.g").figures if each.kind == "scatter")
+    assert (cloud.series[0].name, equal.series[0].name) == ("measured", "out.g")
+    off = np.abs(cloud.series[0].values - cloud.series[1].values) > 1e-4
+    html = figure_html(cloud)
+    assert (marks(html, "dot"), marks(html, "agrees")) == (off.sum(), (~off).sum())
+
+
+def test_a_window_is_shown_by_the_answer_to_a_single_one(see: See) -> None:
+    stamp = figure(see("maxpool1d_grad", MAXPOOL.format("~winner")), "inp.g", "stamp")
+    upstream, yours, right = stamp.series
+    assert np.sort(upstream.values.ravel())[-2:].tolist() == [0, 1]
+    assert (right.values != 0).sum() == 1
+    assert (yours.values != 0).sum() >= 1
+    assert not ((yours.values != 0) & (right.values != 0)).any()
+    html = figure_html(stamp)
+    assert marks(html, "tile") == sum(series.values.size for series in stamp.series)
+    assert html.count('fill="none"') == sum(int((series.values == 0).sum()) for series in stamp.series)
+
+
+def test_a_recurrence_has_a_bar_for_each_step_and_its_loop_is_folded(see: See) -> None:
+    source = """import torch
+def rnn_grad(x, h0, wx, wh, b, out):
+    states = [h0]
+    for i in range(x.shape[1]):
+        states.append((x[:, i] @ wx + states[-1] @ wh + b).tanh())
+    x.g, h0.g = torch.zeros_like(x), torch.zeros_like(h0)
+    wx.g, wh.g, b.g = torch.zeros_like(wx), torch.zeros_like(wh), torch.zeros_like(b)
+    d = out.g * (1 - states[-1] ** 2)
+    x.g[:, -1] = d @ wx.t()
+    wx.g += x[:, -1].t() @ d
+    wh.g += states[-2].t() @ d
+    b.g += d.sum(0)
+"""
+    found = see("rnn_grad", source)
+    bars = next(each for shown in found.pictures for each in shown.figures if each.kind == "steps")
+    yours, right = bars.series
+    assert yours.labels == tuple(map(str, range(len(right.values))))
+    assert (yours.values < right.values).any()
+    html = figure_html(bars)
+    assert marks(html, "wrong-bar") == marks(html, "right-bar") == len(yours.values) + 1  # and the key
+    assert found.graph is not None
+    labels = [node.label for node in found.graph.nodes.values()]
+    assert sum(label.startswith("tanh") for label in labels) == 1
+    assert any("x)" in label for label in labels)
+    assert {node.shape for node in found.graph.nodes.values()} >= {"of the step before"}
+    assert 'class="dropped"' in graph_svg(found.graph)
+
+
+def test_a_softmax_without_its_sum_shows_the_sums_that_must_be_0(see: See) -> None:
+    found = see("softmax_grad", "def softmax_grad(inp, out):\n    inp.g = out.g * out\n")
+    bars = figure(found, "inp.g", "sums")
+    yours, right = bars.series
+    assert set(right.values) == {0.0}
+    assert np.abs(yours.values).max() > 0
+    assert bars.title.startswith("the sums along ")
+
+
+def test_a_dropped_path_is_dashed_and_says_what_is_lost(see: See) -> None:
+    found = see("two_paths_grad", "def two_paths_grad(inp, out):\n    inp.g = out.g * (inp.sin() + 2 * inp)\n")
+    assert found.graph is not None
+    (node,) = (node for node in found.graph.nodes.values() if node.marked)
+    assert node.change
+    html, text = pictures_html(found), as_text(picture_lines(found, 80))
+    assert escape(node.change) in html
+    assert node.change in text
+
+
+def test_a_constant_is_named_as_in_the_source(see: See) -> None:
+    source = """def mend_attention(q, k, v, out):
+    s = (q @ k.t() / q.shape[-1] ** 0.5).softmax(-1)
+    v.g = s.t() @ out.g
+    d = out.g @ v.t()
+    d = s * (d - (s * d).sum(-1, keepdim=True))
+    q.g = d @ k
+    k.g = d.t() @ q
+"""
+    graph = see("mend_attention", source).graph
+    assert graph is not None
+    labels = [node.label for node in graph.nodes.values()]
+    assert "/ q.shape[-1] ** 0.5" in labels
+    assert not any(re.search(r"\d\.\d{3}", label) for label in labels)
+
+
+def test_answers_with_the_same_mistake_are_folded_behind_the_first(see: See) -> None:
+    source = """def swiglu_grad(inp, w1, w2, out):
+    a, b = inp @ w1, inp @ w2
+    s = b.sigmoid()
+    ga, gb = out.g * b * s, out.g * a * (s + b * s * (1 - s))
+    inp.g = ga @ w1.t() + gb @ w2.t()
+    w1.g = inp.t() @ ga / len(inp)
+    w2.g = inp.t() @ gb / len(inp)
+"""
+    found = see("swiglu_grad", source)
+    shown = [(each.answer, bool(each.figures), each.cause) for each in found.pictures]
+    assert shown == [("w1.g", True, ""), ("w2.g", False, "w1.g")]
+    assert '<summary class="summary">w2.g: as for w1.g</summary>' in pictures_html(found)
+
+
+def test_kept_back_values_are_in_no_figure(see: See) -> None:
+    shown, kept = (see("lin_grad", AVERAGED, expected=expected) for expected in (True, False))
+    for of_shown, of_kept in zip(picture(shown, "w.g").figures, picture(kept, "w.g").figures, strict=False):
+        assert of_kept.shaded
+        assert of_kept.kind != "scatter" or not lines_of(of_kept)
+        for exact, stepped in zip(of_shown.series, of_kept.series, strict=False):
+            assert set(np.abs(stepped.values).ravel()) <= {0.0, 1.0, 2.0, 3.0, 4.0}
+            np.testing.assert_array_equal(np.sign(stepped.values), np.sign(exact.values))
+    text = dumps_with_pictures({}, [kept]) + pictures_html(kept) + as_text(picture_lines(kept, 100))
+    measured = picture(shown, "w.g").grids[1].values
+    numbers = [float(number) for number in re.findall(r"-?\d+\.\d{2,}", text)]
+    assert not any(np.isclose(number, measured, rtol=1e-3).any() for number in numbers if "." in str(number))
+
+
+def test_figures_are_in_the_json_document(see: See) -> None:
+    found = see("lin_grad", AVERAGED)
+    data = json.loads(dumps_with_pictures({}, [found]))["shown"][0]
+    assert [each["kind"] for each in data["answers"][0]["figures"]] == kinds(found, "w.g")
+    assert data["answers"][0]["figures"][-1]["series"][0]["name"] == "measured"
+
+
+POINTS = np.array([1.0, -2.0, 4.0])
+SCATTER = Figure("scatter", "yours against measured", (Series("measured", POINTS), Series("yours", -POINTS),
+                                                      Series("yours = -measured", np.array([-1.0, 0.0]))))  # fmt: skip
+STAMP = Figure("stamp", "the answer where out.g[1] is 1 and all else of it 0", (
+    Series("out.g", np.array([0.0, 1, 0]), ("n",)), Series("yours", np.array([2.0, 0, 0]), ("n",)),
+    Series("measured", np.array([0.0, 0, -2]), ("n",))))  # fmt: skip
+STEPS = Figure("steps", "the size of h.g by step", (Series("yours", np.array([0.0, 1.0]), ("0", "1")),
+                                                    Series("measured", np.array([1.0, 1.0]), ("0", "1"))))  # fmt: skip
+VERDICTS = Figure("verdicts", "what the test says", (Series("wrong", np.array([1.0, 0, 1])),
+                                                     Series("right", np.array([1.0, 0.0]))))  # fmt: skip
+
+
+def test_a_scatter_is_a_plot_of_characters_in_a_terminal() -> None:
+    title, head, *rows, foot = as_text(figure_lines(SCATTER)).splitlines()
+    assert (title, head) == ("  yours against measured", "  yours  up to 4.00   yours = -measured")
+    assert "measured" in foot
+    assert sum(row.count("o") for row in rows) == 3
+    assert rows[0].endswith("/")
+    assert "o" in rows[-1]
+
+
+def test_a_stamp_is_a_row_of_signs_in_a_terminal() -> None:
+    _, names, row = as_text(figure_lines(STAMP)).splitlines()
+    assert names.split() == ["out.g", "yours", "measured"]
+    assert row.split() == [".", "++", ".", "++", ".", ".", ".", ".", "--"]
+
+
+def test_steps_are_bars_with_the_right_end_marked() -> None:
+    _, first, second, key = as_text(figure_lines(STEPS)).splitlines()
+    assert (first.count("#"), second.count("#"), first.count("|")) == (0, 30, 1)
+    assert key == "  # yours, | measured"
+
+
+def test_verdicts_are_caught_and_escaped() -> None:
+    assert as_text(figure_lines(VERDICTS)).splitlines()[1:] == [
+        "  wrong  caught oo escaped x", "  right  accepted o rejected x",
+    ]  # fmt: skip
+    html = figure_html(VERDICTS)
+    assert html.count(">\N{BALLOT X}</text>") == 3
+    assert html.count(">\N{CHECK MARK}</text>") == 2
+    assert html.count('class="accent"') == 2
+
+
+@pytest.mark.parametrize(
+    ("drawn", "sentence"),
+    [
+        (SCATTER, "In a plot of yours against measured, the points are on a line: yours = -measured."),
+        (STAMP, "If out.g[1] is 1 and all else of it 0, inp.g of yours has 1 entry other than 0, at [0] (2.00), and "
+                "must have 1 entry other than 0, at [2] (-2.00)."),
+        (STEPS, "Of the size of h.g by step, 1 of 2 are off: step 0 is 0.00, right is 1.00."),
+        (VERDICTS, "Of 3 wrong backward passes 2 are caught and 1 escape; of 2 right ones 1 are accepted."),
+    ],
+)  # fmt: skip
+def test_each_figure_is_told_in_plain_mode(drawn: Figure, sentence: str) -> None:
+    assert list(figure_sentences(drawn, "inp.g")) == [sentence]
