@@ -69,6 +69,10 @@ class Mistake:
     cause: str = ""
     rewrite: Callable[[Program], Program] | None = field(default=None, compare=False, repr=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields but for `rewrite`, which cannot be pickled."""
+        return {**self.__dict__, "rewrite": None}
+
     @property
     def record(self) -> dict[str, Any]:
         """Return {"edits": facts, "cause": name of an answer, "at": edited places} as plain JSON values.

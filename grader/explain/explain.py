@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -34,6 +34,9 @@ from .forward_pass import (
 from .redrawing import GIVEN_KIND, exercise_of, resize
 from .trials import AS_GIVEN, CodeTrial, Drawing, are_gradients_confirmed
 from .verdicts import Finding, Run, Verdicts, function_findings, unasked_gradients_note
+
+if TYPE_CHECKING:
+    from grader.rendering.picture_data import Picture
 
 INDICES = (torch.int64, torch.int32)
 ONE_CALL = "these are the numbers of one call: a mistake that shows only for other values or sizes is not found"
@@ -383,11 +386,17 @@ def _explanation_of(
     all_notes = [note for answer in passed for note in _notes_on_other_inputs(question, drawing, answer, others)]
     all_notes += [*notes, *_notes(question, drawing, verdicts)]
     about = _about(exercise, verdicts.shown_run.code_trial)
+
+    def draw() -> tuple[Picture, ...]:
+        from .mistake_pictures import mistake_pictures  # only a notebook draws
+
+        return mistake_pictures(verdicts, list(findings.values()))
+
     if not code.runs_forward:
-        return Explanation(tuple(findings.values()), about, tuple(all_notes))
+        return Explanation(tuple(findings.values()), about, tuple(all_notes), draw)
     all_findings = function_findings(findings, code, counted)
     unasked = unasked_gradients_note(code, counted)
-    return Explanation(all_findings, about, (*all_notes, unasked) if unasked else tuple(all_notes))
+    return Explanation(all_findings, about, (*all_notes, unasked) if unasked else tuple(all_notes), draw)
 
 
 def _is_confirmed(question: Question, drawing: Drawing, trials: list[CodeTrial]) -> bool:

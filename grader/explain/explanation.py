@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from itertools import chain, groupby
+from typing import TYPE_CHECKING, Any
 
 from grader.rendering.render_text import answer_lines, as_text, wrapped
 from grader.results.records import AnswerResult
 
 from .verdicts import Finding
+
+if TYPE_CHECKING:
+    from grader.rendering.picture_data import Picture
 
 WIDTH = 88
 
@@ -23,11 +27,17 @@ class Explanation:
         findings: one for each gradient that was asked for, right ones too, in the order of the inputs.
         about: the inputs, with the axes that the findings speak of.
         notes: sentences on what could not be tried, traced or trusted.
+        draw: makes the pictures of the mistakes, for a notebook.
     """
 
     findings: tuple[Finding, ...]
     about: str
     notes: tuple[str, ...] = ()
+    draw: Callable[[], tuple[Picture, ...]] = field(default=tuple, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields but for `draw`, which cannot be pickled."""
+        return {**self.__dict__, "draw": tuple}
 
     @property
     def ok(self) -> bool:
@@ -69,6 +79,7 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """Return the explanation as HTML, which a notebook shows."""
+        from grader.rendering.picture_html import figures_of_answer_html
         from grader.rendering.render_html import (  # with the pictures, which a text does without
             answers_html,
             styles_inlined,
@@ -76,7 +87,13 @@ class Explanation:
 
         groups = "".join(answers_html(group, 0) for group in self._groups())
         notes = "".join(f'<p class="next">{escape(note)}</p>' for note in self.notes)
-        return styles_inlined(f'<section class="result"><div>{escape(self.about)}</div>{groups}{notes}</section>')
+        try:
+            drawn = "".join(map(figures_of_answer_html, self.draw()))
+        except Exception:  # the explanation stands without its pictures
+            drawn = ""
+        return styles_inlined(
+            f'<section class="result"><div>{escape(self.about)}</div>{groups}{drawn}{notes}</section>'
+        )
 
     def _groups(self) -> list[Sequence[AnswerResult]]:
         """Return the findings as results to render, neighbours with the same verdict and words in one group."""

@@ -225,10 +225,10 @@ class Verdicts:
         If a gradient is wrong, it is the informative run with the most wrong gradients, else the first run.
         """
         wrong = any(run.is_wrong(answer) for run in self.runs for answer in self.exercise.answers)
-        return self._informative_runs[0] if wrong else self.runs[0]
+        return self.informative_runs[0] if wrong else self.runs[0]
 
     @cached_property
-    def _informative_runs(self) -> list[Run]:
+    def informative_runs(self) -> list[Run]:
         """Return the runs in which mistakes are looked for, those with most wrong answers first.
 
         Their upstream gradients are contiguous, and the code did not raise; if there is no such run, all count.
@@ -255,7 +255,7 @@ class Verdicts:
     @property
     def branches(self) -> bool:
         """Return whether a mistake was looked for, and forward runs other lines in some trials than in others."""
-        return bool(self._mistakes) and len({self._operations(run) for run in self._informative_runs}) > 1
+        return bool(self._mistakes) and len({self._operations(run) for run in self.informative_runs}) > 1
 
     @property
     def search_errors(self) -> dict[str, str]:
@@ -410,7 +410,7 @@ class Verdicts:
         3. In all informative runs with the arrays as the code gave them, if it has a value of its own at a kink: it may
            be part of the mistake.
         """
-        runs = self._informative_runs
+        runs = self.informative_runs
         counted = [run for run in runs if run in self.runs]
         wrong = [answer for answer in self.exercise.answers if any(run.is_wrong(answer) for run in counted)]
         cases: list[Case] = []
@@ -515,7 +515,7 @@ class Verdicts:
         stale: dict[str, str] = {}
         for name, value in () if self.measured else run.trial.inputs.items():
             others = (
-                (run.trial.inputs[name] for run in self._informative_runs) if isinstance(value, torch.Tensor) else ()
+                (run.trial.inputs[name] for run in self.informative_runs) if isinstance(value, torch.Tensor) else ()
             )
             for other in {id(other): other for other in others}.values():
                 if other.shape == value.shape and not torch.equal(other, value):
@@ -531,7 +531,7 @@ class Verdicts:
 
     def _evidence_of_nudge(self, answer: Answer, mistake: Mistake | None) -> str:
         """Return a sentence on what a nudge of the worst entry does to the loss; empty where none can be measured."""
-        run = next((run for run in (*self._informative_runs, *self.runs) if run.is_wrong(answer)), None)
+        run = next((run for run in (*self.informative_runs, *self.runs) if run.is_wrong(answer)), None)
         if run is None:
             return ""
         array = run.with_torchs_choices(answer)
@@ -572,6 +572,11 @@ def _samples(
     for run in runs:
         if (array := array_in(run, answer)) is not None:
             yield sample_of(answer, run.trial, array)
+
+
+def samples_of(runs: Sequence[Run], answer: Answer) -> list[Sample]:
+    """Return the sample of an answer in each run in which it is an array, with torch's choices at kinks."""
+    return list(_samples(runs, answer, Run.with_torchs_choices))
 
 
 def differ(value: Any, other: Any) -> bool:

@@ -113,7 +113,7 @@ class Judge:
         if whole_file is not None or facts.failed or len(facts.calls) != len(self._asked_trials):
             return whole_file is not None and whole_file.code == "todo"
         if self.exercise.function.is_test:
-            return self._examination.mistake()[0] is None
+            return self.examination.mistake()[0] is None
         missing = {given.first_missing and given.first_missing[1].code for given in self.given.values()}
         return missing == {"todo"} or (missing == {None} and not any(given.wrong for given in self.given.values()))
 
@@ -183,8 +183,8 @@ class Judge:
             named: whether the mistake behind wrong numbers is looked for, or only a plain fact is stated.
         """
         if answer.kind == "verdict":
-            mistake, evidence = self._examination.mistake()
-            return answer_result(self.exercise, answer, mistake, evidence=evidence, share=self._examination.share)
+            mistake, evidence = self.examination.mistake()
+            return answer_result(self.exercise, answer, mistake, evidence=evidence, share=self.examination.share)
         given, raised = self.given[answer.name], self._raised
         if given.first_missing is None:
             mistake = self._check_numbers(given, named=named)
@@ -265,7 +265,7 @@ class Judge:
         return structure_checks.check_inputs(self._trial_calls, self.observed)
 
     @cached_property
-    def _examination(self) -> Examination:
+    def examination(self) -> Examination:
         """Return the `Examination` of every backward pass, right or wrong, that the learner's test was called with."""
         return Examination(self.exercise, self.source, self._trial_calls)
 
@@ -374,14 +374,14 @@ class Examination:
         return examined
 
     @cached_property
-    def _counted(self) -> list[Examined]:
+    def counted(self) -> list[Examined]:
         """Return the backward passes that count for the score: those without a name, as a named one is only a probe."""
         return [each for each in self._all if not each.given.name]
 
     @cached_property
     def _numbers(self) -> tuple[int, int, int, int]:
         """Return the numbers of wrong passes rejected, wrong passes, right passes accepted, and right passes."""
-        wrong, right = ([e.is_judged_rightly for e in self._counted if e.is_wrong == kind] for kind in (True, False))
+        wrong, right = ([e.is_judged_rightly for e in self.counted if e.is_wrong == kind] for kind in (True, False))
         return sum(wrong), len(wrong), sum(right), len(right)
 
     @cached_property
@@ -399,7 +399,7 @@ class Examination:
 
         The mistake is `None` if the test is right; the evidence is empty then, or where the pass is too long.
         """
-        for each in self._counted:
+        for each in self.counted:
             for call in each.calls:
                 if not each.is_wrong and call.error is not None and call.error.type != "AssertionError":
                     error = diagnose_error(call.error, self.source, signature=self.exercise.signature)
@@ -407,11 +407,11 @@ class Examination:
                     return Mistake(error.code, says, error.hints), _pass_shown("called with", each.given)
         rejected, wrong, accepted, right = self._numbers
         counts = f"it rejects {rejected} of {wrong} wrong backward passes and accepts {accepted} of {right} right ones"
-        if unsure := next((each for each in self._counted if len(each.rejections) == 2), None):
+        if unsure := next((each for each in self.counted if len(each.rejections) == 2), None):
             says = "called twice with the same backward pass, it does not always give the same verdict. Every time,"
             mistake = Mistake("not-repeatable", f"{says} {counts}", hints_when("drawn"))
             return mistake, _pass_shown("called with", unsure.given)
-        mistaken = [each for each in self._counted if not each.is_judged_rightly]
+        mistaken = [each for each in self.counted if not each.is_judged_rightly]
         if not mistaken:
             return None, ""
         first = min(mistaken, key=lambda each: each.is_wrong)  # a right one that is rejected, if there is one

@@ -10,15 +10,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from grader.course.exercise import Answer, Exercise
+from grader.course.exercise import Answer, Declaration, Exercise
 from grader.course.sampling import Array
 from grader.course.shapes import Axes, guess_axes
 from grader.course.trial_sizes import EXACT_KIND, LARGE_UPSTREAM_KIND
 from grader.diagnosis.diagnose import faithful_program_of, wrong_array_of
-from grader.diagnosis.factors import in_brackets, named_axis_sizes, number_text
+from grader.diagnosis.factors import argument_numbers, in_brackets, named_axis_sizes, number_text
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.operators import view_of
-from grader.judging.judge import Judge
 from grader.program.operation import NoCandidate
 from grader.program.program import Program
 from grader.program.queries import loops
@@ -39,27 +38,26 @@ class Comparison:
     """A wrong answer beside the array that it is compared with.
 
     Args:
-        judge: the judge of the result.
+        declaration: the exercise.
         answer: the answer.
         trial: a trial in which it is wrong.
         yours: the learner's array, float64.
         right: the array that it is compared with, of the same shape.
         title: the name of that array, `measured` or `right`.
         axes: a name for each axis of both.
+        samples: its samples in all trials in which the learner's array has the right shape.
+        mistake: the mistake that explains it; `None` where none was looked for.
     """
 
-    judge: Judge
+    declaration: Declaration
     answer: Answer
     trial: Trial
     yours: np.ndarray
     right: np.ndarray
     title: str
     axes: Axes
-
-    @property
-    def mistake(self) -> Mistake | None:
-        """Return the mistake that explains the answer; `None` where it was not looked for."""
-        return self.judge.mistakes.get(self.answer.name)
+    samples: Sequence[Sample]
+    mistake: Mistake | None = None
 
 
 def figures(compared: Comparison) -> tuple[Figure, ...]:
@@ -102,6 +100,7 @@ def scatters(compared: Comparison) -> Iterator[Figure]:
     yield _scatter(compared.title, right, yours, lines)
     if not lines or lines[0].values.ndim > 1:
         yield from _scatter_of_equal(compared)
+        yield from _scatter_by_argument(compared)
 
 
 def _scatter(name: str, across: np.ndarray, yours: np.ndarray, lines: Sequence[Series]) -> Figure:
@@ -115,8 +114,7 @@ def _entries_of_all_trials(compared: Comparison) -> tuple[np.ndarray, np.ndarray
     """Return the right entries and the learner's in the usual trials, and a line for each if there is one."""
     samples = [
         (np.ravel(sample.expected), np.ravel(sample.given.real).astype("float64"))
-        for sample in compared.judge.given[compared.answer.name].samples
-        if sample.has_shape and sample.is_finite and sample.trial.setting.kind not in (EXACT_KIND, LARGE_UPSTREAM_KIND)
+        for sample in _usual_samples(compared)
     ]
     if not samples:
         return compared.right.ravel(), compared.yours.ravel(), []
@@ -129,6 +127,30 @@ def _entries_of_all_trials(compared: Comparison) -> tuple[np.ndarray, np.ndarray
         return right, yours, []
     lines = np.array([[slope, 0.0] for slope in slopes[:MOST_LINES]])
     return right, yours, [Series(f"yours = a factor for each size * {compared.title}", lines)]
+
+
+def _usual_samples(compared: Comparison) -> list[Sample]:
+    """Return the samples of the trials that are neither exact nor of a large upstream gradient."""
+    kinds = (EXACT_KIND, LARGE_UPSTREAM_KIND)
+    return [sample for sample in compared.samples if sample.is_finite and sample.trial.setting.kind not in kinds]
+
+
+def _scatter_by_argument(compared: Comparison) -> Iterator[Figure]:
+    """Yield the scatter against the right entries times a number that the learner was given, if that is on one line."""
+    samples = _usual_samples(compared)
+    for name in argument_numbers(samples[0].trial) if len(samples) >= LEAST else ():
+        numbers = [argument_numbers(sample.trial).get(name) for sample in samples]
+        known = [(sample, number[1]) for sample, number in zip(samples, numbers, strict=True) if number is not None]
+        if len(known) < LEAST or np.ptp([number for _, number in known]) == 0:
+            continue
+        right = np.concatenate([np.ravel(sample.expected) * number for sample, number in known])
+        yours = np.concatenate([np.ravel(sample.given.real).astype("float64") for sample, _ in known])
+        slope = _common_ratio(right, yours)
+        if slope is not None:
+            by = replace(compared, title=f"{compared.title} * {name}")
+            line = Series(f"yours = {_with_factor(by, slope, False)}", np.array([slope, 0.0]))
+            yield _scatter(by.title, right, yours, [line])
+            return
 
 
 def _lines(compared: Comparison, right: np.ndarray, yours: np.ndarray) -> list[Series]:
@@ -161,9 +183,11 @@ def _with_factor(compared: Comparison, slope: float, is_of_one_trial: bool) -> s
     """Return the right array times a number as a formula, such as `measured / bs` or `-measured`."""
     sizes = named_axis_sizes(compared.trial) if is_of_one_trial else {}
     for axis, size in sizes.items():
-        if size > 1 and list(sizes.values()).count(size) == 1 and np.isclose(abs(slope), [size, 1 / size]).any():
-            sign = "-" if slope < 0 else ""
-            return f"{sign}{compared.title} {'*' if abs(slope) > 1 else '/'} {axis}"
+        for count, name in ((float(size), axis), (size**0.5, f"sqrt({axis})")):
+            is_size = np.isclose(abs(slope), [count, 1 / count], rtol=SAME).any()
+            if size > 1 and list(sizes.values()).count(size) == 1 and is_size:
+                sign = "-" if slope < 0 else ""
+                return f"{sign}{compared.title} {'*' if abs(slope) > 1 else '/'} {name}"
     if np.isclose(abs(slope), 1, rtol=SAME):
         return f"{'-' if slope < 0 else ''}{compared.title}"
     return f"{in_brackets(number_text(slope))} * {compared.title}"
@@ -241,7 +265,7 @@ def stamps(compared: Comparison) -> Iterator[Figure]:
 
     The place is the one at which they differ most.
     """
-    exercise, answer, trial = compared.judge.exercise.function, compared.answer, compared.trial
+    exercise, answer, trial = compared.declaration, compared.answer, compared.trial
     if not isinstance(exercise, Exercise) or answer.kind != "gradient" or trial.out is None or compared.yours.ndim < 1:
         return
     program, shape = faithful_program_of(exercise, trial), tuple(trial.out.shape)
@@ -316,7 +340,7 @@ def _response(compared: Comparison, program: Program) -> Response | None:
         return None
     import torch
 
-    for each in compared.judge.exercise.function.misconceptions:
+    for each in compared.declaration.misconceptions:
         if (each.code, each.says, each.answer) == (mistake.code, mistake.facts[0].says, answer.name):
             formula = each
             return lambda g: wrong_array_of(
@@ -333,7 +357,7 @@ def steps(compared: Comparison) -> Iterator[Figure]:
 
     It is that of the loop-carried value where they differ there, else of what each step contributes to the answer.
     """
-    exercise, mistake, trial = compared.judge.exercise.function, compared.mistake, compared.trial
+    exercise, mistake, trial = compared.declaration, compared.mistake, compared.trial
     program = faithful_program_of(exercise, trial)
     if program is None or mistake is None or mistake.rewrite is None:
         return
@@ -377,9 +401,8 @@ def _steps(what: str, sizes: Sequence[np.ndarray], compared: Comparison) -> Figu
 
 def sums(compared: Comparison) -> Iterator[Figure]:
     """Yield the sums along an axis, where those of the right answer are all 0 in every trial and the learner's not."""
-    samples = [sample for sample in compared.judge.given[compared.answer.name].samples if sample.has_shape]
     for axis in reversed(range(compared.right.ndim)):
-        if compared.right.shape[axis] > 1 and all(_sums_to_zero(sample, axis) for sample in samples):
+        if compared.right.shape[axis] > 1 and all(_sums_to_zero(sample, axis) for sample in compared.samples):
             yours, right = compared.yours.sum(axis), compared.right.sum(axis)
             scale = np.abs(compared.yours).sum(axis).max(initial=0.0)
             if np.abs(yours).max(initial=0.0) > 1e-3 * scale and np.isfinite(yours).all():

@@ -113,6 +113,11 @@ class Picture:
     figures: tuple[Figure, ...] = ()
     cause: str = ""
 
+    @property
+    def is_drawn(self) -> bool:
+        """Return whether there is anything to draw."""
+        return bool(self.grids or self.figures)
+
 
 @dataclass(frozen=True)
 class GraphNode:
@@ -172,8 +177,8 @@ class ExercisePictures:
 
     @property
     def is_drawn(self) -> bool:
-        """Return whether any picture has an array."""
-        return any(picture.grids for picture in self.pictures)
+        """Return whether any picture has anything to draw."""
+        return any(picture.is_drawn for picture in self.pictures)
 
 
 def no_pictures(result: ExerciseResult) -> ExercisePictures:
@@ -192,7 +197,7 @@ def why_no_picture(answer: AnswerResult) -> str:
 
 def merge_equal_notes(pictures: Sequence[Picture]) -> Iterator[Picture]:
     """Yield pictures; neighbours that have no arrays and the same note become one that names all their answers."""
-    for (is_drawn, note), neighbours in groupby(pictures, key=lambda picture: (bool(picture.grids), picture.note)):
+    for (is_drawn, note), neighbours in groupby(pictures, key=lambda picture: (picture.is_drawn, picture.note)):
         if is_drawn:
             yield from neighbours
         else:

@@ -42,6 +42,12 @@ def pictures_html(shown: ExercisePictures) -> str:
     return "".join([*drawn, forward_pass_html(shown.graph) if shown.graph is not None else ""])
 
 
+def figures_of_answer_html(picture: Picture) -> str:
+    """Return the figures of a picture alone, below the name of the answer."""
+    head = f"<figcaption><b>{escape(picture.answer)}</b></figcaption>"
+    return f'<figure class="picture">{head}{figures_html(picture.figures)}</figure>'
+
+
 def _folded_pictures(pictures: Sequence[Picture]) -> list[str]:
     """Return the HTML of pictures, those of answers with a cause folded away behind the one that shows the mistake."""
     drawn = []
@@ -58,7 +64,7 @@ def _folded_pictures(pictures: Sequence[Picture]) -> list[str]:
 
 def _picture_html(picture: Picture) -> str:
     """Return the picture of one answer: its name, and the tables in bands, each below its caption."""
-    subtitle = picture.where if picture.grids else picture.note
+    subtitle = picture.where if picture.is_drawn else picture.note
     head = f'<figcaption><b>{escape(picture.answer)}</b> <span class="dim">{escape(subtitle)}</span></figcaption>'
     parts = [_band_html(picture, band) for band in bands(picture, ROOM)]
     if len({grid.shape for grid in picture.grids}) == 1 and len(parts) > 1:  # slices, of which the worst comes first

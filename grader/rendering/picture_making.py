@@ -16,6 +16,7 @@ import numpy as np
 
 from grader.course.course import CourseExercise
 from grader.course.exercise import Answer, Exercise
+from grader.course.sampling import Array
 from grader.course.shapes import Axes, describe, describe_guessed, guess_axes
 from grader.diagnosis.diagnose import faithful_program_of, find_mistakes
 from grader.diagnosis.mistake import Mistake
@@ -34,7 +35,7 @@ from grader.results.records import AnswerResult, ExerciseResult
 
 from .figure_making import Comparison, figures
 from .heat_maps import largest_magnitude
-from .picture_data import ExercisePictures, Figure, Graph, GraphNode, Grid, Picture, why_no_picture
+from .picture_data import ExercisePictures, Figure, Graph, GraphNode, Grid, Picture, Series, why_no_picture
 
 RIGHT = "its numbers are right, so there is nothing to draw"
 SHADES, NEXT_TO_NOTHING = 4, 1e-6
@@ -77,6 +78,9 @@ FIELD = re.compile(r"\{(\w+)\}")
 LONGEST_CHANGE = 17  # characters of such a formula
 LONGEST_FUNCTION = 7  # characters of the name of a function in one
 LONGEST_CONSTANT = 20  # characters of the source that stand for a number in the name of an operation
+RULE = re.compile(r"\b(?:backward rule of|what|the step) (\w+)")
+OF_TWO = frozenset(("add", "sub", "mul", "div", "matmul"))  # the steps that take two values
+COMMANDS = frozenset(("backward", "zero_grad"))  # steps that compute no value
 MANY_RIGHT = "More than one answer is right here, so there is no other array to compare it with."
 
 
@@ -125,12 +129,14 @@ def make_pictures(exercise: CourseExercise, result: ExerciseResult, judge: Judge
     wrong = [answer for answer in result.answers if answer.status != "passed"]
     answers = {answer.name: answer for answer in exercise.function.answers}
     pictures = tuple(_picture_of(judge, answers[answer.name], answer) for answer in wrong)
-    drawn = [answers[picture.answer] for picture in pictures if picture.grids]
+    drawn = [answers[picture.answer] for picture in pictures if picture.is_drawn]
     return ExercisePictures(exercise.id, pictures, _graph_of(judge, drawn) if drawn else None)
 
 
 def _picture_of(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
     """Return the picture of an answer in the first trial in which it is wrong, or the reason why there is none."""
+    if answer.kind == "verdict":
+        return _picture_of_verdicts(judge, answer, result)
     wrong = _first_wrong_sample(judge, answer)
     if wrong is None:
         return Picture(answer.name, note=RIGHT if judge.given[answer.name].samples else why_no_picture(result))
@@ -139,6 +145,18 @@ def _picture_of(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
     cause = _cause_of(judge, answer)
     shapes = () if cause else _figures(judge, answer, wrong.trial, yours)
     return Picture(answer.name, _describe_trial(wrong.trial), grids, note, shapes, cause)
+
+
+def _picture_of_verdicts(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
+    """Return the picture of a learner's test: the wrong backward passes that it catches, the right ones it accepts."""
+    if result.code not in ("accepts-wrong", "rejects-right"):
+        return Picture(answer.name, note=why_no_picture(result))
+    examined = judge.examination.counted
+    series = (
+        Series(name, np.array([float(each.is_judged_rightly) for each in examined if each.is_wrong == is_wrong]))
+        for name, is_wrong in (("wrong", True), ("right", False))
+    )
+    return Picture(answer.name, figures=(Figure("verdicts", "backward passes and the test", tuple(series)),))
 
 
 def _cause_of(judge: Judge, answer: Answer) -> str:
@@ -159,7 +177,10 @@ def _figures(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> t
         return ()
     right, title, _ = _reference_array(judge, answer, trial)
     axes = _axes_of(answer, trial, expected)
-    made = figures(Comparison(judge, answer, trial, yours, right, title, axes))
+    samples = [sample for sample in judge.given[answer.name].samples if sample.has_shape]
+    mistake = judge.mistakes.get(answer.name)
+    compared = Comparison(judge.exercise.function, answer, trial, yours, right, title, axes, samples, mistake)
+    made = figures(compared)
     if judge.exercise.course.policy.show_expected:
         return made
     return tuple(shade_figure(figure) for figure in made)
@@ -287,10 +308,10 @@ def _agree_but_for_rounding(yours: np.ndarray, right: np.ndarray) -> np.ndarray:
 def _graph_of(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
     """Return the forward pass with the places of the diagnoses marked; `None` if the exercise has no forward pass."""
     declaration, first = judge.exercise.function, judge.trials[0]
-    if not isinstance(declaration, Exercise):
-        return None
     wrong = _first_wrong_sample(judge, answers[0])
     drawn = first if wrong is None else wrong.trial
+    if not isinstance(declaration, Exercise):
+        return _graph_of_steps(judge, answers, drawn)
     program, named_in = (faithful_program_of(declaration, trial) for trial in (drawn, first))
     if program is None or named_in is None:
         return None
@@ -301,6 +322,46 @@ def _graph_of(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
     named = {answer.name: _places_of(judge, answer) for answer in answers}
     said = {name: named_mistake(judge.mistakes[name]) if name in judge.mistakes else Named() for name in named}
     return graph_of(program, drawn, {answer.wrt: answer.name for answer in answers if answer.wrt}, named, said)
+
+
+def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Graph | None:
+    """Return the program that a learner's engine runs in a trial, with the operation marked whose rule is wrong.
+
+    It is the argument that lists steps, such as `("mul", 0, 1)`; `None` where there is none.
+    """
+    steps = next((value for value in trial.arguments.values() if _are_steps(value)), None)
+    if steps is None:
+        return None
+    given = {name: value.values for name, value in trial.arguments.items() if isinstance(value, Array)}
+    single = len(given) == 1
+    names = [f"{name}[{i}]" for name, values in given.items() for i in range(len(values))] if single else list(given)
+    nodes = {str(i): GraphNode(str(i), name, f"value {i}") for i, name in enumerate(names)}
+    wrong = {
+        answer.name: found[1]
+        for answer in answers
+        if answer.name in judge.mistakes and (found := RULE.search(judge.mistakes[answer.name].says))
+    }
+    for name, *values in steps:
+        if name in COMMANDS:
+            continue
+        count = 0 if name == "const" else 2 if name in OF_TWO else 1  # what follows is an exponent or an axis
+        operands = tuple(dict.fromkeys(map(str, values[:count])))
+        constants = "".join(f" {value:g}" for value in values[count:])
+        key = str(len(nodes))
+        marked = tuple(answer for answer, operation in wrong.items() if operation == name)
+        change = change_of(judge.mistakes[marked[0]].code, {}) if marked else ""
+        nodes[key] = GraphNode(key, f"{name}{constants}", f"value {key}", operands, "", marked, change=change)
+    unmarked = tuple(
+        answer.name for answer in answers if not any(answer.name in node.marked for node in nodes.values())
+    )
+    return Graph(nodes, str(len(nodes) - 1), unmarked)
+
+
+def _are_steps(value: object) -> bool:
+    """Return whether an argument is a list of steps, each the name of an operation and what it takes."""
+    return (
+        isinstance(value, list) and bool(value) and all(isinstance(s, tuple) and s and type(s[0]) is str for s in value)
+    )
 
 
 def _places_of(judge: Judge, answer: Answer) -> tuple[Place, ...]:

@@ -54,13 +54,15 @@ def picture_lines(shown: ExercisePictures, width: int) -> Iterator[Line]:
 
 def _picture_lines(picture: Picture, width: int) -> Iterator[Line]:
     """Yield the lines of an answer's picture: its name, the trial, and its arrays as tables; or only its note."""
-    if not picture.grids:
+    if not picture.is_drawn:
         yield from _note_lines(picture.note, width, picture.answer)
         return
     yield from _note_lines(picture.where, width, picture.answer)
     for figure in picture.figures:
         yield from figure_lines(figure)
         yield ()
+    if not picture.grids:
+        return
     room = width - len(INDENT)
     for band in bands(picture, _limits(picture, room)):
         if band.caption:
@@ -258,13 +260,15 @@ def _picture_sentences(picture: Picture) -> Iterator[str]:
     A picture without a grid gives its note alone. Where its last grid is no difference of the shape of the learner's
     array, as for an answer of a wrong shape, the entries of every grid follow instead.
     """
-    if not picture.grids:
+    if not picture.is_drawn:
         yield f"{picture.answer}: {picture.note}."
         return
     if picture.where:
         yield f"{picture.answer}, {picture.where}."
     for figure in picture.figures:
         yield from figure_sentences(figure, picture.answer)
+    if not picture.grids:
+        return
     yours, off = picture.grids[0], picture.grids[-1]
     if off.kind == "difference" and off.shape == yours.shape:
         yield from _comparison_sentences(picture.answer, picture.grids)

@@ -11,6 +11,7 @@ from html import escape
 
 import numpy as np
 import pytest
+from helpers.corpus import SUBMISSIONS
 from helpers.pictures import See, figure, picture
 
 from grader.rendering.figure_html import figure_html
@@ -263,3 +264,27 @@ def test_verdicts_are_caught_and_escaped() -> None:
 )  # fmt: skip
 def test_each_figure_is_told_in_plain_mode(drawn: Figure, sentence: str) -> None:
     assert list(figure_sentences(drawn, "inp.g")) == [sentence]
+
+
+def test_a_learners_test_is_shown_by_what_it_catches_and_what_escapes(see: See) -> None:
+    source = "def test_row_mean(backward):\n    assert False\n"
+    (drawn,) = see("test_row_mean", source).pictures
+    (verdicts,) = drawn.figures
+    wrong, right = verdicts.series
+    assert (verdicts.kind, wrong.values.all(), right.values.any()) == ("verdicts", True, False)
+    assert "rejected" in pictures_html(see("test_row_mean", source))
+
+
+def test_the_program_of_an_engine_is_drawn_with_the_wrong_rule_marked(see: See) -> None:
+    slip = SUBMISSIONS["13_engine/tensor_engine: mul passes its own operand"]
+    graph = see("tensor_engine", slip.source).graph
+    assert graph is not None
+    marked = {node.label for node in graph.nodes.values() if node.marked}
+    assert marked == {"mul"}
+    assert all(operand in graph.nodes for node in graph.nodes.values() for operand in node.operands)
+
+
+def test_a_number_that_is_given_is_named_in_the_scatter(see: See) -> None:
+    found = see("slope", "def slope(f, x, h):\n    return f(x + h) - f(x)\n")
+    scatters = [each for each in picture(found, "return").figures if each.kind == "scatter"]
+    assert [lines_of(each) for each in scatters] == [[], ["yours = right * h"]]
