@@ -36,7 +36,9 @@ def _scatter(figure: Figure) -> SvgDrawing:
     across, yours, *lines = figure.series
     limits = _limits(across.values, yours.values)
     names = "; ".join(line.name for line in lines) or "no line"
-    drawing = SvgDrawing(LEFT + PLOT + RIGHT_OF_PLOT, TOP + PLOT + BELOW_PLOT, figure.title, f"On {names}.")
+    longest = max((len(line.name) for line in lines), default=0)
+    width = max(LEFT + PLOT + RIGHT_OF_PLOT, round(LEFT + longest * LETTER + RIGHT_OF_PLOT))
+    drawing = SvgDrawing(width, TOP + PLOT + BELOW_PLOT, figure.title, f"On {names}.")
     middle = LEFT + PLOT / 2, TOP + PLOT / 2
 
     def at(x: float, y: float) -> tuple[float, float]:
@@ -53,7 +55,7 @@ def _scatter(figure: Figure) -> SvgDrawing:
         drawing.dot(*at(x, y), DOT, "agrees" if abs(x - y) <= ON_LINE * max(limits) else "dot")
     drawing.text(LEFT, 14, yours.name, "small", "start")
     for number_of_line, line in enumerate(lines):
-        drawing.text(LEFT + PLOT, 30 - 14 * number_of_line, line.name, "code small accent", "end")
+        drawing.text(LEFT, 32 - 14 * number_of_line, line.name, "code small accent", "start")
     drawing.text(middle[0], TOP + PLOT + 34, across.name, "small")
     if not figure.shaded:
         for x in (-limits[0], limits[0]):

@@ -19,7 +19,7 @@ from .svg_drawing import SvgDrawing
 BELOW, ABOVE = "31, 119, 208", "201, 80, 16"
 STRONGEST = 0.9
 BROKEN = "215, 50, 60"
-ROOM = TableLimits(rows=24, columns=24, slices=6)
+ROOM = TableLimits(rows=24, columns=24, slices=4)
 KEY = "Orange is above 0 and blue below, on one scale: the stronger, the larger. A dot is no difference."
 MANY = 12  # columns, above which a table is printed smaller
 HEIGHT, MARKED_HEIGHT = 44, 60  # of a node, in pixels; a marked one has a line more
@@ -186,9 +186,19 @@ def layout(graph: Graph) -> Layout:
 
 def _node_width(graph: Graph) -> float:
     """Return the width of all nodes of a graph, in which the longest label fits."""
-    label = max(len(_shortened(_label(graph, node))) for node in graph.nodes.values())
-    shape = max(len(_shortened(node.shape, LONGEST + 2)) for node in graph.nodes.values())
-    return max(NARROWEST, LETTER * label + 10, SMALL_LETTER * shape + 10)
+    nodes = graph.nodes.values()
+    labels = (text for node in nodes for text in (_label(graph, node), node.change))
+    small = (text for node in nodes for text in (node.shape, _marks(node)))
+    return max(
+        NARROWEST,
+        LETTER * max(len(_shortened(text)) for text in labels) + 10,
+        SMALL_LETTER * max(len(_shortened(text)) for text in small) + 10,
+    )
+
+
+def _marks(node: GraphNode) -> str:
+    """Return the answers whose mistake is in a node, behind a cross; empty for a node without a mark."""
+    return f"\N{BALLOT X} {', '.join(node.marked)}" if node.marked else ""
 
 
 def _label(graph: Graph, node: GraphNode) -> str:
@@ -294,11 +304,11 @@ def _draw_node(drawing: SvgDrawing, graph: Graph, node: GraphNode, placed: Layou
     drawing.box(x - width / 2, y - height / 2, width, height, style, 4 if node.operands else HEIGHT / 2)
     top = y - height / 2
     drawing.text(x, top + 19, _shortened(label), "code")
-    drawing.text(x, top + 35, _shortened(node.shape, LONGEST + 2), "code faint small")
+    drawing.text(x, top + 35, _shortened(node.shape), "code faint small")
     if node.marked:
-        drawing.text(x, top + 52, _shortened(f"\N{BALLOT X} {', '.join(node.marked)}"), "code small")
+        drawing.text(x, top + 52, _shortened(_marks(node)), "code small")
         if node.change:
-            drawing.text(x, top + 70, _shortened(node.change, LONGEST + 2), "code accent")
+            drawing.text(x, top + 70, _shortened(node.change), "code accent")
 
 
 def _draw_edge(drawing: SvgDrawing, graph: Graph, placed: Layout, source: str, node: GraphNode) -> None:

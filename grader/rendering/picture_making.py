@@ -484,6 +484,8 @@ def _constants_in_source(program: Program, node: Node) -> dict[int, str]:
     left, right = ast.unparse(tree.left), ast.unparse(tree.right)
     constant = right if left in known else left if right in known else ""
     text = constant.removeprefix("math.").removeprefix("torch.")
+    if " + " in text or " - " in text:
+        text = f"({text})"
     has_name = bool(text) and any(isinstance(part, ast.Name) for part in ast.walk(ast.parse(text, mode="eval")))
     return {1 - slot: text} if has_name and len(text) <= LONGEST_CONSTANT else {}
 

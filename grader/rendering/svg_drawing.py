@@ -6,6 +6,7 @@ All lengths are in pixels; x grows to the right and y downwards.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -42,6 +43,7 @@ text { fill: #1f2328; font: 14px system-ui, -apple-system, "Segoe UI", sans-seri
 """
 
 SCOPE = "handgrad-drawing"
+CLASSES = re.compile(r'class="([^"]*)"')
 INLINE_STYLE = """
 text { fill: currentColor; font: 14px system-ui, -apple-system, "Segoe UI", sans-serif; }
 .code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
@@ -182,11 +184,19 @@ class SvgDrawing:
 
     def inline(self) -> str:
         """Return an `<svg>` element for an HTML page, in the page's own colours."""
-        rules = "".join(f".{SCOPE} {rule}" for rule in INLINE_STYLE.strip().splitlines())
+        classes = {name for names in CLASSES.findall("".join(self.parts)) for name in names.split()}
+        rows = INLINE_STYLE.strip().splitlines()
+        used = (rule for rule in rows if not rule.startswith(".") or _name(rule) in classes)
+        rules = "".join(f".{SCOPE} {rule}" for rule in used)  # only those used: a page has many drawings
         head = f'<svg class="{SCOPE}" viewBox="0 0 {self.width} {self.height}" role="img"'
         size = f'width="{self.width}" height="{self.height}"'
         words = f"<title>{escape(self.title)}</title><desc>{escape(self.description)}</desc>"
         return f"{head} {size}>{words}<style>{rules}</style>{''.join(self.parts)}</svg>"
+
+
+def _name(rule: str) -> str:
+    """Return the class that a rule of a style sheet is for."""
+    return rule[1:].partition(" ")[0]
 
 
 def width_of(rows: Sequence[Sequence[float]]) -> float:
