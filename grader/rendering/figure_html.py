@@ -6,6 +6,7 @@ What is right is hollow or dashed, what is the learner's is filled.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from html import escape
 
 import numpy as np
 
@@ -28,7 +29,8 @@ LETTER = 7.9  # the width of a letter in pixels
 def figure_html(figure: Figure) -> str:
     """Return a figure as an HTML element."""
     draw = {"scatter": _scatter, "stamp": _stamp, "verdicts": _verdicts}.get(figure.kind, _bars)
-    return f'<div class="shape">{draw(figure).inline()}</div>'
+    name = escape(figure.title)  # whoever has no mouse scrolls it with the keyboard
+    return f'<div class="shape" tabindex="0" role="group" aria-label="{name}">{draw(figure).inline()}</div>'
 
 
 def _scatter(figure: Figure) -> SvgDrawing:
