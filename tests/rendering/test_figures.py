@@ -50,20 +50,20 @@ def marks(html: str, style: str) -> int:
 
 def test_a_mean_for_a_sum_is_a_line_through_zero_with_its_equation(see: See) -> None:
     scatter = figure(see("lin_grad", AVERAGED), "w.g", "scatter")
-    assert lines_of(scatter) == ["yours = measured / bs"]
-    measured, yours, line = scatter.series
-    np.testing.assert_allclose(yours.values, line.values[0] * measured.values, rtol=1e-3)
+    assert lines_of(scatter) == ["yours = nudged / bs"]
+    nudged, yours, line = scatter.series
+    np.testing.assert_allclose(yours.values, line.values[0] * nudged.values, rtol=1e-3)
     html = figure_html(scatter)
-    assert marks(html, "dot") == measured.values.size
+    assert marks(html, "dot") == nudged.values.size
     assert (marks(html, "agrees"), marks(html, "right-line"), marks(html, "wrong-line")) == (0, 1, 1)
-    assert ">measured<" in html
-    assert ">yours = measured / bs<" in html
+    assert ">nudged<" in html
+    assert ">yours = nudged / bs<" in html
 
 
 @pytest.mark.parametrize(
     ("answer", "equation"),
-    [("-(out.g @ w.t())", "yours = -measured"), ("2 * (out.g @ w.t())", "yours = 2 * measured"),
-     ("out.g @ w.t() + 3", "yours = measured + 3"), ("torch.ones_like(inp)", "yours = 1")],
+    [("-(out.g @ w.t())", "yours = -nudged"), ("2 * (out.g @ w.t())", "yours = 2 * nudged"),
+     ("out.g @ w.t() + 3", "yours = nudged + 3"), ("torch.ones_like(inp)", "yours = 1")],
 )  # fmt: skip
 def test_a_sign_a_factor_an_offset_and_a_constant_are_lines(see: See, answer: str, equation: str) -> None:
     scatter = figure(see("lin_grad", LIN.format(answer, *RIGHT_LIN[1:])), "inp.g", "scatter")
@@ -74,7 +74,7 @@ def test_a_factor_that_depends_on_the_column_is_a_fan_of_lines(see: See) -> None
     factors = "out.g @ w.t() * torch.arange(1, w.shape[0] + 1)"
     scatter = figure(see("lin_grad", LIN.format(factors, *RIGHT_LIN[1:])), "inp.g", "scatter")
     (line,) = scatter.series[2:]
-    assert line.name == "yours = a factor for each n * measured"
+    assert line.name == "yours = a factor for each n * nudged"
     np.testing.assert_allclose(line.values[:, 0], range(1, len(line.values) + 1), rtol=1e-4)
     assert marks(figure_html(scatter), "wrong-line") == len(line.values)
 
@@ -84,14 +84,14 @@ def test_a_reshape_for_a_transpose_lies_on_the_diagonal_of_another_scatter(see: 
     cloud, equal = (each for each in picture(see("lin_grad", LIN.format(RIGHT_LIN[0], answer, RIGHT_LIN[2])),
                                              "w.g").figures if each.kind == "scatter")  # fmt: skip
     assert lines_of(cloud) == []
-    assert equal.series[0].name.startswith("measured.t().reshape(")
+    assert equal.series[0].name.startswith("nudged.t().reshape(")
     assert equal.series[2].values.tolist() == pytest.approx([1, 0])
 
 
 def test_the_upstream_gradient_itself_is_named_beside_the_cloud(see: See) -> None:
     found = see("relu_grad", "def relu_grad(inp, out):\n    inp.g = out.g\n")
     cloud, equal = (each for each in picture(found, "inp.g").figures if each.kind == "scatter")
-    assert (cloud.series[0].name, equal.series[0].name) == ("measured", "out.g")
+    assert (cloud.series[0].name, equal.series[0].name) == ("nudged", "out.g")
     off = np.abs(cloud.series[0].values - cloud.series[1].values) > 1e-4
     html = figure_html(cloud)
     assert (marks(html, "dot"), marks(html, "agrees")) == (off.sum(), (~off).sum())
@@ -197,34 +197,34 @@ def test_kept_back_values_are_in_no_figure(see: See) -> None:
             assert set(np.abs(stepped.values).ravel()) <= {0.0, 1.0, 2.0, 3.0, 4.0}
             np.testing.assert_array_equal(np.sign(stepped.values), np.sign(exact.values))
     text = dumps_with_pictures({}, [kept]) + pictures_html(kept) + as_text(picture_lines(kept, 100))
-    measured = picture(shown, "w.g").grids[1].values
+    nudged = picture(shown, "w.g").grids[1].values
     numbers = [float(number) for number in re.findall(r"-?\d+\.\d{2,}", text)]
-    assert not any(np.isclose(number, measured, rtol=1e-3).any() for number in numbers if "." in str(number))
+    assert not any(np.isclose(number, nudged, rtol=1e-3).any() for number in numbers if "." in str(number))
 
 
 def test_figures_are_in_the_json_document(see: See) -> None:
     found = see("lin_grad", AVERAGED)
     data = json.loads(dumps_with_pictures({}, [found]))["shown"][0]
     assert [each["kind"] for each in data["answers"][0]["figures"]] == kinds(found, "w.g")
-    assert data["answers"][0]["figures"][-1]["series"][0]["name"] == "measured"
+    assert data["answers"][0]["figures"][-1]["series"][0]["name"] == "nudged"
 
 
 POINTS = np.array([1.0, -2.0, 4.0])
-SCATTER = Figure("scatter", "yours against measured", (Series("measured", POINTS), Series("yours", -POINTS),
-                                                      Series("yours = -measured", np.array([-1.0, 0.0]))))  # fmt: skip
+SCATTER = Figure("scatter", "yours against nudged", (Series("nudged", POINTS), Series("yours", -POINTS),
+                                                      Series("yours = -nudged", np.array([-1.0, 0.0]))))  # fmt: skip
 STAMP = Figure("stamp", "the answer where out.g[1] is 1 and all else of it 0", (
     Series("out.g", np.array([0.0, 1, 0]), ("n",)), Series("yours", np.array([2.0, 0, 0]), ("n",)),
-    Series("measured", np.array([0.0, 0, -2]), ("n",))))  # fmt: skip
+    Series("nudged", np.array([0.0, 0, -2]), ("n",))))  # fmt: skip
 STEPS = Figure("steps", "the size of h.g by step", (Series("yours", np.array([0.0, 1.0]), ("0", "1")),
-                                                    Series("measured", np.array([1.0, 1.0]), ("0", "1"))))  # fmt: skip
+                                                    Series("nudged", np.array([1.0, 1.0]), ("0", "1"))))  # fmt: skip
 VERDICTS = Figure("verdicts", "what the test says", (Series("wrong", np.array([1.0, 0, 1])),
                                                      Series("right", np.array([1.0, 0.0]))))  # fmt: skip
 
 
 def test_a_scatter_is_a_plot_of_characters_in_a_terminal() -> None:
     title, head, *rows, foot = as_text(figure_lines(SCATTER)).splitlines()
-    assert (title, head) == ("  yours against measured", "  yours  up to 4.00   yours = -measured")
-    assert "measured" in foot
+    assert (title, head) == ("  yours against nudged", "  yours  up to 4.00   yours = -nudged")
+    assert "nudged" in foot
     assert sum(row.count("o") for row in rows) == 3
     assert rows[0].endswith("/")
     assert "o" in rows[-1]
@@ -232,14 +232,14 @@ def test_a_scatter_is_a_plot_of_characters_in_a_terminal() -> None:
 
 def test_a_stamp_is_a_row_of_signs_in_a_terminal() -> None:
     _, names, row = as_text(figure_lines(STAMP)).splitlines()
-    assert names.split() == ["out.g", "yours", "measured"]
+    assert names.split() == ["out.g", "yours", "nudged"]
     assert row.split() == [".", "++", ".", "++", ".", ".", ".", ".", "--"]
 
 
 def test_steps_are_bars_with_the_right_end_marked() -> None:
     _, first, second, key = as_text(figure_lines(STEPS)).splitlines()
     assert (first.count("#"), second.count("#"), first.count("|")) == (0, 30, 1)
-    assert key == "  # yours, | measured"
+    assert key == "  # yours, | nudged"
 
 
 def test_verdicts_are_caught_and_escaped() -> None:
@@ -255,7 +255,7 @@ def test_verdicts_are_caught_and_escaped() -> None:
 @pytest.mark.parametrize(
     ("drawn", "sentence"),
     [
-        (SCATTER, "In a plot of yours against measured, the points are on a line: yours = -measured."),
+        (SCATTER, "In a plot of yours against nudged, the points are on a line: yours = -nudged."),
         (STAMP, "If out.g[1] is 1 and all else of it 0, inp.g of yours has 1 entry other than 0, at [0] (2.00), and "
                 "must have 1 entry other than 0, at [2] (-2.00)."),
         (STEPS, "Of the size of h.g by step, 1 of 2 are off: step 0 is 0.00, right is 1.00."),
