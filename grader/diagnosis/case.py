@@ -31,6 +31,7 @@ LARGE = 100_000  # entries of all values: of more, tangents in single precision 
 MOST_ROUNDING = 0.05  # a trial in which rounding may move an answer further tells nothing of it
 DELICATE = 1e-3  # a trial in which rounding moves an answer further is no good for screening
 TINY, ZERO = 1e-9, 1e-5  # what is computed as zero, in proportion to the right answer; what a learner may have for it
+CANCELLED = 0.1  # below this share of the right answer, rounding of what cancels may be a large part of an array
 NEARLY_RIGHT, SHARE_OF_ERROR = 2e-3, 0.01  # an error that may be a small term; how exactly a mistake must give it
 SPREAD = 4.0  # standard deviations that the projection of an error may have
 
@@ -208,8 +209,11 @@ def is_near(array: Array, other: Array, right: Array, tolerance: float = MATCH) 
         tolerance: the greatest difference of an entry, in proportion to the greatest entry.
     """
     size = float(np.abs(right).max(initial=0.0))
-    if np.abs(other).max(initial=0.0) > TINY * size:
-        return scaled_error(array, other) <= tolerance
+    largest = float(np.abs(other).max(initial=0.0))
+    if largest > TINY * size:
+        rounds_alike = largest <= CANCELLED * size and array.shape == other.shape
+        is_alike = rounds_alike and float(np.abs(array - other).max(initial=0.0)) <= ZERO * size
+        return is_alike or scaled_error(array, other) <= tolerance
     return scaled_error(array, np.zeros_like(other)) <= ZERO * (size or 1.0)
 
 

@@ -202,7 +202,7 @@ def test_two_edits() -> None:
 
     mistake = explain(case_of(forward, wrong, x="bs n", w="n m", v="m m"), [NAMED["derivative-missing"]])["w"]
     assert mistake.code == "missing-local"
-    assert len({fact.parameters["step"] for fact in mistake.facts}) in (1, 2)
+    assert len({fact.parameters["derivative"] for fact in mistake.facts}) in (1, 2)
 
 
 def test_an_edit_that_gives_a_value_another_shape_costs_its_own_candidate_alone() -> None:

@@ -96,6 +96,16 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "in the gradient of inp through `centred / (... + #e-#).sqrt()`, the mean and the standard deviation are taken "
         "over bs, not over n",
     ),
+    "columns of two rows, of which rounding leaves little": (
+        "standardize_grad",
+        "def standardize_grad(inp, out):\n"
+        "    std = (inp.var(0, unbiased=False, keepdim=True) + 1e-5).sqrt()\n"
+        "    hat = (inp - inp.mean(0)) / std\n"
+        "    inp.g = (out.g - out.g.mean(0) - hat * (out.g * hat).mean(0)) / std\n",
+        "inp.g",
+        "in the gradient of inp through `centred / (... + #e-#).sqrt()`, the mean and the standard deviation are taken "
+        "over bs, not over n",
+    ),
     "a count of all is a count": (
         "shifted_relu_grad",
         "def shifted_relu_grad(inp, out):\n"
