@@ -132,16 +132,16 @@ def test_a_day_in_a_window_of_each_size(folder: Path, size: tuple[int, int]) -> 
         screen = terminal.wait_for("exercises/04_linear/lin_grad.py ", "out = inp @ w + b", "hint 1/3", LEGEND)
         assert screen.startswith("exercises/04_linear/lin_grad.py ")
         terminal.press("p")
-        screen = terminal.wait_for("exercises/04_linear/lin_grad.py\n", "inp.g  ", "yours", LEGEND)
+        screen = terminal.wait_for("exercises/04_linear/lin_grad.py\n", "inp.g  ", "yours", "q close the picture")
         assert screen.startswith("exercises/04_linear/lin_grad.py\n")
         while "more below" in screen:
             last = screen
             terminal.press("Space")
-            terminal.wait_for("more above", LEGEND)
+            terminal.wait_for("more above", "q close the picture")
             screen = terminal.wait_until_not(last)
         assert "forward pass" in screen
         terminal.resize(50, 16)
-        terminal.wait_for("-- lines", LEGEND)
+        terminal.wait_for("-- lines", "q close the picture")
         terminal.press("Enter")
         assert terminal.wait_for("-- lines 1 to", LEGEND).startswith("exercises/04_linear/lin_grad.py")
         terminal.press("q")
