@@ -709,11 +709,11 @@ def reaches_targets(program: Program, names: Iterable[str]) -> bool:
     return any(into >> right.targets[name] & 1 for name in names)
 
 
-def _screening_order(sample: ProgramSample) -> tuple[bool, bool, bool, int]:
+def _screening_order(sample: ProgramSample) -> tuple[bool, bool, bool, float]:
     """Return a key that sorts samples by how well they serve as screens, the best first.
 
-    It is (has an infinite output, has a special setting such as a batch of one, has a loop of two iterations, number of
-    entries).
+    It is (has an infinite output, has a special setting such as a batch of one, has a loop of two iterations, time that
+    a forward pass takes): of small arrays, the number of iterations counts more than the number of entries.
     """
     forward = sample.program.forward
     iterations = max(map(len, forward.by_key.values()))
@@ -722,7 +722,7 @@ def _screening_order(sample: ProgramSample) -> tuple[bool, bool, bool, int]:
         not is_number,
         sample.trial.setting.is_special,
         iterations == 2,
-        sum(node.value.size for node in forward.nodes),
+        sum(forward.costs),
     )
 
 

@@ -407,7 +407,12 @@ def _logsumexp(x: Array, /, dim: int | Sequence[int], keepdim: bool = False) -> 
 
 def _logsumexp_vjp(g: Array, _: Array, x: Array, dim: int | Sequence[int], keepdim: bool = False) -> Array:
     """Return the vjp of `_logsumexp`: the softmax probabilities of x over `dim` times g; shape: that of x."""
-    return np.asarray(np.exp(x - _logsumexp(x, dim, keepdim=True)) * _restore_axes(g, x, dim, keepdim))
+    return _logsumexp_value_vjp(g, _logsumexp(x, dim, keepdim), x, dim, keepdim)
+
+
+def _logsumexp_value_vjp(g: Array, y: Array, x: Array, dim: int | Sequence[int], keepdim: bool = False) -> Array:
+    """Return the vjp of `_logsumexp` from its value y: exp(x - y) times g; shape: that of x."""
+    return np.asarray(np.exp(x - _restore_axes(y, x, dim, keepdim)) * _restore_axes(g, x, dim, keepdim))
 
 
 def _cumsum(x: Array, /, dim: int) -> Array:
@@ -426,7 +431,7 @@ def _cumsum_vjp(g: Array, _: Array, x: Array, dim: int) -> Array:
 
 define("softmax", "normalisation", softmax, _softmax_vjp, value_vjp=_softmax_value_vjp)
 define("log_softmax", "normalisation", _log_softmax, _log_softmax_vjp, value_vjp=_log_softmax_value_vjp)
-define("logsumexp", "reduction", _logsumexp, _logsumexp_vjp)
+define("logsumexp", "reduction", _logsumexp, _logsumexp_vjp, value_vjp=_logsumexp_value_vjp)
 define("cumsum", "reduction", _cumsum, _cumsum_vjp)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -290,6 +290,22 @@ def test_a_mistake_without_a_place_has_that_of_an_equally_likely_one() -> None:
     assert explain(case, [], [Known("wrong-sign", 2.0), rare])["w"] == Mistake("wrong-sign")
     known = [Known("wrong-point", 2.2, ((1, 0),)), Known("wrong-sign", 2.0), rare]
     assert explain(case, [], known)["w"] == Mistake("wrong-sign", at=((1, 0),))
+
+
+def test_a_choice_of_another_value_is_made_in_every_iteration_alone() -> None:
+    program = case_of(recurrence, recurrent_gradients(lambda step, steps: -1), **RECURRENT).listing
+    whole = NAMED["another-partner"].at
+    assert whole.is_whole
+    assert not any(spot.iterations_clause for spot in whole.spots(program))
+    assert any(spot.iterations_clause for spot in replace(whole, is_whole=False).spots(program))
+
+
+def test_the_screen_has_few_iterations_rather_than_few_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of small arrays, each operation takes as long, however many entries they have."""
+    sizes = ({"t": 7, "bs": 2, "n": 2, "m": 2}, {"t": 3, "bs": 4, "n": 5, "m": 6})
+    monkeypatch.setitem(globals(), "SIZES", sizes)
+    (screen,) = case_of(recurrence, recurrent_gradients(lambda step, steps: -1), **RECURRENT).screens
+    assert screen.sample.trial.setting.sizes["t"] == 3
 
 
 def test_candidates_come_in_rising_rank_and_sources_begin_late() -> None:

@@ -7,6 +7,7 @@ from typing import Literal
 from . import (
     branches,
     broadcasts,
+    carries,
     contractions,
     forward_pass,
     indexing,
@@ -32,6 +33,7 @@ View = Literal["scatter", "stamp", "steps", "sums"]
 FAMILIES: Mapping[ModuleType, View] = {  # importing a family fills the registry; its best figure
     branches: "scatter",
     broadcasts: "stamp",
+    carries: "steps",
     contractions: "stamp",
     forward_pass: "scatter",
     indexing: "stamp",

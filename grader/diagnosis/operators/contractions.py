@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grader.program.forward import Node, Place
+from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, NoCandidate, Vague
 from grader.program.program import EdgeContext, Program
 from grader.program.queries import contraction_of
 
 from .contract import Example, operator
-from .places import edges
+from .places import edges, values
 
 MOST_INVERTED = 50_000  # entries of matrices whose inverses are computed: of more it takes too long
 WELL_CONDITIONED = (
@@ -605,3 +605,86 @@ def _() -> Example:
         return {"w": torch.zeros_like(w) + (x * dz).sum(0)}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n n"})
+
+
+@dataclass(frozen=True)
+class SharedUses:
+    """The products in which a value is used several times, as a weight is that two calls or all iterations share.
+
+    Args:
+        operation: the name of their operation, such as `matmul`.
+        slot: the slot of the value.
+    """
+
+    operation: str
+    slot: int
+
+    def places(self, program: Program, value: int) -> tuple[Place, ...]:
+        """Return the edges of the value with an id in these products, of one shape each; none where they differ."""
+        nodes = program.right.nodes
+        own = tuple(
+            place
+            for place in program.right.forward.uses[value]
+            if place[0] != SINK and (nodes[place[0]].name, place[1]) == (self.operation, self.slot)
+        )
+        shapes = {(nodes[i].value.shape, np.shape(nodes[i].values[1 - slot])) for i, slot in own}
+        return own if len(own) > 1 and len(shapes) == 1 else ()
+
+
+def shared_uses(program: Program, place: Place) -> Iterator[SharedUses]:
+    """Yield `SharedUses`: the operation and slot of several products of the value `place` with arrays of one shape."""
+    kinds = dict.fromkeys(
+        (program.nodes[reader].name, slot)
+        for reader, slot in program.forward.uses[place[0]]
+        if reader != SINK and is_product_of_two(program, (reader, slot))
+    )
+    for operation, slot in kinds:
+        uses = SharedUses(operation, slot)
+        if uses.places(program, place[0]):
+            yield uses
+
+
+@operator(
+    "uses-summed-first",
+    code="sum-of-products",
+    rank=2.3,
+    at=values,
+    choices=shared_uses,
+    message="the factors of the {count} products with {value} are added, and so are their gradients, before they are"
+    " multiplied: multiply each pair first, then add",
+    fields=lambda program, place, choice: {"count": str(len(choice.places(program, place[0])))},
+)
+def sum_uses_first(program: Program, place: Place, choice: SharedUses) -> Program | None:
+    """Multiply the sum of all partners of a shared value by the sum of their upstream gradients.
+
+    For a @ w and b @ w: (a + b).T @ (da + db) in place of a.T @ da + b.T @ db. Returns `None` where this trial has no
+    two such products.
+    """
+    first, *others = choice.places(program, place[0]) or (None,)
+    if first is None:
+        return None
+    readers = [reader for reader, _ in (first, *others)]
+    nodes, partner = program.right.nodes, 1 - choice.slot
+    total = np.asarray(sum(np.asarray(nodes[reader].values[partner]) for reader in readers))
+
+    def rule(at: EdgeContext) -> Array:
+        """Return the product of the summed partners and the summed upstream gradients."""
+        g = np.asarray(sum(at.sweep.gradient(reader) for reader in readers))
+        return at.right(g, operands={partner: total})
+
+    return program.without(*others).with_vjp(first, rule)
+
+
+@sum_uses_first.example
+def _() -> Example:
+    """Show two views that share a weight, whose gradient adds the views, and the gradients, first."""
+
+    def forward(a: Tensor, b: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(a @ w) * torch.sin(b @ w)
+
+    def wrong(a: Tensor, b: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y, z = torch.tanh(a @ w), b @ w
+        da, db = g * torch.sin(z) * (1 - y**2), g * y * torch.cos(z)
+        return {"w": (a + b).T @ (da + db)}
+
+    return Example(forward, wrong, {"a": "bs n", "b": "bs n", "w": "n m"})

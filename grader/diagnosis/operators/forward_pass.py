@@ -15,18 +15,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grader.course.sampling import each_of, normal, positive, sized
+from grader.course.sampling import Sampler, each_of, normal, positive, sized
 from grader.program.calls import operation_name
 from grader.program.constants import ConstantCall
 from grader.program.forward import SINK, Change, Key, Node, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate
-from grader.program.program import Affects, Program, as_code
+from grader.program.program import Affects, EdgeContext, EdgeVjp, Program, as_code
 from grader.program.queries import idle_edges, loop_carried_values
-from grader.program.selectors import ComputedValue, NamedValue, ValueName, values_by_name
+from grader.program.selectors import ComputedValue, NamedValue, ValueName, named_array, values_by_name
 
-from .contract import Example, operator
+from .contract import Example, name_read_by, operator
 from .inputs import is_bias
 from .places import expression_of, nodes, outputs, values
+from .recurrences import cached_loop_carried_values
 
 PASSES: Mapping[Affects, str] = {
     "all": "in both the forward and the backward pass",
@@ -1953,6 +1954,357 @@ def _() -> Example:
         return {"w": dw, "u": du, "h": dh}
 
     return Example(forward, wrong, {"x": "t bs n", "w": "n n", "u": "n n", "h": "bs n"})
+
+
+# Masks that end elsewhere in the backward pass ------------------------------------------------------------------------
+
+COMPARISONS = ("gt", "lt", "ge", "le")
+
+
+@dataclass(frozen=True)
+class MaskEnd:
+    """A wrong end of a mask that is made by a comparison of positions.
+
+    Args:
+        by: what is added to the left side of the comparison: 1 or -1.
+        where: `"early"` if fewer positions are in the mask, else `"late"`.
+    """
+
+    by: int
+    where: str
+
+    @property
+    def code(self) -> str:
+        """Return the public code: `partial-batch` where positions are lost."""
+        return "partial-batch" if self.where == "early" else "wrong-operand"
+
+
+def mask_ends(program: Program, place: Place) -> Iterator[MaskEnd]:
+    """Yield the two `MaskEnd`s of a comparison: one position less, and one more."""
+    early = 1 if program.nodes[place[0]].name in ("lt", "le") else -1
+    yield MaskEnd(early, "early")
+    yield MaskEnd(-early, "late")
+
+
+def compares_whole_numbers(program: Program, place: Place) -> bool:
+    """Return whether a node compares whole numbers, such as positions with lengths, and makes a mask of them."""
+    kinds = [np.asarray(value).dtype.kind for value in program.nodes[place[0]].values]
+    return len(kinds) == 2 and all(kind in "iu" for kind in kinds)
+
+
+def without_edges(program: Program, changes: Mapping[int, Array]) -> Program:
+    """Return the program in which the backward pass sees other masks and indices than the forward pass.
+
+    What is computed from a changed value without a gradient, such as a cast, is changed with it; the vjps of all nodes
+    that read such a value, and have an edge, take it as their operand.
+
+    Args:
+        program: the program that is edited.
+        changes: by id the arrays in place of the values of nodes without edges.
+    """
+    forward, values = program.right.forward, dict(changes)
+    for node in forward.nodes:
+        read = {slot: values[operand] for slot, operand in node.operands if operand in values}
+        if not read or node.id in changes:
+            continue
+        operands = tuple(read.get(slot, own) for slot, own in enumerate(node.values))
+        if forward.edges[node.id]:
+            program = with_node_in_backward_pass(program, node.with_value(operands, node.value))
+        else:
+            values[node.id] = node.operation.run(operands, node.options)
+    return program
+
+
+@operator(
+    "mask-ends-elsewhere",
+    code=lambda choice: choice.code,
+    rank=2.6,
+    at=nodes.of(*COMPARISONS).where(compares_whole_numbers),
+    choices=mask_ends,
+    message="in the backward pass, the mask {step} ends one position too {where}",
+    fields=lambda program, place, choice: {"where": choice.where},
+)
+def end_mask_elsewhere(program: Program, place: Place, choice: MaskEnd) -> Program | None:
+    """Compute the backward pass with a mask in which a position is compared with a number that is off by one.
+
+    For t < lengths and a mask that ends too early: t + 1 < lengths.
+    """
+    node = program.right.nodes[place[0]]
+    first, second = node.values
+    return without_edges(program, {node.id: node.operation.run((np.asarray(first) + choice.by, second), node.options)})
+
+
+@end_mask_elsewhere.example
+def _() -> Example:
+    """Show rows of different lengths whose backward pass leaves out the last position of each."""
+
+    def forward(x: Tensor, w: Tensor, lengths: Tensor) -> Tensor:
+        live = torch.arange(x.shape[1]) < lengths[:, None]
+        return (torch.tanh(x @ w) * live[..., None]).sum(1)
+
+    def wrong(x: Tensor, w: Tensor, lengths: Tensor, g: Tensor) -> dict[str, Tensor]:
+        live = torch.arange(x.shape[1]) < lengths[:, None] - 1
+        dz = g[:, None] * live[..., None] * (1 - torch.tanh(x @ w) ** 2)
+        return {"w": torch.einsum("btn,btm->nm", x, dz), "x": dz @ w.T}
+
+    lengths = Sampler("bs", lambda rng, setting, shape: 1 + np.arange(shape[0]) % setting.sizes["t"])
+    return Example(forward, wrong, {"x": "bs t n", "w": "n m", "lengths": lengths})
+
+
+# Parts that are computed again for the backward pass -----------------------------------------------------------------
+
+MOST_IN_PART = 8  # operations that are computed again from a wrong value
+
+
+@dataclass(frozen=True)
+class RecomputedPart:
+    """A part of the forward pass that the backward pass computes again, from a wrong value.
+
+    Args:
+        slot: the slot in which its first operation reads the value.
+        other: the name of the wrong value.
+    """
+
+    slot: int
+    other: ValueName
+
+
+def part_behind(program: Program, first: int) -> tuple[int, ...]:
+    """Return the ids of a node and of those behind it, as long as each is read by a single node.
+
+    For tanh(h @ u) * v in a sum: those of the product, tanh and `*`, up to the sum.
+
+    Args:
+        program: the program of a trial.
+        first: the id of the first node.
+    """
+    part = [first]
+    while len(part) < MOST_IN_PART:
+        uses = program.forward.uses[part[-1]]
+        if len(uses) != 1 or uses[0][0] == SINK or program.nodes[uses[0][0]].name in (*SUMS, "stack", "cat", "write"):
+            break
+        part.append(uses[0][0])
+    return tuple(part)
+
+
+def recomputed_parts(program: Program, place: Place) -> Iterator[RecomputedPart]:
+    """Yield `RecomputedPart`s: an operand of a node, and a value that stands in its place where the node is run again.
+
+    The value has the shape of the operand; it is the same value in another iteration or call, or what the same
+    operation makes, or one that the loop carries. The part behind the node has two operations or more, one of which is
+    not linear.
+    """
+    node = program.nodes[place[0]]
+    part = part_behind(program, node.id)
+    if len(part) < 2 or node.operation.family == "rearrangement":
+        return
+    for slot, operand in program.forward.edges[node.id]:
+        for name, other in values_by_name(program, node.id, program.nodes[operand].value.shape).items():
+            if other not in (operand, *part) and is_twin(program, operand, other):
+                yield RecomputedPart(slot, name)
+
+
+def is_twin(program: Program, value: int, other: int) -> bool:
+    """Return whether two values are one variable at different times: before and after a step, say.
+
+    The same operation makes both, in other iterations or calls; or one is a loop-carried value before an iteration, and
+    the other what the iteration makes of it; or they are assigned to one variable.
+    """
+    own, another = program.nodes[value], program.nodes[other]
+    if own.key == another.key or (own.edges and own.key[-3:] == another.key[-3:]):
+        return True
+    if own.variable and own.variable == another.variable:
+        return True
+    states = {each.initial: each.made for each in cached_loop_carried_values(program)}
+    return any(initial in (value, other) and (value in made or other in made) for initial, made in states.items())
+
+
+def names_of_twins(program: Program, place: Place, choice: RecomputedPart) -> dict[str, str]:
+    """Return the fields `own` and `other` of a message: the right operand and the wrong value, by different names.
+
+    Args:
+        program: the program of a trial.
+        place: the node that reads the operand.
+        choice: the slot of the operand, and the name of the wrong value.
+    """
+    operand, value = program.source((place[0], choice.slot)), choice.other.find(program, place[0])
+    own, other = name_read_by(program, place[0], operand), choice.other.describe(program)
+    if own == other and value is not None:
+        other = f"the {'later' if value > operand else 'earlier'} {other}"
+    return {"own": own, "other": other}
+
+
+@operator(
+    "recomputed-at-another-value",
+    code="wrong-point",
+    rank=2.7,
+    at=nodes.where(lambda program, place: bool(program.forward.edges[place[0]])).in_every_iteration,
+    choices=recomputed_parts,
+    message="the backward pass of {part} is computed with {other} in place of {own}",
+    fields=lambda program, place, choice: {
+        "part": expression_of(program, program.nodes[part_behind(program, place[0])[-1]]),
+        **names_of_twins(program, place, choice),
+    },
+)
+def recompute_part(program: Program, place: Place, choice: RecomputedPart) -> Program | None:
+    """Compute the vjps of a node and of those behind it with values that are run again from a wrong operand.
+
+    For c * sin(q @ w) and q after the step in place of q before it: all contributions of this expression, those to w
+    and c too, are taken at the later q. Returns `None` where this trial has no such value.
+    """
+    forward = program.right.forward
+    other = named_array(program.right, choice.other, place[0])
+    if other is None or forward.nodes[place[0]].operand(choice.slot) is None:
+        return None
+    values = dict[int, Array]()
+    for number, i in enumerate(part_behind(program.right, place[0])):
+        node = forward.nodes[i]
+        operands = [values.get(dict(node.operands).get(slot, -1), own) for slot, own in enumerate(node.values)]
+        if number == 0:
+            operands[choice.slot] = other
+        values[i] = node.operation.run(operands, node.options)
+        if np.shape(values[i]) != node.value.shape:
+            raise NoCandidate("the part has another shape with this value")
+        program = with_node_in_backward_pass(program, node.with_value(tuple(operands), values[i]))
+    return program
+
+
+def with_node_in_backward_pass(program: Program, node: Node) -> Program:
+    """Return the program in which the vjps of a node take the operands and the value of a changed node.
+
+    Args:
+        program: the program that is edited.
+        node: the changed node, with the id and the slots of the right one.
+    """
+
+    def of_node(before: EdgeVjp) -> EdgeVjp:
+        """Return the vjp that is computed with the changed node."""
+        return lambda at: before(at._replace(node=node))
+
+    for slot, _ in program.forward.edges[node.id]:
+        place = (node.id, slot)
+        program = program.with_vjp(place, of_node(program.edited_vjps.get(place, EdgeContext.right)))
+    return program
+
+
+@recompute_part.example
+def _() -> Example:
+    """Show steps of a position and a velocity, whose force is differentiated at the position after the step."""
+
+    def forward(q: Tensor, p: Tensor, w: Tensor) -> Tensor:
+        for _ in range(4):
+            p = p - torch.sin(q @ w) @ w.T / 3
+            q = q + p / 3
+        return q * p
+
+    def wrong(q: Tensor, p: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        states = [(q, p)]
+        for _ in range(4):
+            p = p - torch.sin(q @ w) @ w.T / 3
+            q = q + p / 3
+            states.append((q, p))
+        dq, dp, dw = g * p, g * q, torch.zeros_like(w)
+        for i in reversed(range(4)):
+            dp = dp + dq / 3
+            later = states[i + 1][0]
+            z = later @ w
+            df = -dp / 3
+            dw += df.T @ torch.sin(z)
+            dz = df @ w * torch.cos(z)
+            dw += later.T @ dz
+            dq = dq + dz @ w.T
+        return {"q": dq, "p": dp, "w": dw}
+
+    return Example(forward, wrong, {"q": "bs n", "p": "bs n", "w": "n m"})
+
+
+def twin_calls(program: Program, place: Place) -> tuple[tuple[int, int], ...]:
+    """Return the nodes of two calls of one function in pairs: a node of the earlier call, and that of the later one.
+
+    Args:
+        program: the program of a trial.
+        place: a node in the first iteration of a loop, if any: the first one of the earlier call.
+
+    Returns:
+        The pairs of all iterations; none where the function is not called exactly twice, or another node is its first.
+    """
+    node, forward = program.nodes[place[0]], program.forward
+    if not node.call or node.iteration or node.operation.family == "input":
+        return ()
+    pairs = list[tuple[int, int]]()
+    for key, ids in forward.by_key.items():
+        if key[:-3] != node.key[:-3] or len(key) != len(node.key):
+            continue
+        twins = dict.fromkeys(forward.nodes[i].key for i in forward.groups["source"].get(key[-3:], ()))
+        if ids[0] < node.id or len(twins) != 2 or next(iter(twins)) != key:
+            return ()
+        _, other = twins
+        if len(forward.by_key[other]) != len(ids):
+            return ()
+        pairs += zip(ids, forward.by_key[other], strict=True)
+    return tuple(pairs)
+
+
+@operator(
+    "calls-exchanged",
+    code="wrong-order",
+    rank=2.7,
+    at=nodes.where(lambda program, place: bool(twin_calls(program, place))).in_every_iteration,
+    choices=lambda program, place: (None,),
+    message="the backward passes of {calls} are exchanged: each is computed with the values of the other",
+    fields=lambda program, place, choice: {
+        "calls": " and ".join(
+            f"`{call}`" for call in dict.fromkeys(program.nodes[i].call for i in twin_calls(program, place)[0])
+        )
+    },
+)
+def exchange_calls(program: Program, place: Place, choice: None) -> Program | None:
+    """Compute the vjps of two calls of one function with each other's values, as if they had run in the other order.
+
+    For p + f(q) and, after q has moved, p + f(q) again. `place` is the first node of the earlier call. Returns `None`
+    where this trial has no second call.
+    """
+    pairs = twin_calls(program.right, place)
+    for own, other in (pair for first, second in pairs for pair in ((first, second), (second, first))):
+        node, twin = program.right.nodes[own], program.right.nodes[other]
+        if node.value.shape != twin.value.shape:
+            return None
+        program = with_node_in_backward_pass(program, node.with_value(twin.values, twin.value))
+    return program if pairs else None
+
+
+@exchange_calls.example
+def _() -> Example:
+    """Show half steps of a velocity before and after one of the position, which are taken back in forward order."""
+
+    def forward(q: Tensor, p: Tensor, w: Tensor) -> Tensor:
+        def force(q: Tensor) -> Tensor:
+            return -torch.sin(q @ w) @ w.T
+
+        for _ in range(3):
+            p = p + force(q) / 4
+            q = q + p / 2
+            p = p + force(q) / 4
+        return q * p
+
+    def wrong(q: Tensor, p: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        states = [q]
+        for _ in range(3):
+            p = p - torch.sin(states[-1] @ w) @ w.T / 4
+            states.append(states[-1] + p / 2)
+            p = p - torch.sin(states[-1] @ w) @ w.T / 4
+        dq, dp, dw = g * p, g * states[-1], torch.zeros_like(w)
+        for i in reversed(range(3)):
+            for number, at in enumerate((states[i], states[i + 1])):
+                df = -dp / 4
+                dz = df @ w * torch.cos(at @ w)
+                dw += at.T @ dz + df.T @ torch.sin(at @ w)
+                dq = dq + dz @ w.T
+                if number == 0:
+                    dp = dp + dq / 2
+        return {"q": dq, "p": dp, "w": dw}
+
+    return Example(forward, wrong, {"q": "bs n", "p": "bs n", "w": "n m"})
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from grader.course.sampling import indices, normal, positive, sized
-from grader.program.forward import Node, Place
-from grader.program.operation import Array
+from grader.course.sampling import Sampler, indices, normal, positive, sized
+from grader.program.forward import Key, Node, Place
+from grader.program.operation import Array, Operand
 from grader.program.program import Affects, EdgeContext, EdgeVjp, Program
 from grader.program.queries import EdgeKind, edges_by_kind
 from grader.program.rearrangement import Slot
@@ -24,7 +24,7 @@ from grader.program.selectors import ComputedValue, NamedValue
 
 from .contract import Example, describe_edge_kind, operator
 from .forward_pass import describe_affects, possible_affects
-from .places import edges, nodes, values
+from .places import edges, expression_of, nodes, values
 
 SELECTIONS = (
     "getitem",
@@ -658,7 +658,58 @@ def _() -> Example:
     return Example(forward, wrong, {"table": "k n", "rows": indices("t", "k")})
 
 
-IndexName = NamedValue | ComputedValue
+@dataclass(frozen=True)
+class ConstantIndex:
+    """Names an index array that is a constant of the forward pass, by a node that reads it.
+
+    Args:
+        key: the key of the first node that reads it.
+        slot: the slot in which that node does.
+    """
+
+    key: Key
+    slot: int
+
+    def find(self, program: Program, reader: int) -> int | None:
+        """Return `None`: a constant has no id."""
+        return None
+
+    def describe(self, program: Program) -> str:
+        """Return the array in words for a learner, by the expression that it is the index of."""
+        return f"the index of {expression_of(program, program.nodes[program.forward.by_key[self.key][0]])}"
+
+
+IndexName = NamedValue | ComputedValue | ConstantIndex
+
+
+def index_array(program: Program, name: IndexName, reader: int) -> Array | None:
+    """Return the index array that a name stands for at the node `reader`; `None` where this trial has none."""
+    if isinstance(name, ConstantIndex):
+        ids = program.right.forward.by_key.get(name.key, ())
+        return np.asarray(program.right.nodes[ids[0]].values[name.slot]) if ids else None
+    value = name.find(program, reader)
+    return None if value is None else program.nodes[value].value
+
+
+def name_of_own_index(program: Program, place: Place, slot: int) -> str:
+    """Return what a learner calls the index array in a slot of the reader of `place`."""
+    operand = program.reader(place).operand(slot)
+    return "its own" if operand is None else f"the index {program.name_of(operand)}"
+
+
+def constant_indices(program: Program) -> tuple[ConstantIndex, ...]:
+    """Return the index arrays that are constants of the forward pass, each once, by the first node that reads it."""
+    found, arrays = list[ConstantIndex](), list[Array]()
+    for node in program.nodes:
+        for slot in index_slots(node) if node.operation.family != "input" else ():
+            array = np.asarray(node.values[slot])
+            if node.operand(slot) is None and not any(np.array_equal(array, other) for other in arrays):
+                arrays.append(array)
+                found.append(ConstantIndex(node.key, slot))
+    return tuple(found[:MOST_CONSTANT_INDICES])
+
+
+MOST_CONSTANT_INDICES = 4  # of a forward pass: a graph has two
 
 
 @dataclass(frozen=True)
@@ -696,6 +747,10 @@ def index_replacements(program: Program, place: Place) -> Iterator[IndexReplacem
                 array, own = program.nodes[value].value, np.asarray(node.values[slot])
                 if array.dtype.kind == "i" and array.shape == own.shape and not np.array_equal(array, own):
                     yield IndexReplacement(slot, name)
+        for constant in constant_indices(program):
+            other, own = index_array(program, constant, node.id), np.asarray(node.values[slot])
+            if other is not None and other.shape == own.shape and not np.array_equal(other, own):
+                yield IndexReplacement(slot, constant)
 
 
 @operator(
@@ -706,9 +761,9 @@ def index_replacements(program: Program, place: Place) -> Iterator[IndexReplacem
     choices=index_replacements,
     fields=lambda program, place, choice: {
         "there": choice.name.describe(program),
-        "here": program.name_of(program.reader(place).operand(choice.slot) or 0),
+        "here": name_of_own_index(program, place, choice.slot),
     },
-    message="for the gradient of {operand}, the backward pass of {step} uses {there} in place of the index {here}",
+    message="for the gradient of {operand}, the backward pass of {step} uses {there} in place of {here}",
 )
 def use_wrong_index_in_vjp(program: Program, place: Place, choice: IndexReplacement) -> Program | None:
     """Compute the vjp along an edge with a wrong index array; the forward pass is right.
@@ -723,10 +778,8 @@ def use_wrong_index_in_vjp(program: Program, place: Place, choice: IndexReplacem
     Returns:
         The rewritten program; `None` where this trial has no such array.
     """
-    other = choice.name.find(program, place[0])
-    if other is None:
-        return None
-    return program.with_vjp(place, lambda at: at.right(operands={choice.slot: at.program.nodes[other].value}))
+    index = index_array(program, choice.name, place[0])
+    return None if index is None else program.with_vjp(place, lambda at: at.right(operands={choice.slot: index}))
 
 
 @use_wrong_index_in_vjp.example
@@ -784,10 +837,10 @@ def forward_index_replacements(program: Program, place: Place) -> Iterator[Forwa
     choices=forward_index_replacements,
     fields=lambda program, place, choice: {
         "there": choice.index.name.describe(program),
-        "here": program.name_of(program.reader(place).operand(choice.index.slot) or 0),
+        "here": name_of_own_index(program, place, choice.index.slot),
         "where": describe_affects(program, choice.affects),
     },
-    message="{step} is computed with {there} in place of the index {here} {where}",
+    message="{step} is computed with {there} in place of {here} {where}",
 )
 def use_wrong_index_in_forward(program: Program, place: Place, choice: ForwardIndexReplacement) -> Program | None:
     """Use a wrong index array in a node, in both passes, or only in vjps that read its value as a partner operand.
@@ -802,10 +855,10 @@ def use_wrong_index_in_forward(program: Program, place: Place, choice: ForwardIn
     Returns:
         The rewritten program; `None` where this trial has no such array, or computes it after the node.
     """
-    other = choice.index.name.find(program, place[0])
-    if other is None or other >= place[0]:
+    other, slot = choice.index.name.find(program, place[0]), choice.index.slot
+    index = index_array(program, choice.index.name, place[0])
+    if index is None or (other is not None and other >= place[0]):
         return None
-    index, slot = program.nodes[other].value, choice.index.slot
     return program.with_nodes({place[0]: lambda node: node.with_operand(slot, index, other)}, choice.affects)
 
 
@@ -958,7 +1011,7 @@ def name_group(program: Program, choice: IndexName | str) -> str:
     choices=other_groups,
     fields=lambda program, place, choice: {
         "other": name_group(program, choice),
-        "own": program.name_of(program.reader(place).operand(1) or 0),
+        "own": name_of_own_index(program, place, 1).removeprefix("the index "),
     },
     message="in what {operand} gets through {step}, the sum runs over {other}: it must run over those with the same"
     " number in {own}",
@@ -978,10 +1031,10 @@ def sum_over_other_groups(program: Program, place: Place, choice: IndexName | st
         The rewritten program; `None` where this trial has no such array, or nothing takes the sums back.
     """
     readers, node = group_readers(program.right, place), program.reader(place)
-    other = None if isinstance(choice, str) else choice.find(program, place[0])
-    if not readers or (other is None and not isinstance(choice, str)):
+    every = np.zeros(len(np.asarray(node.values[1])), int)
+    group = every if isinstance(choice, str) else index_array(program, choice, place[0])
+    if not readers or group is None:
         return None
-    group = np.zeros(len(np.asarray(node.values[1])), int) if other is None else program.nodes[other].value
 
     def rule(at: EdgeContext) -> Array:
         """Return the terms' sums over the other groups, divided by the right totals."""
@@ -1060,7 +1113,7 @@ def factor_of_sum(program: Program, place: Place) -> tuple[Node, int] | None:
     choices=lambda program, place: (index.name for index in index_replacements(program, place)),
     fields=lambda program, place, choice: {
         "other": choice.describe(program),
-        "own": program.name_of(program.reader(place).operand(1) or 0),
+        "own": name_of_own_index(program, place, 1).removeprefix("the index "),
         "factor": name_factor_of_sum(program, place),
     },
     message="in what {operand} gets through {step}, {factor} is taken by the index {other}, and must be by {own}",
@@ -1078,15 +1131,15 @@ def take_factor_by_another_index(program: Program, place: Place, choice: IndexNa
     Returns:
         The rewritten program; `None` where this trial has no such array or factor.
     """
-    known, other = factor_of_sum(program.right, place), choice.find(program, place[0])
-    if known is None or other is None:
+    known, index = factor_of_sum(program.right, place), index_array(program, choice, place[0])
+    if known is None or index is None:
         return None
     reader, slot = known
     factor, node = np.asarray(reader.values[slot]), program.reader(place)
 
     def rule(at: EdgeContext) -> Array:
         """Return g of the entry's group, times or divided by the factor that the other index selects."""
-        taken = factor[at.program.nodes[other].value]
+        taken = factor[index]
         g = at.sweep.gradient(reader.id)[np.asarray(node.values[1])]
         return np.asarray(g / taken if reader.name == "div" else g * taken)
 
@@ -1548,3 +1601,224 @@ def _() -> Example:
         return {"w": x[chosen].T @ ((g * x[:2]).sum(1) * torch.cos(scores))}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n"})
+
+
+# Softmax over groups, as over the edges that enter a node of a graph --------------------------------------------------
+
+
+class GroupedSoftmax(NamedTuple):
+    """A softmax over groups of rows: exp(z) divided by its sum over the rows with the same number.
+
+    Args:
+        powers: the id of exp(z).
+        groups: the number of the group of each row; shape: (rows,).
+        size: the number of groups.
+    """
+
+    powers: int
+    groups: Array
+    size: int
+
+    def sum(self, rows: Array, groups: Array | None = None) -> Array:
+        """Return for each row the sum of the rows in its group; in that which has its number in `groups`, if given."""
+        total = np.zeros((self.size, *rows.shape[1:]))
+        np.add.at(total, self.groups if groups is None else groups, rows)
+        return np.asarray(total[self.groups])
+
+
+def grouped_softmax(program: Program, place: Place) -> GroupedSoftmax | None:
+    """Return the softmax over groups that the quotient `place` is; `None` where it is none."""
+    nodes = program.right.nodes
+    quotient = nodes[place[0]]
+    powers, taken = quotient.operand(0), quotient.operand(1)
+    if quotient.name != "div" or powers is None or taken is None or nodes[powers].name != "exp":
+        return None
+    total = nodes[taken].operand(0)
+    if nodes[taken].name not in ("getitem", "index_select") or total is None or nodes[total].name != "index_add":
+        return None
+    added = nodes[total]
+    groups = np.asarray(added.values[1])
+    own = [np.asarray(value) for value in nodes[taken].values[1:] if np.asarray(value).dtype.kind in "iu"]
+    is_same = len(own) == 1 and np.array_equal(own[0], groups)
+    fits = (
+        added.operand(2) == powers
+        and added.options.get("dim") == 0
+        and nodes[taken].value.shape == quotient.value.shape
+    )
+    return GroupedSoftmax(powers, groups, added.value.shape[0]) if is_same and fits else None
+
+
+@dataclass(frozen=True)
+class GroupMistake:
+    """A mistake in the derivative of a softmax over groups, p * (g - s) with the sum s of p * g over the group.
+
+    Args:
+        of: what is wrong with the sum: `"own"`: it holds the row alone; `"unweighted"`: it is one of g; `"index"`: it
+            runs over groups by another index.
+        index: the name of this index; `None` for the others.
+    """
+
+    of: Literal["own", "unweighted", "index"]
+    index: IndexName | None = None
+
+    @property
+    def code(self) -> str:
+        """Return the public code."""
+        return {"own": "diagonal-only", "unweighted": "missing-local"}.get(self.of, "summed-wrong-axis")
+
+
+GROUP_SUMS = {
+    "own": "holds the entry alone, as for a sigmoid; it must run over the group",
+    "unweighted": "lacks the probabilities as a factor",
+}
+
+
+def group_mistakes(program: Program, place: Place) -> Iterator[GroupMistake]:
+    """Yield the `GroupMistake`s of a softmax over groups, one for each further index of the same rows among them."""
+    softmax = grouped_softmax(program, place)
+    if softmax is not None:
+        yield from (GroupMistake(of) for of in ("own", "unweighted"))
+        names: list[IndexName] = [*map(NamedValue, program.inputs), *constant_indices(program)]
+        for name in names:
+            other = index_array(program, name, place[0])
+            is_index = other is not None and other.dtype.kind in "iu" and other.shape == softmax.groups.shape
+            if other is None or not is_index or np.array_equal(other, softmax.groups):
+                continue
+            if other.max(initial=0) < softmax.size:
+                yield GroupMistake("index", name)
+
+
+@operator(
+    "grouped-softmax-mistaken",
+    code=lambda choice: choice.code,
+    rank=2.0,
+    at=nodes.of("div").where(lambda program, place: grouped_softmax(program, place) is not None),
+    choices=group_mistakes,
+    message="in the derivative of {step}, a softmax over groups, the sum of the probabilities times the upstream"
+    " gradient {mistake}",
+    fields=lambda program, place, choice: {
+        "mistake": GROUP_SUMS.get(choice.of) or f"runs over groups by {choice.index.describe(program)}"
+        if choice.index is not None
+        else GROUP_SUMS[choice.of]
+    },
+)
+def mistake_grouped_softmax(program: Program, place: Place, choice: GroupMistake) -> Program | None:
+    """Contribute p * (g - s) to z, p being the softmax of z over groups, with a wrong sum s.
+
+    Returns `None` where this trial has no such softmax, or no such index.
+    """
+    softmax, index = grouped_softmax(program, place), None
+    if softmax is None:
+        return None
+    if choice.index is not None:
+        index = index_array(program.right, choice.index, place[0])
+        if index is None or index.shape != softmax.groups.shape or index.max(initial=0) >= softmax.size:
+            return None
+
+    def rule(at: EdgeContext) -> Array:
+        """Return the contribution to the powers, with the wrong sum."""
+        weighted = at.y * at.g
+        rows = at.g if choice.of == "unweighted" else weighted
+        total = weighted if choice.of == "own" else softmax.sum(rows, index)
+        return np.asarray(at.y * (at.g - total) / at.x)  # the derivative of exp multiplies by it again
+
+    return program.without((place[0], 1)).with_vjp((place[0], 0), rule)
+
+
+@mistake_grouped_softmax.example
+def _() -> Example:
+    """Show attention over the edges that enter a node, whose derivative is p * (1 - p)."""
+
+    def forward(z: Tensor, h: Tensor, src: Tensor, dst: Tensor) -> Tensor:
+        powers = z.exp()
+        total = torch.zeros(len(h), dtype=z.dtype).index_add(0, dst, powers)
+        share = powers / total[dst]
+        return torch.zeros_like(h).index_add(0, dst, share.unsqueeze(1) * h[src])
+
+    def wrong(z: Tensor, h: Tensor, src: Tensor, dst: Tensor, g: Tensor) -> dict[str, Tensor]:
+        powers = z.exp()
+        share = powers / torch.zeros(len(h), dtype=z.dtype).index_add(0, dst, powers)[dst]
+        dshare = (g[dst] * h[src]).sum(1)
+        return {"z": share * (1 - share) * dshare}
+
+    inputs: dict[str, str | Sampler] = {"z": "e", "h": "v n", "src": indices("e", "v"), "dst": indices("e", "v")}
+    return Example(forward, wrong, inputs)
+
+
+# Repeated heads ------------------------------------------------------------------------------------------------------
+
+
+@operator(
+    "heads-repeated-in-turns",
+    code="reshape-for-transpose",
+    rank=2.2,
+    at=nodes.of("repeat_interleave").where(
+        lambda program, place: isinstance(program.reader(place).options.get("repeats"), int)
+    ),
+    message="in the backward pass of {step}, the copies are taken to follow in turns, as those of `repeat`; the copies"
+    " of one entry follow each other",
+)
+def repeat_in_turns(program: Program, place: Place, choice: None) -> Program | None:
+    """Take copy i of n * r to be one of entry i % n, and not of i // r, where r copies of n entries are used.
+
+    So it is where the copies are partners in the gradients of other arrays, and where their own gradient is summed.
+    """
+    node = program.right.nodes[place[0]]
+    repeats, axis = int(str(node.options["repeats"])), node.options.get("dim")
+    if not isinstance(axis, int):
+        return None
+    size = np.shape(node.values[0])[axis]
+    order = np.arange(size * repeats) % size * repeats + np.arange(size * repeats) // size
+    if (node.id, 0) in program.forward.sources:
+        back = np.argsort(order)
+        program = program.with_vjp((node.id, 0), lambda at: at.right(np.take(at.g, back, axis)))
+    return with_linear_partners(program, node.id, np.take(node.value, order, axis))
+
+
+LINEAR_FAMILIES = ("rearrangement", "selection", "contraction")
+
+
+def with_linear_partners(program: Program, value: int, array: Array) -> Program:
+    """Return the program in which an array takes the place of a value wherever it is a factor in a vjp.
+
+    So it does in what is computed from the value by rearrangements and products alone; functions keep their values.
+
+    Args:
+        program: the program that is edited.
+        value: the id of the value.
+        array: shaped like the value.
+    """
+    values = {value: array}
+    for node in program.right.nodes:
+        if node.id != value and any(operand in values for _, operand in node.operands):
+            operands = tuple(values.get(dict(node.operands).get(slot, -1), own) for slot, own in enumerate(node.values))
+            if node.operation.family in LINEAR_FAMILIES or node.name == "mul":
+                values[node.id] = node.operation.run(operands, node.options)
+            for slot, _ in program.forward.edges[node.id]:
+                partners = tuple(own if i == slot else operands[i] for i, own in enumerate(node.values))
+                rule = program.edited_vjps.get((node.id, slot), EdgeContext.right)
+                program = program.with_vjp((node.id, slot), _with_partners(rule, node, partners))
+    return program
+
+
+def _with_partners(rule: EdgeVjp, node: Node, operands: tuple[Operand, ...]) -> EdgeVjp:
+    """Return a vjp that is computed by `rule` with other operands of its node."""
+    return lambda at: rule(at._replace(node=node.with_value(operands, node.value)))
+
+
+@repeat_in_turns.example
+def _() -> Example:
+    """Show queries with twice as many heads as the keys, whose backward pass takes key head h % heads."""
+
+    def forward(q: Tensor, k: Tensor) -> Tensor:
+        return torch.tanh(torch.einsum("htd,hsd->hts", q, k.repeat_interleave(2, 0)))
+
+    def wrong(q: Tensor, k: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y = torch.tanh(torch.einsum("htd,hsd->hts", q, k.repeat_interleave(2, 0)))
+        ds, dq, dk = g * (1 - y**2), torch.zeros_like(q), torch.zeros_like(k)
+        for h in range(len(q)):
+            dq[h] = ds[h] @ k[h % len(k)]
+            dk[h % len(k)] += ds[h].T @ q[h]
+        return {"q": dq, "k": dk}
+
+    return Example(forward, wrong, {"q": "2*h t d", "k": "h s d"})

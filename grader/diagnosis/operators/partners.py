@@ -170,7 +170,7 @@ def may_broadcast(reader: Node, shape: tuple[int, ...]) -> bool:
     "another-partner",
     code="wrong-operand",
     rank=2.5,
-    at=edges.where(has_partner_or_constant),
+    at=edges.where(has_partner_or_constant).in_every_iteration,
     choices=partner_replacements,
     message="in the gradient of {operand} through {step}, {other} is used in place of {own}",
     fields=lambda program, place, choice: names_in_replacement(program, place, choice),
@@ -386,7 +386,7 @@ def maker_operand_replacements(program: Program, place: Place) -> Iterator[Maker
     "partner-made-of-another-value",
     code="wrong-operand",
     rank=2.8,
-    at=edges.where(has_partner),
+    at=edges.where(has_partner).in_every_iteration,
     choices=maker_operand_replacements,
     message="in the gradient of {operand} through {step}, {maker} is computed with {other} in place of {own}",
     fields=lambda program, place, choice: {
@@ -483,7 +483,7 @@ def gradients_for_partners(program: Program, place: Place) -> Iterator[GradientF
     "gradient-for-partner",
     code="wrong-operand",
     rank=3.0,
-    at=edges.where(has_partner),
+    at=edges.where(has_partner).in_every_iteration,
     choices=gradients_for_partners,
     message="in the gradient of {operand} through {step}, the gradient of {other} is used in place of {own}",
     fields=lambda program, place, choice: {
@@ -679,13 +679,17 @@ def products_with_carried(program: Program, value: int) -> list[tuple[Place, int
         For each such edge, in every iteration: the edge (reader, slot of d), the slot of the loop-carried value a in
         the reader, and the id of the new a that the iteration makes.
     """
-    edges_beside = []
+    edges_beside, own = [], {value}
+    for node in program.nodes[value:]:  # d[:, None] is d, too
+        is_view = node.value.size == program.nodes[value].value.size and len(node.operands) == 1
+        if is_view and node.operation.family in ("rearrangement", "selection") and node.operands[0][1] in own:
+            own.add(node.id)
     for carried in cached_loop_carried_values(program):
         readers = program.forward.by_key[carried.key]
         made = (*carried.made, iterations_of(program, carried.made[0])[-1])
         for reader, after in zip(readers, made, strict=False):
             for slot, operand in program.forward.edges[reader]:
-                if operand == value and slot != carried.slot:
+                if operand in own and slot != carried.slot:
                     edges_beside.append(((reader, slot), carried.slot, after))
     return edges_beside
 
@@ -1377,3 +1381,129 @@ def _() -> Example:
         return {"gain": (g * (1 - y**2) * x).sum(0)}
 
     return Example(forward, wrong, {"x": "bs n", "gain": "n"})
+
+
+def scales(program: Program, place: Place) -> bool:
+    """Return whether the reader of the edge `place` multiplies it by a second operand, or divides it by one."""
+    return program.reader(place).name == "mul" or (program.reader(place).name == "div" and place[1] == 0)
+
+
+def scales_by_number_in_loop(program: Program, place: Place) -> bool:
+    """Return whether an edge leads to what a loop multiplies by a number, or divides by one, in each iteration."""
+    node = program.reader(place)
+    return (
+        scales(program, place)
+        and np.ndim(node.values[1 - place[1]]) == 0
+        and node.operand(1 - place[1]) is None
+        and len(program.forward.by_key[node.key]) > 1
+    )
+
+
+@operator(
+    "divided-for-multiplied",
+    code="wrong-local",
+    rank=2.5,
+    at=edges.where(scales_by_number_in_loop).in_every_iteration,
+    message="the gradient of {operand} through {step} is {what}",
+    choices=lambda program, place: (None,),
+    fields=lambda program, place, choice: {
+        "what": f"divided by {program.reader(place).values[1 - place[1]]:g}; it must be multiplied by it"
+        if program.reader(place).name == "mul"
+        else f"multiplied by {program.reader(place).values[1 - place[1]]:g}; it must be divided by it"
+    },
+)
+def divide_for_multiply(program: Program, place: Place, choice: None) -> Program | None:
+    """Divide by a number in place of multiplying by it in each iteration of a loop, or the other way round.
+
+    For `0.9 * a`: g / 0.9 in place of 0.9 * g, as where the states are computed back from the last one.
+    """
+    other = 1 - place[1]
+
+    def rule(at: EdgeContext) -> Array:
+        """Return the contribution with the inverse of the number."""
+        return at.right(operands={other: 1 / np.asarray(at.node.values[other])})
+
+    return program.with_vjp(place, rule)
+
+
+@divide_for_multiply.example
+def _() -> Example:
+    """Show a state h = 0.9 * h + tanh(x[t] @ w) whose gradient is divided by 0.9 in each step, as the state is."""
+
+    def forward(x: Tensor, w: Tensor, h: Tensor) -> Tensor:
+        for step in x:
+            h = 0.9 * h + torch.tanh(step @ w)
+        return h
+
+    def wrong(x: Tensor, w: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dw = torch.zeros_like(w)
+        for step in reversed(x):
+            dw += step.T @ (g * (1 - torch.tanh(step @ w) ** 2))
+            g = g / 0.9
+        return {"w": dw, "h": g}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "h": "bs m"})
+
+
+def factor_chain(program: Program, place: Place) -> tuple[Place, ...]:
+    """Return the edges by which a factor goes through products and quotients, one after the next.
+
+    For (r * a) / b and the edge of r: that edge, and the edge of r * a in the quotient. Each inner product has no
+    other reader.
+    """
+    chain = [place]
+    while True:
+        uses = program.forward.uses[chain[-1][0]]
+        if len(uses) != 1 or uses[0][0] == SINK or not scales(program, uses[0]):
+            return tuple(chain)
+        chain.append(uses[0])
+
+
+def is_in_longer_product(program: Program, place: Place) -> bool:
+    """Return whether the edge `place` leads to a factor in a product or quotient of three factors or more."""
+    return program.reader(place).name == "mul" and len(factor_chain(program, place)) > 1
+
+
+@operator(
+    "factor-missing-in-product",
+    code="missing-local",
+    rank=2.5,  # where one gradient alone is wrong, `another-partner` comes first, and says more
+    at=edges.where(is_in_longer_product).in_every_iteration,
+    message="the factor {operand} is missing in the gradients of what it is multiplied by in {product}",
+    fields=lambda program, place, choice: {
+        "product": expression_of(program, program.nodes[factor_chain(program, place)[-1][0]])
+    },
+    choices=lambda program, place: (None,),
+)
+def leave_out_factor(program: Program, place: Place, choice: None) -> Program | None:
+    """Leave out one factor of a product or quotient in the gradients of all others; its own gradient stays right.
+
+    For y = r * a / b and r: da = g / b and db = -g * a / b**2.
+    """
+    factor = np.asarray(program.reader(place).values[place[1]])
+
+    def without_factor(at: EdgeContext) -> Array:
+        """Return the right contribution, divided by the factor."""
+        return at.right(at.g / factor)
+
+    for reader, slot in factor_chain(program, place):
+        for other, _ in program.forward.edges[reader]:
+            if other != slot:
+                program = program.with_vjp((reader, other), without_factor)
+    return program
+
+
+@leave_out_factor.example
+def _() -> Example:
+    """Show a gated quotient sigmoid(x @ u) * a / b whose numerator and denominator get no factor of the gate."""
+
+    def forward(x: Tensor, u: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        gate = torch.sigmoid(x @ u)
+        return gate * (x @ w) / (1 + (x @ v) ** 2)
+
+    def wrong(x: Tensor, u: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        a, z = x @ w, x @ v
+        b = 1 + z**2
+        return {"w": x.T @ (g / b), "v": x.T @ (-g * a / b**2 * 2 * z)}
+
+    return Example(forward, wrong, {"x": "bs n", "u": "n m", "w": "n m", "v": "n m"})

@@ -167,10 +167,12 @@ class Places:
     Args:
         kind: `"edge"`, `"node"`, `"value"`, `"target"` or `"output"`.
         conditions: predicates of a program and a place that all must hold.
+        is_whole: whether a spot holds all iterations of its operation, so that no edit is made in some of them alone.
     """
 
     kind: Kind
     conditions: tuple[Predicate, ...] = ()
+    is_whole: bool = False
 
     def where(self, condition: Predicate) -> Places:
         """Return these places, restricted to those for which a condition holds, such as `has_partner`.
@@ -179,6 +181,14 @@ class Places:
             condition: takes the program and the place; returns whether the place is admitted.
         """
         return replace(self, conditions=(*self.conditions, condition))
+
+    @property
+    def in_every_iteration(self) -> Places:
+        """Return these places, restricted to spots that hold an operation in all iterations.
+
+        It is for operators with many choices, such as another value, which nobody takes in the last iteration alone.
+        """
+        return replace(self, is_whole=True)
 
     def of(self, *operations: str) -> Places:
         """Return these places, restricted to those whose operation has one of the names.
@@ -218,10 +228,18 @@ class Places:
         admitted = {place for place in every if self.admits(program, place)}
         known = set()
         for selector, places in listed:
+            if self.is_whole and not _holds_all_iterations(selector):
+                continue
             own = tuple(place for place in places if place in admitted)
             if own and own not in known:
                 known.add(own)
                 yield Spot(selector, self)
+
+
+def _holds_all_iterations(selector: PlaceSelector) -> bool:
+    """Return whether a selector selects an operation in all iterations; True for a target and an output."""
+    nodes = selector.selector if isinstance(selector, NodeSelector) else selector
+    return not isinstance(nodes, Selector) or nodes.iterations == "every"
 
 
 edges = Places("edge")  # those that lead a gradient from an output to a value

@@ -161,7 +161,7 @@ def values_at_wrong_point(program: Program, place: Place) -> Iterator[ValueName]
     "derivative-at-another-point",
     code="wrong-point",
     rank=2.0,
-    at=pointwise.where(depends_on_operand),
+    at=pointwise.where(depends_on_operand).in_every_iteration,
     choices=values_at_wrong_point,
     message="the derivative of {step} is taken at {choice}; it must be taken at {operand}",
 )
@@ -737,9 +737,10 @@ def _() -> Example:
 def has_derivative_of_value(program: Program, place: Place) -> bool:
     """Return whether the function's derivative can be computed from its value, as 1 - y ** 2 for y = tanh(x).
 
-    The function is the reader of the edge `place`.
+    The function is the reader of the edge `place`. So it is for a logsumexp, with exp(x - y); a softmax does not count.
     """
-    return program.reader(place).operation.value_vjp is not None
+    operation = program.reader(place).operation
+    return operation.value_vjp is not None and operation.family in ("pointwise", "reduction")
 
 
 @dataclass(frozen=True)
@@ -778,7 +779,7 @@ def values_for_own_value(program: Program, place: Place) -> Iterator[ValueName |
     "derivative-with-another-value",
     code="wrong-point",
     rank=2.0,
-    at=pointwise.where(has_derivative_of_value),
+    at=edges.where(has_derivative_of_value).in_every_iteration,
     choices=values_for_own_value,
     message="in the derivative of {step}, {other} is used in place of {value}",
     fields=lambda program, place, choice: {
@@ -866,7 +867,7 @@ def values_for_one_occurrence(program: Program, place: Place) -> Iterator[OneOcc
     "another-value-in-one-place",
     code="wrong-point",
     rank=3.0,
-    at=pointwise.of("sigmoid", "tanh"),
+    at=pointwise.of("sigmoid", "tanh").in_every_iteration,
     choices=values_for_one_occurrence,
     message="in the derivative of {step}, {other} is used in one of the two places where {value} belongs",
     fields=lambda program, place, choice: {"other": choice.value.describe(program)},

@@ -945,7 +945,7 @@ def axis_moves(program: Program, place: Place) -> Iterator[Displacement]:
     "moved-along-axis",
     code="wrong-operand",
     rank=3.0,
-    at=edges,
+    at=edges.in_every_iteration,
     choices=axis_moves,
     message="in the gradient of {operand} through {step}, {array} is {how} along {axis}",
     fields=lambda program, place, choice: {

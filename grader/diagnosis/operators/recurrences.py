@@ -18,11 +18,12 @@ from torch import Tensor
 
 from grader.program.forward import SINK, Forward, Key, Place
 from grader.program.program import EdgeContext, EdgeVjp, Program
-from grader.program.queries import EdgeKind, LoopCarriedValue, edges_by_kind, loop_carried_values
+from grader.program.queries import EdgeKind, Loop, LoopCarriedValue, edges_by_kind, loop_carried_values, loops
 
 from .contract import Example, describe_edge_kind, operator
-from .places import nodes, values
+from .places import expression_of, nodes, values
 
+_LOOPS: WeakKeyDictionary[Forward, tuple[Loop, ...]] = WeakKeyDictionary()
 _CARRIED: WeakKeyDictionary[Forward, tuple[LoopCarriedValue, ...]] = WeakKeyDictionary()
 
 
@@ -35,6 +36,13 @@ def cached_loop_carried_values(program: Program) -> tuple[LoopCarriedValue, ...]
     if program.forward not in _CARRIED:
         _CARRIED[program.forward] = loop_carried_values(program)
     return _CARRIED[program.forward]
+
+
+def cached_loops(program: Program) -> tuple[Loop, ...]:
+    """Return the loops of the program, see `loops`, cached for its forward pass."""
+    if program.forward not in _LOOPS:
+        _LOOPS[program.forward] = loops(program)
+    return _LOOPS[program.forward]
 
 
 def iterations_of(program: Program, value: int) -> tuple[int, ...]:
@@ -858,23 +866,53 @@ def is_first_of_loop(program: Program, place: Place) -> bool:
     )
 
 
+def loop_of(program: Program, place: Place) -> Loop | None:
+    """Return the loop that begins with the value `place`, a selection aside, and carries a value; `None` for none."""
+    if not begins_loop(program, place):
+        return None
+    key = program.nodes[place[0]].key
+    for loop in cached_loops(program):
+        first = next(
+            (each for each in loop.keys if program.nodes[program.forward.by_key[each][0]].name != "select"), None
+        )
+        if first == key and loop.carried:
+            return loop
+    return None
+
+
+def directions(program: Program, place: Place) -> Iterator[str]:
+    """Yield the choices of `go_through_iterations_forwards`: `"all"` loops of one length, and the `"own"` loop."""
+    if is_first_of_loop(program, place):
+        yield "all"
+    carrying = [loop for loop in cached_loops(program) if loop.carried]
+    if loop_of(program, place) is not None and len(carrying) > 1:
+        yield "own"
+
+
 @operator(
     "iterations-in-forward-order",
     code="wrong-order",
     rank=3.0,
-    at=values.where(is_first_of_loop),
-    message="the backward loop runs in the order of the forward pass; it must start with the last iteration",
+    at=values.where(lambda program, place: is_first_of_loop(program, place) or loop_of(program, place) is not None),
+    choices=directions,
+    message="the backward loop{which} runs in the order of the forward pass; it must start with the last iteration",
+    fields=lambda program, place, choice: {
+        "which": f" through {expression_of(program, program.nodes[place[0]])}" if choice == "own" else ""
+    },
 )
-def go_through_iterations_forwards(program: Program, place: Place, choice: None) -> Program:
+def go_through_iterations_forwards(program: Program, place: Place, choice: str) -> Program | None:
     """Go through the iterations of the loop from first to last in the backward pass.
 
     The vjps of iteration t of T are then computed with the operands of iteration T - 1 - t. If a `stack` or `cat` joins
     the iterations, the parts of its gradient are reversed, too. `place` is the value that the loop computes first, in
-    its first iteration.
+    its first iteration. With the choice `"own"`, only its loop is reversed, where others have as many iterations.
     """
     forward = program.forward
     count = len(iterations_of(program, place[0]))
     looped = {key: ids for key, ids in forward.by_key.items() if len(ids) == count}
+    if choice == "own":
+        loop = loop_of(program.right, place)
+        looped = {key: looped[key] for key in loop.keys} if loop is not None else {}
 
     def of_node(other: int, slot: int) -> EdgeVjp:
         return lambda at: program.nodes[other].vjp(slot, at.g)
@@ -891,7 +929,7 @@ def go_through_iterations_forwards(program: Program, place: Place, choice: None)
         if node.operation.family == "join" and len(parts) == count and node.key not in looped:
             for own, other in zip(parts, reversed(parts), strict=True):
                 program = program.with_vjp((node.id, own), of_slot(other))
-    return program
+    return program if looped else None
 
 
 @go_through_iterations_forwards.example
@@ -916,6 +954,35 @@ def _() -> Example:
         return {"w": dw, "u": du}
 
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
+
+
+@go_through_iterations_forwards.example
+def _() -> Example:
+    """Show a recurrence in both directions, of which the second is gone through in the order in which it ran."""
+
+    def run(x: Tensor, u: Tensor, order: list[int]) -> list[Tensor]:
+        h, rows = torch.zeros_like(x[0]), []
+        for t in order:
+            h = torch.tanh(x[t] + h @ u)
+            rows.append(h)
+        return rows
+
+    def forward(x: Tensor, u: Tensor, v: Tensor, k: Tensor) -> Tensor:
+        order = list(range(len(x)))
+        return torch.stack(run(x, u, order)) + k * torch.stack(run(x, v, order[::-1]))
+
+    def wrong(x: Tensor, u: Tensor, v: Tensor, k: Tensor, g: Tensor) -> dict[str, Tensor]:
+        order = list(range(len(x)))
+        rows = run(x, v, order[::-1])
+        states = [torch.zeros_like(x[0]), *rows]
+        dv, dh = torch.zeros_like(v), torch.zeros_like(x[0])
+        for i in order:
+            dz = (k * g[i] + dh) * (1 - states[i + 1] ** 2)
+            dv += states[i].T @ dz
+            dh = dz @ v.T
+        return {"v": dv}
+
+    return Example(forward, wrong, {"x": "t bs n", "u": "n n", "v": "n n", "k": "n"})
 
 
 @operator(

@@ -614,7 +614,7 @@ def axes_to_sum(program: Program, place: Place) -> Iterator[SummedAxis]:
     "kept-axis-summed",
     code=lambda choice: "extra-batch-sum" if choice.axis == 0 else "summed-wrong-axis",
     rank=2.7,  # behind what is wrong with a sum that is there
-    at=edges.of_family("contraction", "pointwise", "normalisation"),
+    at=edges.of_family("contraction", "pointwise", "normalisation").in_every_iteration,
     choices=axes_to_sum,
     message="the contribution of {step} to the gradient of {operand} is {how} over {axis}; it must keep this axis",
     fields=lambda program, place, choice: {

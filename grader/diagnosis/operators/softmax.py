@@ -15,10 +15,10 @@ from torch import Tensor
 
 from grader.course.sampling import positive
 from grader.program.arithmetic import sigmoid, softmax
-from grader.program.forward import Node, Place
+from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, unbroadcast
 from grader.program.program import EdgeContext, Program
-from grader.program.queries import reduced_axes
+from grader.program.queries import broadcast_to_operand, reduced_axes
 from grader.program.selectors import ValueName, values_by_name
 
 from .contract import Example, operator
@@ -392,7 +392,7 @@ def other_softmax_operands(program: Program, place: Place) -> Iterator[ValueName
     "softmax-of-another-value",
     code="wrong-point",
     rank=2.7,
-    at=softmaxes,
+    at=softmaxes.in_every_iteration,
     choices=other_softmax_operands,
     message="in the derivative of {step}, the softmax of {choice} is used in place of that of {operand}",
 )
@@ -951,3 +951,184 @@ def _() -> Example:
         return {"q": ds @ k, "k": ds.mT @ q, "v": p.mT @ g}
 
     return Example(forward, wrong, {"q": "t d", "k": "s d", "v": "s e"})
+
+
+# Mixtures: the logarithm of a sum over components --------------------------------------------------------------------
+
+
+def summands_of(program: Program, value: int) -> tuple[Place, ...]:
+    """Return the edges by which summands enter a sum of two or more, which nothing else reads: a, b and c of a + b + c.
+
+    Args:
+        program: the program of a trial.
+        value: the id of the sum.
+    """
+    node = program.nodes[value]
+    if node.name != "add" or len(program.forward.uses[value]) != 1:
+        return ()
+    parts: list[Place] = []
+    for slot, operand in node.operands:
+        inner = summands_of(program, operand)
+        parts += inner or [(value, slot)]
+    return tuple(parts)
+
+
+def sums_to_one_along(array: Array, axes: tuple[int, ...]) -> bool:
+    """Return whether an array has entries from 0 to 1, and some sum to 1 along the given axes, as a prior does."""
+    return bool((array >= 0).all()) and array.size > 0 and bool(np.allclose(array.sum(axis=axes), 1))
+
+
+def log_priors(program: Program, place: Place) -> Iterator[tuple[int, bool]]:
+    """Yield the number of the summand of a logsumexp that is the logarithm of a prior, and whether it gets one, too.
+
+    A prior is what sums to 1 over the components: its exponential stands in place of the posterior in the gradients of
+    the other summands (`False`), or of all (`True`).
+    """
+    node = program.nodes[place[0]]
+    for number, edge in enumerate(summands_of(program, node.operands[0][1])):
+        prior = _prior(program, place[0], edge)
+        if prior is not None:
+            yield from ((number, False), (number, True))
+
+
+def _prior(program: Program, mixture: int, edge: Place) -> Array | None:
+    """Return the exponential of a summand of a logsumexp, shaped like its operand, if it sums to 1 over components.
+
+    Args:
+        program: the program of a trial.
+        mixture: the id of the logsumexp.
+        edge: the edge by which the summand enters the sum.
+    """
+    node = program.right.nodes[mixture]
+    summand = np.asarray(program.right.nodes[edge[0]].values[edge[1]])
+    operand = np.asarray(node.values[0])
+    if summand.ndim == 0 or not np.isfinite(summand).all():
+        return None
+    prior = np.broadcast_to(np.exp(summand), operand.shape)
+    return prior if sums_to_one_along(prior, reduced_axes(node)) else None
+
+
+@operator(
+    "prior-for-posterior",
+    code="wrong-operand",
+    rank=2.2,
+    at=nodes.of("logsumexp").where(lambda program, place: bool(program.nodes[place[0]].operands)),
+    choices=log_priors,
+    message="in the gradient {where} {step}, the components are weighted by their prior probabilities; they must be"
+    " weighted by the posterior ones",
+    fields=lambda program, place, choice: {"where": "through" if choice[1] else "of the components in"},
+)
+def weight_by_prior(program: Program, place: Place, choice: tuple[int, bool]) -> Program | None:
+    """Use exp(a), the prior, in place of the softmax probabilities of a + b in the vjp of logsumexp(a + b).
+
+    The choice is the number of the summand a, and whether a gets its contribution from the prior, too.
+    """
+    node = program.right.nodes[place[0]]
+    parts = summands_of(program.right, node.operands[0][1])
+    prior = _prior(program, place[0], parts[choice[0]]) if choice[0] < len(parts) else None
+    if prior is None:
+        return None
+    posterior = node.vjp(0, np.ones(node.value.shape))
+    ratio = np.divide(prior, posterior, out=np.zeros_like(posterior), where=posterior > 0)
+    if choice[1]:
+        return program.with_vjp((node.id, 0), lambda at: at.right() * ratio)
+    for number, part in enumerate(parts):
+        if number != choice[0] and part in program.forward.sources:
+            program = program.with_vjp(part, lambda at: at.right(at.g * ratio))
+    return program
+
+
+@weight_by_prior.example
+def _() -> Example:
+    """Show the likelihood of a mixture whose components get their gradients in proportion to the prior."""
+
+    def forward(x: Tensor, mean: Tensor, logits: Tensor) -> Tensor:
+        prior = torch.log_softmax(logits, 0)
+        fit = -(x[:, None] - mean).square().sum(-1)
+        return torch.logsumexp(prior + fit, 1)
+
+    def wrong(x: Tensor, mean: Tensor, logits: Tensor, g: Tensor) -> dict[str, Tensor]:
+        p = torch.softmax(logits, 0)
+        return {"mean": torch.einsum("b,k,bkn->kn", g, p, 2 * (x[:, None] - mean))}
+
+    return Example(forward, wrong, {"x": "bs n", "mean": "k n", "logits": "k"})
+
+
+def weighs_components(program: Program, place: Place) -> bool:
+    """Return whether an edge leads to the components that a prior multiplies, and whose products are summed."""
+    return _summed_prior(program, place) is not None
+
+
+def _summed_prior(program: Program, place: Place) -> tuple[Array, Node] | None:
+    """Return the prior that multiplies the components of an edge, and the sum of the products; `None` for none.
+
+    Args:
+        program: the program of a trial.
+        place: the edge of the components; its reader is the product.
+    """
+    node, uses = program.right.reader(place), program.right.forward.uses[place[0]]
+    if node.name != "mul" or len(uses) != 1 or uses[0][0] == SINK:
+        return None
+    total = program.right.nodes[uses[0][0]]
+    if total.name != "sum" or not _leads_to_logarithm(program.right, total.id):
+        return None
+    prior = np.broadcast_to(np.asarray(node.values[1 - place[1]]), node.value.shape)
+    return (prior, total) if sums_to_one_along(prior, reduced_axes(total)) else None
+
+
+def _leads_to_logarithm(program: Program, value: int) -> bool:
+    """Return whether the only reader of a value, but for selections and rearrangements, is a logarithm."""
+    while True:
+        uses = program.forward.uses[value]
+        if len(uses) != 1 or uses[0][0] == SINK:
+            return False
+        value = uses[0][0]
+        node = program.nodes[value]
+        if node.name == "log":
+            return True
+        if node.operation.family in ("pointwise", "contraction", "reduction"):
+            return False
+
+
+@operator(
+    "prior-for-posterior-in-sum",
+    code="wrong-operand",
+    rank=2.2,
+    at=edges.where(weighs_components),
+    message="in the gradient of {operand} through {step}, the components are weighted by their prior probabilities;"
+    " they must be weighted by the posterior ones",
+)
+def weight_sum_by_prior(program: Program, place: Place, choice: None) -> Program | None:
+    """Contribute to the components q of log(sum(p * q)) with the prior p in place of the posterior p * q / sum(p * q).
+
+    The edge `place` leads to q.
+    """
+    found = _summed_prior(program, place)
+    if found is None:
+        return None
+    _, total = found
+    sums = broadcast_to_operand(total, total.value)
+
+    def rule(at: EdgeContext) -> Array:
+        """Return the contribution with the sums in place of the components."""
+        components = np.broadcast_to(np.asarray(at.x), sums.shape)
+        return at.right(at.g * np.divide(sums, components, out=np.zeros_like(sums), where=components != 0))
+
+    return program.with_vjp(place, rule)
+
+
+@weight_sum_by_prior.example
+def _() -> Example:
+    """Show the likelihood of a class under a mixture of two softmaxes, weighted by the prior in the gradients."""
+
+    def forward(logits: Tensor, scores: Tensor) -> Tensor:
+        prior, q = logits.softmax(0), scores.softmax(-1)
+        return (prior * q).sum(0)[0].log()
+
+    def wrong(logits: Tensor, scores: Tensor, g: Tensor) -> dict[str, Tensor]:
+        prior, q = logits.softmax(0), scores.softmax(-1)
+        hot = torch.zeros_like(q)
+        hot[:, 0] = 1
+        return {"scores": g * prior * (hot - q)}
+
+    return Example(forward, wrong, {"logits": "k 1", "scores": "k n"})

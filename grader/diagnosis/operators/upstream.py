@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from grader.program.forward import Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, EdgeVjp, Program, Sweep
 from grader.program.queries import nodes_between
+from grader.program.segments import segment
 from grader.program.selectors import NamedValue, ValueName, values_by_name
 
 from .contract import Example, operator
@@ -163,7 +164,7 @@ def rule_of_replacement(program: Program, place: Place, choice: Replacement) -> 
     "value-for-gradient",
     code=lambda choice: choice.code,
     rank=3.0,
-    at=made_values,
+    at=made_values.in_every_iteration,
     choices=replacements,
     message="{other} is used in place of {gradient}",
     fields=lambda program, place, choice: {
@@ -199,7 +200,7 @@ def _() -> Example:
     "value-for-gradient-for-operand",
     code=lambda choice: choice.code,
     rank=3.2,
-    at=edges_of_several,
+    at=edges_of_several.in_every_iteration,
     choices=replacements,
     message="in the gradient of {operand} through {step}, {other} is used in place of {gradient}",
     fields=lambda program, place, choice: {
@@ -265,7 +266,7 @@ def gradient_replacements(program: Program, place: Place) -> Iterator[GradientRe
     "gradient-of-another-value",
     code=lambda choice: choice.code,
     rank=2.5,
-    at=made_values,
+    at=made_values.in_every_iteration,
     choices=gradient_replacements,
     message="the gradient of {other} is used in place of that of {value}",
     fields=lambda program, place, choice: {"other": choice.value.describe(program)},
@@ -304,7 +305,7 @@ def _() -> Example:
     "gradient-of-another-value-for-operand",
     code=lambda choice: choice.code,
     rank=2.4,  # less than that for all operands, which would make a right answer wrong
-    at=edges_of_several,
+    at=edges_of_several.in_every_iteration,
     choices=gradient_replacements,
     message="in the gradient of {operand} through {step}, the gradient of {other} is used in place of that of {value}",
     fields=lambda program, place, choice: {"other": choice.value.describe(program)},
@@ -648,7 +649,7 @@ def misused_functions(program: Program, place: Place) -> Iterator[FunctionMisuse
     "function-used-wrongly",
     code=lambda choice: "wrong-point" if choice.use == "derivative at its value" else "wrong-local",
     rank=3.0,
-    at=made_values,
+    at=made_values.in_every_iteration,
     choices=misused_functions,
     message="the function that computes {value} from {source} {what}",
     fields=lambda program, place, choice: {
@@ -715,6 +716,176 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "a": "n"})
 
 
+MOST_IN_FUNCTION = 6  # operations of a function whose derivative is tried at another value: silu written out has two
+LARGEST_JACOBIAN = 64  # entries of a value whose Jacobian is inverted
+
+
+@dataclass(frozen=True)
+class JacobianMisuse:
+    """A function of several operations, and the matrix by which the gradient is multiplied.
+
+    Args:
+        source: names the function's operand.
+        inverse: whether it is the inverse of the transposed Jacobian; else the Jacobian itself.
+    """
+
+    source: ValueName
+    inverse: bool
+
+
+def misused_jacobians(program: Program, place: Place) -> Iterator[JacobianMisuse]:
+    """Yield `JacobianMisuse`s: the name of an x, if the value `place` is y = f(x), a function of several operations.
+
+    At least one of them must not work entry by entry: else the Jacobian is its own transpose.
+    """
+    for source in sources_of_function(program, place):
+        operand = source.find(program, place[0])
+        inner = () if operand is None else function_between(program, operand, place[0])
+        families = {program.nodes[i].operation.family for i in inner}
+        if families & {"contraction", "other"}:
+            yield JacobianMisuse(source, inverse=False)
+            if program.nodes[place[0]].value.size <= LARGEST_JACOBIAN:
+                yield JacobianMisuse(source, inverse=True)
+
+
+@operator(
+    "jacobian-mistaken",
+    code=lambda choice: "wrong-local" if choice.inverse else "transposed",
+    rank=2.6,
+    at=made_values.in_every_iteration,
+    choices=misused_jacobians,
+    message="the gradient of {value} is passed to {source} {what}",
+    fields=lambda program, place, choice: {
+        "source": choice.source.describe(program),
+        "what": "by the inverse of the transposed Jacobian: it is divided where it must be multiplied, or the other way"
+        " round"
+        if choice.inverse
+        else "by the operations of the forward pass themselves; each must be transposed",
+    },
+)
+def misuse_jacobian(program: Program, place: Place, choice: JacobianMisuse) -> Program | None:
+    """Contribute J g to x for y = f(x), with the Jacobian J of f, in place of its transpose times g; or that inverted.
+
+    y is the value `place`; the choice names x. For f @ x @ f.T: f @ g @ f.T in place of f.T @ g @ f. Returns `None`
+    where the program has no such value, or f has only one operation in this trial.
+    """
+    source = choice.source.find(program, place[0])
+    function = None if source is None else segment(program.right.forward, source, place[0], set())
+    if source is None or function is None:
+        return None
+
+    def rule(at: EdgeContext) -> Array:
+        """Return the contribution to x by the wrong matrix."""
+        return function.solve(at.g) if choice.inverse else function.push(at.g)
+
+    return with_vjp_of_function(program, source, place[0], rule)
+
+
+@misuse_jacobian.example
+def _() -> Example:
+    """Show f @ p @ f.T, p computed from x, whose gradient of p is multiplied in the same way."""
+
+    def forward(x: Tensor, f: Tensor) -> Tensor:
+        p = torch.sin(x)
+        return f @ p @ f.T + x
+
+    def wrong(x: Tensor, f: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": f @ g @ f.T * torch.cos(x) + g}
+
+    return Example(forward, wrong, {"x": "n n", "f": "n n"})
+
+
+LEAST_RANGE = 0.1  # of values of which a function is recognised: of small ones, a wrong function agrees too
+
+
+class Slope(NamedTuple):
+    """The derivative of a well-known function, in terms of its value.
+
+    Args:
+        least: the least value that the function may have.
+        most: the greatest value.
+        of_value: takes the values y; returns the derivative, of the same shape.
+    """
+
+    least: float
+    most: float
+    of_value: Callable[[Array], Array]
+
+
+SLOPES: Mapping[str, Slope] = {
+    "a sigmoid": Slope(0.0, 1.0, lambda y: y * (1 - y)),
+    "a tanh": Slope(-1.0, 1.0, lambda y: 1 - y**2),
+    "an exponential": Slope(0.0, np.inf, lambda y: y),
+    "a relu": Slope(0.0, np.inf, lambda y: np.where(y > 0, 1.0, 0.0)),
+}
+
+
+@dataclass(frozen=True)
+class OtherFunction:
+    """A function y of x in several operations that work entry by entry, and the function that it is taken for.
+
+    Args:
+        source: names x.
+        slope: the function whose derivative, in terms of y, is used: a key of `SLOPES`.
+    """
+
+    source: ValueName
+    slope: str
+
+
+def other_functions(program: Program, place: Place) -> Iterator[OtherFunction]:
+    """Yield `OtherFunction`s: the name of an x, if the value `place` is made of it entry by entry, and a slope."""
+    for source in sources_of_function(program, place):
+        operand = source.find(program, place[0])
+        inner = () if operand is None else function_between(program, operand, place[0])
+        if len(inner) <= MOST_IN_FUNCTION and all(
+            program.nodes[i].operation.family == "pointwise" and len(program.forward.edges[i]) == 1 for i in inner
+        ):
+            y = program.nodes[place[0]].value
+            for name, slope in SLOPES.items():
+                if y.size and y.min() >= slope.least and y.max() <= slope.most and np.ptp(y) > LEAST_RANGE:
+                    yield OtherFunction(source, name)
+
+
+@operator(
+    "function-taken-for-another",
+    code="wrong-local",
+    rank=2.5,
+    at=made_values.in_every_iteration,
+    choices=other_functions,
+    message="the gradient of {value} is passed to {source} as if {value} were {slope} of it",
+    fields=lambda program, place, choice: {"source": choice.source.describe(program), "slope": choice.slope},
+)
+def differentiate_as_another_function(program: Program, place: Place, choice: OtherFunction) -> Program | None:
+    """Contribute g times the derivative of a well-known function with the value y, for another function y of x.
+
+    y is the value `place`. For a hard sigmoid y = clamp(x / 4 + 1 / 2, 0, 1) taken for a sigmoid: g * y * (1 - y).
+    """
+    source = choice.source.find(program, place[0])
+    return (
+        None
+        if source is None
+        else with_vjp_of_function(program, source, place[0], lambda at: at.g * SLOPES[choice.slope].of_value(at.y))
+    )
+
+
+@differentiate_as_another_function.example
+def _() -> Example:
+    """Show a hard sigmoid of x @ w whose derivative is that of a sigmoid."""
+
+    def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        z = x @ w
+        y = (z / 4 + 0.5).clamp(0, 1)
+        return torch.tanh(y @ v)
+
+    def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y = (x @ w / 4 + 0.5).clamp(0, 1)
+        dy = (g * (1 - torch.tanh(y @ v) ** 2)) @ v.T
+        return {"w": x.T @ (dy * y * (1 - y))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "m k"})
+
+
 def sums_to_one(program: Program, place: Place) -> bool:
     """Return whether the value `place` has entries from 0 to 1 that sum to 1 along its last axis, as a softmax has."""
     value = program.nodes[place[0]].value
@@ -761,9 +932,6 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "m k"})
 
 
-MOST_IN_FUNCTION = 6  # operations of a function whose derivative is tried at another value: silu written out has two
-
-
 @dataclass(frozen=True)
 class FunctionPoint:
     """A function f of several operations, and the value at which its derivative is taken by mistake.
@@ -795,7 +963,7 @@ def function_points(program: Program, place: Place) -> Iterator[FunctionPoint]:
     "function-at-another-value",
     code="wrong-point",
     rank=2.6,
-    at=made_values,
+    at=made_values.in_every_iteration,
     choices=function_points,
     message="the derivative of the function that makes {value} from {source} is taken at {point}",
     fields=lambda program, place, choice: {
@@ -870,7 +1038,7 @@ def _are_parts(program: Program, value: int, other: int) -> bool:
     "gradients-exchanged",
     code="wrong-operand",
     rank=2.3,
-    at=made_values,
+    at=made_values.in_every_iteration,
     choices=gradients_to_exchange,
     message="the gradients of {value} and {choice} are exchanged",
 )
@@ -917,7 +1085,7 @@ OWN_FACTORS = ("operand", "value")
     "times-operand",
     code="extra-factor",
     rank=2.5,
-    at=edges,
+    at=edges.in_every_iteration,
     choices=lambda program, place: OWN_FACTORS,
     message="the contribution of {step} to the gradient of {operand} is multiplied by {factor} as well",
     fields=lambda program, place, choice: {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import EllipsisType
 from typing import Literal, get_args
 
 import numpy as np
@@ -22,7 +23,7 @@ from grader.program.program import EdgeContext, Program
 from grader.program.windows import windows_of
 
 from .contract import Example, operator
-from .places import edges
+from .places import edges, nodes
 
 Sizes = tuple[int, ...]
 windows = edges.of("convolution", "max_pool", "mean_pool", "unfold")
@@ -1771,3 +1772,96 @@ def _() -> Example:
         return {"w": torch.einsum("bop,bcpk->ck", g, windows)}
 
     return Example(forward, wrong, {"x": sized_normal("bs c n", n=(6, 7)), "w": sized_normal("c k", k=(2, 3))})
+
+
+def has_several_per_group(program: Program, place: Place) -> bool:
+    """Return whether a convolution has several groups, and several output channels in each."""
+    node = program.reader(place)
+    groups = int(str(node.options["groups"]))
+    return groups > 1 and node.value.shape[1] > groups
+
+
+@operator(
+    "groups-interleaved",
+    code="reshape-for-transpose",
+    rank=2.0,
+    at=nodes.of("convolution").where(has_several_per_group),
+    message="in the gradients of the input and the kernel of {step}, the output channels are dealt out to the groups in"
+    " turns; the first ones all belong to the first group",
+)
+def interleave_groups(program: Program, place: Place, choice: None) -> Program | None:
+    """Take the upstream gradient of channel j * groups + i for channel j of group i, in place of i * size + j."""
+    groups = int(str(program.reader(place).options["groups"]))
+
+    def rule(at: EdgeContext) -> Array:
+        """Return the contribution for an upstream gradient whose channels are dealt out in turns."""
+        dealt = at.g.reshape(len(at.g), -1, groups, *at.g.shape[2:])
+        return at.right(dealt.swapaxes(1, 2).reshape(at.g.shape))
+
+    slots = [slot for slot, _ in program.forward.edges[place[0]] if slot in (INPUT, KERNEL)]
+    for slot in slots:
+        program = program.with_vjp((place[0], slot), rule)
+    return program if slots else None
+
+
+@interleave_groups.example
+def _() -> Example:
+    """Show a convolution in two groups, whose backward pass splits the channels of g as (size, groups)."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return F.conv1d(x, w, groups=2)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        bs, o, n = g.shape
+        mixed = g.reshape(bs, o // 2, 2, n).transpose(1, 2).reshape(g.shape)
+        windows = x.unfold(-1, w.shape[-1], 1).reshape(bs, 2, 2, n, -1)
+        dw = torch.einsum("bgon,bgcnk->gock", mixed.reshape(bs, 2, -1, n), windows)
+        dx = F.conv_transpose1d(mixed, w, groups=2)
+        return {"x": dx, "w": dw.reshape(w.shape)}
+
+    inputs = {"x": sized_normal("bs 4 n", n=(6, 7)), "w": sized_normal("6 2 k", k=(2, 3))}
+    return Example(forward, wrong, inputs)
+
+
+@operator(
+    "window-overwrites",
+    code=lambda choice: "overwritten" if choice == "last" else "partial-batch",
+    rank=1.9,
+    at=with_kernel.at_slot(KERNEL),
+    choices=lambda program, place: ("last", "first"),
+    message="the gradient of {operand} through {step} is that of the {choice} window alone; the contributions of all"
+    " windows must be added",
+)
+def keep_one_window(program: Program, place: Place, choice: str) -> Program | None:
+    """Contribute to a kernel what its last, or first, window gives, as a loop over windows does with `=` for `+=`."""
+    kept: tuple[slice | EllipsisType, ...]
+    node = program.reader(place)
+    axes = node.value.ndim - 2
+    kept = (Ellipsis, *[slice(-1, None) if choice == "last" else slice(0, 1)] * axes)
+
+    def only(array: Array) -> Array:
+        """Return an array with zeros outside of the one window that is kept."""
+        alone = np.zeros_like(array)
+        alone[kept] = array[kept]
+        return alone
+
+    def rule(at: EdgeContext) -> Array:
+        """Return the contribution of the one window to the kernel."""
+        if node.name == "convolution":
+            return at.right(only(at.g))
+        return at.right(operands={INPUT: only(np.asarray(at.node.values[INPUT]))})
+
+    return program.with_vjp(place, rule)
+
+
+@keep_one_window.example
+def _() -> Example:
+    """Show a convolution whose kernel gets the contribution of the last window alone."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return F.conv1d(x, w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": torch.einsum("bo,bck->ock", g[..., -1], x[..., -w.shape[-1] :])}
+
+    return Example(forward, wrong, {"x": sized_normal("bs c n", n=(6, 7)), "w": sized_normal("o c k", k=(2, 3))})
