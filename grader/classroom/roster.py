@@ -129,34 +129,40 @@ class Roster:
         self._derived = _places_by_name((folded_name(name), place) for name, place in derived)
         others = [(cell, place) for place, student in enumerate(students) for cell in student.others.values()]
         self._others = _places_by_name((folded_name(cell), place) for cell, place in others)
-        numbers = [(name, place) for name, place in (*places.items(), *names) if name.isdecimal()]
-        self._numbers = _places_by_name((number.lstrip("0"), place) for number, place in numbers)
+        self._numbers = _places_by_number([*places.items(), *names])
+        numbered = _identifying_numbers(students)
+        self._other_numbers = _places_by_number(
+            (student.others[heading], place) for heading in numbered for place, student in enumerate(students)
+        )
 
     def find(self, submission: Submission) -> Match:
         """Return the students on the roster who may have made a submission.
 
         A name of the submission is looked up exactly: as a key, an alias, and in the other columns; then without case
         and accents, in the same order; then in columns that handgrad does not know; then as a number without the zeros
-        at its beginning. The names of one submission must agree. Only if no name is known at all, a part of a name
-        counts, such as the end of a repository's name. A section tells students of one name apart.
+        at its beginning. The names of one submission must agree. Only if no name is known at all, the first and last
+        name in another order or a part of a name counts; a part of the submission's name, such as the end of a
+        repository's, only if it is one student's. A section tells students of one name apart.
         """
         if submission.key in self._by_key:
             return Match(self._by_key[submission.key], "key")
         if (place := self._aliases.get(composed_name(submission.title))) is not None:
             return Match(place, "exact")
         names = (submission.key, *sorted(submission.known_as))
-        numbers = [self._numbers.get(name.lstrip("0"), ()) for name in names if name.isdecimal()]
+        numbers = [name.lstrip("0") for name in names if name.isdecimal()]
         for match in (
             _agreed([self._named(name, submission.section) for name in names]),
             _agreed([Match(self._others.get(folded_name(name), ()), "column") for name in names]),
-            _agreed([Match(places, "number") for places in numbers]),
+            _agreed([Match(self._numbers.get(number, ()), "number") for number in numbers]),
+            _agreed([Match(self._other_numbers.get(number, ()), "number") for number in numbers]),
         ):
             if match.places:
                 return match
+        own = [self._derived_from(name, submission.section) for name in names]
         guesses = [self._named(guess, submission.section).places for guess in sorted(submission.guesses)]
-        parts = [self._derived.get(folded_name(name), ()) for name in (*names, *sorted(submission.guesses))]
-        match = _agreed([Match(places) for places in (*guesses, *parts)])
-        return match if len(match.places) == 1 else Match()
+        guesses += [self._derived_from(guess, submission.section) for guess in sorted(submission.guesses)]
+        match = _agreed([Match(places) for places in (*guesses, *own)])
+        return match if len(match.places) == 1 or any(own) else Match()
 
     def unused_aliases(self, submissions: Sequence[Submission]) -> list[str]:
         """Return the aliases that no submission has as its name, its title, or the name of its student."""
@@ -175,11 +181,17 @@ class Roster:
         ]
         for certainty, index, spelled in lookups:
             if places := index.get(spelled):
-                inside = [
-                    p for p in places if section and folded_name(self.students[p].section) == folded_name(section)
-                ]
-                return Match(tuple(inside) if inside and len(places) > 1 else places, certainty)
+                return Match(self._in_section(places, section), certainty)
         return Match()
+
+    def _derived_from(self, name: str, section: str) -> tuple[int, ...]:
+        """Return the students from whose cells a name is made; if some of several are in the section, only these."""
+        return self._in_section(self._derived.get(folded_name(name), ()), section)
+
+    def _in_section(self, places: tuple[int, ...], section: str) -> tuple[int, ...]:
+        """Return those of some students who are in a section; all if nobody of them is, or it is empty."""
+        inside = [place for place in places if folded_name(self.students[place].section) == folded_name(section)]
+        return tuple(inside) if inside and section and len(places) > 1 else places
 
 
 def _agreed(matches: Sequence[Match]) -> Match:
@@ -392,12 +404,14 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
         if len(match.places) == 1:
             by_place[match.places[0]].append((submission, match))
     matched, unmatched, certain = dict[int, Submission](), list[Submission](), set[int]()
+    counted = list[tuple[Submission, Match]]()
     for place, rivals in by_place.items():
         best = min((match.certainty for _, match in rivals), key=CERTAINTIES.index)
         equal = SURE if best in SURE else {best}
         unmatched += [submission for submission, match in rivals if match.certainty not in equal]
-        own = [_with_student(roster.students[place], *rival) for rival in rivals if rival[1].certainty in equal]
-        matched[place] = counted_submission(own)
+        own = [rival for rival in rivals if rival[1].certainty in equal]
+        matched[place] = counted_submission([_with_student(roster.students[place], *rival) for rival in own])
+        counted += own
         certain.add(place)
     unmatched += [submission for submission, match in matches if not match.places]
     ambiguous = defaultdict[tuple[int, ...], list[Submission]](list)
@@ -417,7 +431,7 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
         f"{displayable_name(alias)} under aliases in class.yaml is the name of no submission: correct it if it should."
         for alias in roster.unused_aliases(class_folder.submissions)
     ]
-    remarks += _remarks_on_matches(roster, matches)
+    remarks += _remarks_on_matches(roster, counted)
     return replace(
         class_folder,
         submissions=tuple(sorted([*matched.values(), *unmatched], key=lambda submission: submission.key)),
@@ -429,15 +443,23 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
 
 
 def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Match]]) -> Iterator[str]:
-    """Yield sentences on submissions whose students are known by an unknown column, or a number without its zeros."""
+    """Yield sentences on submissions whose students are known by an unknown column, or a number without its zeros.
+
+    Args:
+        roster: the roster.
+        matches: the submissions that count for a student, each with how the one student was found.
+    """
     columns, numbers = Counter[str](), list[tuple[str, str]]()
-    for submission, match in ((submission, match) for submission, match in matches if len(match.places) == 1):
+    for submission, match in matches:
         student = roster.students[match.places[0]]
         if match.certainty == "column":
             names = {folded_name(name) for name in (submission.key, *submission.known_as)}
             columns.update([next(head for head, cell in student.others.items() if folded_name(cell) in names)])
         elif match.certainty == "number":
-            numbers.append((submission.title, displayable_name(student.key)))
+            submitted = {name.lstrip("0") for name in (submission.key, *submission.known_as) if name.isdecimal()}
+            cells = (student.key, *sorted(student.names), *student.others.values())
+            listed = next(cell for cell in cells if cell.isdecimal() and cell.lstrip("0") in submitted)
+            numbers.append((submission.title, displayable_name(listed)))
     for heading, count in columns.items():
         who = "1 submission is" if count == 1 else f"{count} submissions are"
         yield f"{who} named as in the column {displayable_name(heading)} of the roster."
@@ -484,6 +506,22 @@ def _places_by_name(names: Iterable[tuple[str, int]]) -> dict[str, tuple[int, ..
         places_of[name].add(place)
     places_of.pop("", None)
     return {name: tuple(sorted(places)) for name, places in places_of.items()}
+
+
+def _places_by_number(names: Iterable[tuple[str, int]]) -> dict[str, tuple[int, ...]]:
+    """Return the places of the students who have each number, without the zeros at its beginning."""
+    return _places_by_name((name.lstrip("0"), place) for name, place in names if name.isdecimal())
+
+
+def _identifying_numbers(students: Sequence[RosterStudent]) -> list[str]:
+    """Return the headings that handgrad does not know under which every student has another number."""
+    headings = [head for head in (students[0].others if students else ()) if all(head in s.others for s in students)]
+    columns = {heading: [student.others[heading] for student in students] for heading in headings}
+    return [
+        heading
+        for heading, cells in columns.items()
+        if all(map(str.isdecimal, cells)) and len(set(cells)) == len(cells)
+    ]
 
 
 def csv_rows(path: Path, text: str) -> Iterator[tuple[int, Sequence[str]]]:

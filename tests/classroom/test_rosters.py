@@ -111,6 +111,30 @@ def test_two_students_of_one_name_are_told_every_submission_that_may_be_theirs(c
     assert len(conflicts) == 5
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Email,Name\nbob1@x,Bob Smith\nbob2@x,Bob Smith\nzed@x,Zed\n",
+        'Email,Name\nbob1@x,"Smith, Bob"\nbob2@x,"Smith, Bob"\nzed@x,Zed\n',
+        "Email,First name,Last name\nbob1@x,Bob,Smith\nbob2@x,Bob,Smith\nzed@x,Zed,Zee\n",
+    ],
+)
+@pytest.mark.parametrize("name", ["Bob Smith", "Smith, Bob"])
+def test_a_name_that_two_students_share_is_an_error_in_either_order(course, tmp_path, text, name) -> None:
+    found = matched(course, tmp_path, [name, "zed@x"], text)
+    why = f"{name} may be of bob1@x or bob2@x: rename it, or name its student under aliases in class.yaml"
+    assert {submission.key: submission.conflict for submission in found.submissions} == {
+        "bob1@x": why, "bob2@x": why, "zed@x": "", name: why,
+    }  # fmt: skip
+    assert found.absent == (), "who may have handed in is not given 0 points"
+
+
+def test_a_section_tells_apart_who_shares_a_name_in_the_other_order(course, tmp_path) -> None:
+    text = "Email,Name,Section\nbob1@x,Bob Smith,A\nbob2@x,Bob Smith,B\n"
+    found = matched(course, tmp_path, ["A/Smith, Bob", "B/Smith, Bob"], text, "sections")
+    assert {submission.key: submission.conflict for submission in found.submissions} == {"bob1@x": "", "bob2@x": ""}
+
+
 def test_the_alias_that_the_message_advises_works(course, tmp_path) -> None:
     names, text = ["A/Bob Smith", "B/Bob Smith"], "id,name\n1,Bob Smith\n2,Bob Smith\n"
     (tmp_path / "roster.csv").write_text(text, encoding="utf-8")
@@ -142,6 +166,22 @@ def test_numbers_that_lost_their_zeros_are_of_their_students(course, tmp_path) -
         "2": ("002 was taken for 2, by a number with other zeros at the beginning",),
         "7": (),
     }
+
+
+def test_only_numbers_that_count_as_one_student_are_said_to(course, tmp_path) -> None:
+    found = matched(course, tmp_path, ["0045", "45", "00123", "007", "7"], "Student ID,Name\n123,A\n45,B\n7,C\n")
+    assert found.unlisted == ("0045", "007")
+    (remark,) = found.remarks
+    assert remark.startswith("00123 (submitted) and 123 (on the roster) differ in zeros at the beginning only")
+
+
+def test_numbers_lose_their_zeros_in_a_column_with_any_heading(course, tmp_path) -> None:
+    text = "Matrikelnummer,Semester,Email\n1,3,zed@x\n2,3,ada@x\n"
+    found = matched(course, tmp_path, ["001", "003", "ada@x"], text)
+    assert owners(found) == {"001": "zed@x", "003": "003", "ada@x": "ada@x"}, "many have the 3 of a semester"
+    assert (found.absent, found.unlisted) == ((), ("003",))
+    (remark,) = found.remarks
+    assert remark.startswith("001 (submitted) and 1 (on the roster) differ in zeros at the beginning only")
 
 
 def test_numbers_that_may_be_of_two_students_without_their_zeros_are_errors(course, tmp_path) -> None:
