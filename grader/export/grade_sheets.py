@@ -277,7 +277,7 @@ def _filled(
         if sheet.feedback is not None and sheet.feedback < len(sheet.table.rows[row]):
             sheet.table.put(row, sheet.feedback, no_formula(_feedback(record)))
     notes = [f"{filled} of {len(most)} rows filled; {changed} had other points before."]
-    if scaled:
+    if scaled and not options.out_of:
         notes.append("Points are scaled to what the file says that there are; --out-of N names another number.")
     if late:
         notes.append(f"{late} of the scores are after lateness; the records have the raw scores, too.")

@@ -52,6 +52,12 @@ def named(record: StudentResults, student: str) -> StudentResults:
     return replace(record, student=student)
 
 
+@pytest.mark.parametrize("out_of", [None, 5.0])
+def test_only_points_scaled_to_what_the_file_says_are_said_to_be(course: Course, out_of: float | None) -> None:
+    made = canvas(course, [named(BEN, "Ben Franklin")], ExportOptions(out_of, CANVAS.encode(), "Slopes"))
+    assert any("scaled to what the file says" in note for note in made.notes) == (out_of is None)
+
+
 def test_canvas_gets_points_in_one_column_and_nothing_else_changes(course: Course) -> None:
     records = [named(ADA, "ada@uni.edu"), named(BEN, "Ben Franklin")]
     made = canvas(course, records, ExportOptions(sheet=CANVAS.encode(), column="Linear, by hand"))
