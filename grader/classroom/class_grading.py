@@ -143,9 +143,11 @@ def grade_class(
     names = ExerciseNames(course, grading.exercises or course.exercises)
     progress = _ProgressCounter(len(chosen), report)
     is_isolated, alone = grading.isolation != "none", chosen if grading.students else ()
+    students = (*(submission.key for submission in class_folder.submissions), *class_folder.absent)
     with open_results_folder(
-        names, out, grading.changes, isolated=is_isolated, chosen=alone, is_assignment=grading.is_assignment
-    ) as results:
+        names, out, grading.changes, isolated=is_isolated, chosen=alone, students=students,
+        is_assignment=grading.is_assignment,
+    ) as results:  # fmt: skip
         if grading.students:
             results.keep_others(others)
         grading = replace(grading, seed=results.common_seed(grading.seed))

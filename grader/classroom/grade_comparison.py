@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -195,9 +195,14 @@ def _points(points: float | None) -> str:
     return "" if points is None else number(points)
 
 
-def grades_to_json(grades: Mapping[str, StoredGrades]) -> bytes:
-    """Return the grades, by the name of a student's record, as JSON, for a run that continues a stopped one."""
-    return json.dumps(grades, ensure_ascii=True).encode()
+def grades_to_json(grades: Mapping[str, StoredGrades], files: Iterable[str] = ()) -> bytes:
+    """Return the grades before a run as JSON, for a run that continues it if it is stopped.
+
+    Args:
+        grades: the grades, by the name of a student's record.
+        files: the names of the records that the run makes; those without grades before are `null` in the JSON.
+    """
+    return json.dumps({**dict.fromkeys(files), **grades}, ensure_ascii=True).encode()
 
 
 def grades_from_json(content: bytes) -> dict[str, StoredGrades]:
@@ -206,5 +211,5 @@ def grades_from_json(content: bytes) -> dict[str, StoredGrades]:
     Raises:
         ValueError, TypeError, AttributeError: it is no such JSON.
     """
-    stored: dict[str, list[Any]] = json.loads(content)
-    return {file: StoredGrades(*grades) for file, grades in stored.items()}
+    stored: dict[str, list[Any] | None] = json.loads(content)
+    return {file: StoredGrades(*grades) for file, grades in stored.items() if grades is not None}

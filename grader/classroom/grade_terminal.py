@@ -32,8 +32,8 @@ from .class_file import CLASS_FILE, GRADES_FILE, ClassPlan
 from .class_folder import PLAIN_LAYOUT, ClassFolder, LayoutName
 from .class_grading import Grading, GradingProgress, ReportProgress, grade_class
 from .grades_table import ClassSummary, Failure, NothingToGrade
-from .results_folder import CHANGES_FILE
 from .score_changes import ADJUSTMENTS_FILE
+from .student_results import CHANGES_FILE
 
 MOST_MISTAKES = 3  # of each exercise
 MOST_NAMES = 10  # in a list of students or files

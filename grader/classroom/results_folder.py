@@ -34,7 +34,16 @@ from .grade_comparison import (
 from .grades_table import ClassSummary, GradesTable, NothingToGrade
 from .platform_names import Submission
 from .score_changes import NO_CHANGES, ScoreChanges
-from .student_results import BASIS_FILE, Basis, ReadExercise, cached_exercises, read_basis, read_record
+from .student_results import (
+    BASIS_FILE,
+    BEFORE_FILE,
+    CHANGES_FILE,
+    Basis,
+    ReadExercise,
+    cached_exercises,
+    read_basis,
+    read_record,
+)
 from .submissions import SubmissionFacts
 
 LONGEST_NAME = 160  # bytes; with a hash and what an export puts after it, a name stays below 255
@@ -42,7 +51,6 @@ DIGITS = 32  # of the hash in a changed name, enough that nobody can make two na
 RECORD_START = f'{{"schema": "{SCHEMA.partition("@")[0]}@'.encode()
 NO_FILE_NAME = re.compile(r"[/\0]|^\.")
 CHANGED = re.compile(rf"-[0-9a-f]{{{DIGITS}}}\Z")
-CHANGES_FILE, BEFORE_FILE = "changes.csv", ".grades-before"
 NOTHING = "nothing was handed in"
 LONGEST = 200  # characters of a reason
 
@@ -85,6 +93,7 @@ class ResultsFolder:
         comparison: the grades before this run, and now.
         changes: what changes the graded points: adjustments, and late work.
         is_whole: whether the whole class is graded, and not some students alone.
+        students: the keys of all students of the class, if the whole class is graded.
         removed: the names of the files that were moved to `removed/`, because their students are no longer there.
         blank: the results by key of students of whom nothing could be graded, and to whom no person gave points.
         zeroed: the students of whom nothing could be graded and who have 0 points, by this run or an earlier one.
@@ -100,6 +109,7 @@ class ResultsFolder:
     comparison: GradeComparison
     changes: ScoreChanges = NO_CHANGES
     is_whole: bool = True
+    students: Sequence[str] = ()
     removed: list[str] = field(default_factory=list)
     blank: dict[str, StudentResults] = field(default_factory=dict)
     zeroed: list[NothingToGrade] = field(default_factory=list)
@@ -262,7 +272,8 @@ class ResultsFolder:
         path, data = self._file(name), dumps(result).encode()
         try:
             if self.is_whole and not (before := self.out / BEFORE_FILE).exists():
-                write_atomically(before, grades_to_json(self.comparison.before))
+                files = [result_file(self.out, student).name for student in self.students]
+                write_atomically(before, grades_to_json(self.comparison.before, files))
             write_atomically(path, data)
         except OSError as error:
             if not self._can_write(data):
@@ -540,6 +551,7 @@ def open_results_folder(
     *,
     isolated: bool,
     chosen: Sequence[Submission] = (),
+    students: Sequence[str] = (),
     is_assignment: bool = False,
 ) -> Iterator[ResultsFolder]:
     """Open or create a results folder, locked for this run.
@@ -550,6 +562,7 @@ def open_results_folder(
         changes: what changes the graded points.
         isolated: whether learner code is isolated in this run; results of a run without isolation are not reused then.
         chosen: the submissions of the students who are graded alone; empty if the whole class is.
+        students: the keys of all students of the class.
         is_assignment: whether the folder belongs to an assignment, so that a whole run may change its exercises.
 
     Raises:
@@ -568,7 +581,7 @@ def open_results_folder(
         earlier, grades = _earlier_results(out, exercise_of)
         folder = ResultsFolder(
             names, out, course, run_digest(names, course, isolated), identity, GradesTable(names), earlier,
-            GradeComparison(_before(out, grades)), changes, not chosen, _exercise_of=exercise_of,
+            GradeComparison(_before(out, grades)), changes, not chosen, students, _exercise_of=exercise_of,
         )  # fmt: skip
         folder.note_students(chosen)
         if chosen or not is_assignment:

@@ -207,6 +207,7 @@ def read_roster(
     assignment: str = "",
     penalised: Collection[str] = (),
     naming: Naming | None = None,
+    assignments: Collection[str] = (),
 ) -> Roster:
     """Return the roster in a CSV file.
 
@@ -216,6 +217,7 @@ def read_roster(
         assignment: the name of the assignment that is graded, whose column of times goes before `handed_in`.
         penalised: the names of all assignments in which late work loses points.
         naming: the column that earlier results are named by, which stays the same; the best column if `None`.
+        assignments: the names of all assignments, each of which may have a column of times.
 
     Raises:
         UsageError: it cannot be read, no column identifies every student, that of earlier results does not any more, or
@@ -256,6 +258,13 @@ def read_roster(
         if name == identity:
             break
     times = _times_column(path, head, people, assignment, penalised)
+    timed = {HANDED_IN, *(folded_name(f"handed_in {each}") for each in assignments)}
+    for heading, column in zip(rows[0][1], head, strict=True):
+        if assignment and column.startswith(HANDED_IN) and column not in timed:
+            remarks.append(
+                f"{path}: the column {displayable_name(heading.strip())} is of no assignment in class.yaml, and its "
+                f"times count for nobody: name the assignment in it, as in 'handed_in {assignment}'."
+            )
     used = {*IDENTITIES, *FULL_NAMES, *FIRST_NAMES, *LAST_NAMES, *SECTIONS, times}
     for line, row in [rows[0], *people]:
         # A mark that is closed lines later swallows those between; feedback in a worksheet may well have lines.
@@ -456,9 +465,9 @@ def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Matc
             names = {folded_name(name) for name in (submission.key, *submission.known_as)}
             columns.update([next(head for head, cell in student.others.items() if folded_name(cell) in names)])
         elif match.certainty == "number":
-            submitted = {name.lstrip("0") for name in (submission.key, *submission.known_as) if name.isdecimal()}
+            spelled = {name.lstrip("0") for name in (submission.key, *submission.known_as) if name.isdecimal()}
             cells = (student.key, *sorted(student.names), *student.others.values())
-            listed = next(cell for cell in cells if cell.isdecimal() and cell.lstrip("0") in submitted)
+            listed = next(cell for cell in cells if cell.isdecimal() and cell.lstrip("0") in spelled)
             numbers.append((submission.title, displayable_name(listed)))
     for heading, count in columns.items():
         who = "1 submission is" if count == 1 else f"{count} submissions are"

@@ -101,7 +101,7 @@ class ScoreChanges:
 
     @property
     def undated(self) -> tuple[str, ...]:
-        """Return the keys of the students with a due date whose submissions have no known time."""
+        """Return the keys of the students with a due date whose submissions can be read and have no known time."""
         return tuple(sorted(self.due.keys() - self.handed_in.keys()))
 
 
@@ -184,7 +184,9 @@ def score_changes(
                 f"{where}: it says the same as line {twin.line}, and both count: remove one if one was meant."
             )
         adjustments.setdefault(row.student, []).append(row)
-    due = {key: moment for key, moment in _due_dates(plan, name, students, class_folder).items() if key in submissions}
+    # Of what cannot be graded nobody needs to know whether it was late.
+    dated = handed_in.keys() | {key for key, each in submissions.items() if not each.conflict and not each.nothing}
+    due = {key: moment for key, moment in _due_dates(plan, name, students, class_folder).items() if key in dated}
     return ScoreChanges(adjustments, due, handed_in, assignment.late, tuple(remarks), late_basis(assignment, roster))
 
 
@@ -236,7 +238,7 @@ def class_roster(plan: ClassPlan, path: Path, name: str, out: Path | None = None
     )
     naming = next((Naming(column, folder) for folder in folders if (column := read_basis(folder).named_by)), None)
     penalised = [each for each, assignment in assignments.items() if assignment.late.per_day]
-    roster = read_roster(path, {}, name, penalised, naming)
+    roster = read_roster(path, {}, name, penalised, naming, assignments)
     keys = {student.key for student in roster.students}
     for alias, key in plan.content.aliases.items():
         if composed_name(key) not in keys:
@@ -326,6 +328,29 @@ def outdated_students(results: Path) -> Callable[[StudentResults], bool]:
         adjustments.setdefault(displayable_name(row.student), []).append(row)
     changes = ScoreChanges(adjustments)
     return lambda record: changes.apply(record.student, record).adjustments != record.adjustments
+
+
+def unmatched_adjustments(results: Path, students: Collection[str]) -> list[str]:
+    """Return a sentence on each line of `adjustments.csv` for an assignment that is of nobody in its results.
+
+    Args:
+        results: the results folder; if it is of no assignment, no line is meant for it.
+        students: the names of the students in the results.
+
+    Raises:
+        UsageError: `class.yaml` or `adjustments.csv` cannot be read, or is wrong; names the line.
+    """
+    name = assignment_of(results)
+    if not name:
+        return []
+    plan = read_class_file(Path.cwd())
+    rows, _ = read_adjustments(plan.path.with_name(ADJUSTMENTS_FILE), plan.content.assignments)
+    return [
+        f"{ADJUSTMENTS_FILE}, line {row.line}: nobody in {results} is called {row.student!r}: "
+        f"{nearest(row.student, students)}"
+        for row in rows
+        if row.assignment == name and displayable_name(row.student) not in students
+    ]
 
 
 def _adjustment(name: str, line: int, cells: Mapping[str, str], assignments: Collection[str]) -> AdjustmentRow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
@@ -21,6 +22,7 @@ from .graded_exercise import GradedExercise
 
 SUFFIX = ".json"
 CHANGES_FILE, BASIS_FILE = "changes.csv", ".graded-with"
+BEFORE_FILE = ".grades-before"  # while a run of the whole class has not finished
 SCHEMA_FAMILY = SCHEMA.partition("@")[0] + "@"  # of any version
 # The bytes around exercises in a record of handgrad.
 BEGIN, BETWEEN, END = b'\n "exercises": [\n  ', b",\n  ", b"\n ]"
@@ -95,6 +97,22 @@ def read_basis(results: Path) -> Basis:
     with suppress(OSError, ValueError):
         return Basis.model_validate_json((results / BASIS_FILE).read_text(encoding="utf-8-sig"))
     return Basis()
+
+
+def unfinished_run(results: Path) -> int | None:
+    """Return how many students have no record because a run of their class has not finished; `None` if none is open.
+
+    Args:
+        results: the results folder.
+    """
+    try:
+        content = json.loads((results / BEFORE_FILE).read_bytes())
+    except OSError:
+        return None
+    except ValueError:
+        return 0
+    files = [file for file, grades in content.items() if grades is None] if isinstance(content, dict) else []
+    return sum(not (results / file).exists() for file in files)
 
 
 class _Record(BaseModel):

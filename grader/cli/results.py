@@ -70,7 +70,7 @@ def report(
         named = "; ".join(f"{plain(entry.name)}: {plain(entry.why)}" for entry in class_report.broken[:MOST_NAMED])
         more = f"; and {len(class_report.broken) - MOST_NAMED} more" if len(class_report.broken) > MOST_NAMED else ""
         print(f"handgrad: not counted: {named}{more}. Put that right, and make the report anew.", file=sys.stderr)
-    raise typer.Exit(3 if class_report.broken else 0)
+    raise typer.Exit(3 if class_report.broken else 1 if gradebook is None and _is_unfinished(folder) else 0)
 
 
 @contextmanager
@@ -79,7 +79,8 @@ def _naming_outdated(
 ) -> Iterator[Callable[[StudentResults | UnreadableResult | Note], StudentResults | UnreadableResult | Note]]:
     """Yield a function to call with each entry, and say at the end whose record lacks changes in `adjustments.csv`.
 
-    Says as well if what late work loses has changed.
+    Says as well if what late work loses has changed, if a line of the file is of nobody, and if the run that made the
+    results has not finished.
 
     Args:
         results: the results folder, or a record; `None` for a gradebook, to which the file does not apply.
@@ -89,7 +90,13 @@ def _naming_outdated(
     """
     from grader.classroom.class_file import grade_command
     from grader.classroom.class_folder import first_names
-    from grader.classroom.score_changes import ADJUSTMENTS_FILE, outdated_lateness, outdated_students
+    from grader.classroom.score_changes import (
+        ADJUSTMENTS_FILE,
+        outdated_lateness,
+        outdated_students,
+        unmatched_adjustments,
+    )
+    from grader.classroom.student_results import UnreadableResult, unfinished_run
     from grader.results.records import StudentResults
 
     is_outdated, late_files = None, ""
@@ -98,21 +105,40 @@ def _naming_outdated(
             is_outdated, late_files = outdated_students(results), outdated_lateness(results)
     except UsageError as error:  # the results are what they were
         print(f"handgrad: {one_line(plain(str(error)))}", file=sys.stderr)
-    students = list[str]()
+    students, everybody, unread = list[str](), set[str](), list[str]()
 
     def note(entry: StudentResults | UnreadableResult | Note) -> StudentResults | UnreadableResult | Note:
         """Keep the student's name if the entry is a record that lacks changes, and return the entry."""
-        if is_outdated is not None and isinstance(entry, StudentResults) and is_outdated(entry):
-            students.append(entry.student)
+        if isinstance(entry, StudentResults):
+            everybody.add(entry.student)
+            if is_outdated is not None and is_outdated(entry):
+                students.append(entry.student)
+        elif isinstance(entry, UnreadableResult):
+            unread.append(entry.name)
         return entry
 
     yield note
+    if results is not None and _is_unfinished(results):
+        missing = unfinished_run(results)
+        who = "1 student has" if missing == 1 else f"{missing} students have"
+        says = f"the run that grades into {results} has not finished{f': {who} no record' if missing else ''}"
+        print(f"handgrad: {one_line(plain(says))}. To finish it: {grade_command(results)}", file=sys.stderr)
+    elif results is not None and is_outdated is not None and results.is_dir() and not unread:
+        for sentence in unmatched_adjustments(results, everybody):
+            print(f"handgrad: {one_line(plain(sentence))}", file=sys.stderr)
     if late_files and results is not None:
         says = f"{late_files} has changed what late work loses since these points were made"
         print(f"handgrad: {one_line(plain(says))}. To apply it: {grade_command(results)}", file=sys.stderr)
     if students and results is not None:
         says = f"{ADJUSTMENTS_FILE} has changed since these points were made: {first_names(students, MOST_NAMED)}"
         print(f"handgrad: {one_line(plain(says))}. To apply it: {grade_command(results)}", file=sys.stderr)
+
+
+def _is_unfinished(results: Path) -> bool:
+    """Return whether a path is a results folder whose class is not graded to the end."""
+    from grader.classroom.student_results import unfinished_run
+
+    return unfinished_run(results) is not None
 
 
 def _open_source(results: str | None, gradebook: str | None) -> tuple[Entries, str, Path]:
@@ -453,7 +479,8 @@ def export(
     for line in (*exported.notes, *removed, *problems):
         shown = one_line(line).replace("##[", "# #[")  # which a GitHub runner obeys, wherever it stands in a line
         print(f"handgrad: {shown}", file=sys.stderr)
-    raise typer.Exit(3 if problems else 1 if any(record.score is None for record in records) else 0)
+    is_partial = any(record.score is None for record in records) or (path is not None and _is_unfinished(path))
+    raise typer.Exit(3 if problems else 1 if is_partial else 0)
 
 
 def _assignment_name(plan: ClassPlan, results: str | None, path: Path | None) -> str:

@@ -14,6 +14,11 @@ from helpers import platforms
 from helpers.commands import Typed
 from helpers.courses import ROOT
 
+from grader.classroom.class_folder import find_submissions
+from grader.classroom.class_grading import Grading, grade_class
+from grader.classroom.student_results import unfinished_run
+from grader.course.course import load_course
+
 pytestmark = pytest.mark.usefixtures("warm_pool")
 UNIT = "04_linear"
 COURSE = "course: small\ntitle: One\nunits:\n- id: 04_linear\n  title: L\n  exercises:\n  - {id: lin_grad, points: 3}\n"
@@ -94,6 +99,59 @@ def test_who_has_no_known_time_is_told_once_and_loses_nothing(school: Path, type
     done = typed("grade", cwd=school)
     assert done.stderr.count("have no known time, and count as in time: ada, ben") == 1
     assert "late" not in record(school, "ben")
+
+
+def test_nobody_whose_submission_is_an_error_is_said_to_have_no_known_time(school: Path, typed: Typed) -> None:
+    """The time of the student stands in the roster, and counts when the error is gone."""
+    platforms.put(school / "submissions", {"ADA/lin_grad.py": platforms.RIGHT})
+    done = typed("grade", cwd=school)
+    assert "2 submissions of one student" in done.stderr
+    assert "no known time" not in done.stderr
+
+
+def test_a_report_and_an_export_say_that_a_run_did_not_finish(school: Path, typed: Typed) -> None:
+    """They exited with 0 after a run that was killed, and nothing said that students had no record."""
+    (school / "people.csv").write_text("username\nada\nben\ncem\ndan\n", encoding="utf-8")
+    typed("grade", "--yes", cwd=school)
+    folder = school / "grades/week-1"
+    content: dict[str, None] = dict.fromkeys(f"{name}.json" for name in ("ada", "ben", "cem", "dan"))
+    (folder / ".grades-before").write_text(json.dumps(content), encoding="utf-8")
+    for name in ("cem", "dan"):
+        (folder / f"{name}.json").unlink()
+    says = "handgrad: the run that grades into grades/week-1 has not finished: 2 students have no record. "
+    for command in ("report week-1", "export week-1 --to vpl"):
+        done = typed(*shlex.split(command), cwd=school)
+        assert (done.returncode, done.stderr.count(says)) == (1, 1), done.stderr
+        assert "To finish it: handgrad grade week-1" in done.stderr
+    done = typed("grade", "--yes", cwd=school)
+    assert done.returncode == 0, done.stderr
+    done = typed("report", cwd=school)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_run_that_is_stopped_leaves_the_names_of_those_without_a_record(school: Path) -> None:
+    folder = school / "grades"
+    submissions = find_submissions(load_course(school), school / "submissions", folder)
+
+    def stop(progress: object) -> None:
+        if list(folder.glob("*.json")):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        grade_class(load_course(school), submissions, folder, Grading(1, "none"), stop)
+    assert unfinished_run(folder) == 1
+    grade_class(load_course(school), submissions, folder, Grading(1, "none"))
+    assert unfinished_run(folder) is None
+
+
+def test_a_report_and_an_export_name_a_line_of_adjustments_that_is_of_nobody(school: Path, typed: Typed) -> None:
+    typed("grade", cwd=school)
+    text = (school / "adjustments.csv").read_text(encoding="utf-8")
+    (school / "adjustments.csv").write_text(f"{text}week-1,bem,,1,x\n", encoding="utf-8")
+    says = f"adjustments.csv, line {len(text.splitlines()) + 1}: nobody in grades/week-1 is called 'bem': did you mean"
+    for command in ("report week-1", "export week-1 --to vpl"):
+        assert says in typed(*shlex.split(command), cwd=school).stderr.lower(), command
+    assert "nobody in" not in typed("export", "grades/week-1/ada.json", "--to", "vpl", cwd=school).stderr
 
 
 def test_changes_of_a_student_graded_alone_are_added_to_those_of_the_class(school: Path, typed: Typed) -> None:
@@ -270,6 +328,18 @@ def test_a_plain_column_serves_the_one_assignment_without_a_column_of_its_own(sc
     done = typed("grade", "week-1", cwd=school)
     assert done.returncode == 1, done.stderr
     assert record(school, "ada")["late"]["days"] == 1  # type: ignore[index]
+
+
+def test_a_column_of_times_of_no_assignment_is_named(school: Path, typed: Typed) -> None:
+    """Everybody counted as in time, and no line named the column."""
+    (school / "people.csv").write_text("username,Handed in week-9\nada,2026-12-03T10:00\nben,\n", encoding="utf-8")
+    says = (
+        "people.csv: the column Handed in week-9 is of no assignment in class.yaml, and its times count for nobody: "
+        "name the assignment in it, as in 'handed_in week-1'."
+    )
+    assert says in typed("grade", cwd=school).stderr
+    with_second_week(school, "username,handed_in week-1,handed_in week-2\nada,2026-11-30T10:00,\nben,,\n")
+    assert "of no assignment" not in typed("grade", "week-1", cwd=school).stderr
 
 
 def test_an_assignment_may_change_its_exercises_and_nothing_else_may(school: Path, typed: Typed) -> None:
