@@ -70,7 +70,7 @@ class PageSource:
 
 
 @dataclass(frozen=True)
-class Segment:
+class BarSegment:
     """Describe a part of a bar: the standing that it shows, where it begins and how wide it is, in percent."""
 
     standing: str
@@ -176,13 +176,13 @@ def breakdown(counts: Counts) -> str:
     return ", ".join(f"{count:,} {words}" for count, words in counts_in_words if count)
 
 
-def segments(counts: Counts) -> Iterator[Segment]:
+def segments(counts: Counts) -> Iterator[BarSegment]:
     """Yield the parts of a bar of width 100 that stands for the whole class, one for each standing that occurs."""
     x = 0.0
     for name in STANDINGS:
         width = 100 * getattr(counts, name) / max(counts.total, 1)
         if width:
-            yield Segment(name, round(x, 2), round(width, 2))
+            yield BarSegment(name, round(x, 2), round(width, 2))
         x += width
 
 

@@ -34,7 +34,7 @@ Response = Callable[[np.ndarray], np.ndarray]  # the answer to an upstream gradi
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparedAnswer:
     """A wrong answer beside the array that it is compared with.
 
     Args:
@@ -60,13 +60,13 @@ class Comparison:
     mistake: Mistake | None = None
 
 
-def figures(compared: Comparison) -> tuple[Figure, ...]:
+def figures(compared: ComparedAnswer) -> tuple[Figure, ...]:
     """Return the figures of a wrong answer: that of the operator which explains it first, then those that fit."""
     mistake = compared.mistake
     view = view_of(mistake.facts[0].operator) if mistake is not None and mistake.facts else None
     if mistake is not None and mistake.code == "follows":
         view = None
-    makers: Mapping[str, Callable[[Comparison], Iterator[Figure]]] = {
+    makers: Mapping[str, Callable[[ComparedAnswer], Iterator[Figure]]] = {
         "stamp": stamps, "steps": steps, "sums": sums, "scatter": scatters,
     }  # fmt: skip
     first = [view] if view is not None else ["stamp"] if mistake is not None and mistake.code != "follows" else []
@@ -88,7 +88,7 @@ def _is_on_one_line(figure: Figure) -> bool:
 # Scatter --------------------------------------------------------------------------------------------------------------
 
 
-def scatters(compared: Comparison) -> Iterator[Figure]:
+def scatters(compared: ComparedAnswer) -> Iterator[Figure]:
     """Yield the scatter of the learner's entries against the right ones, and that against an array that they equal."""
     is_finite = np.isfinite(compared.right) & np.isfinite(compared.yours)
     right, yours = compared.right[is_finite], compared.yours[is_finite]
@@ -110,7 +110,7 @@ def _scatter(name: str, across: np.ndarray, yours: np.ndarray, lines: Sequence[S
     return Figure("scatter", f"yours against {name}", (*points, *lines))
 
 
-def _entries_of_all_trials(compared: Comparison) -> tuple[np.ndarray, np.ndarray, list[Series]]:
+def _entries_of_all_trials(compared: ComparedAnswer) -> tuple[np.ndarray, np.ndarray, list[Series]]:
     """Return the right entries and the learner's in the usual trials, and a line for each if there is one."""
     samples = [
         (np.ravel(sample.expected), np.ravel(sample.given.real).astype("float64"))
@@ -129,13 +129,13 @@ def _entries_of_all_trials(compared: Comparison) -> tuple[np.ndarray, np.ndarray
     return right, yours, [Series(f"yours = a factor for each size * {compared.title}", lines)]
 
 
-def _usual_samples(compared: Comparison) -> list[Sample]:
+def _usual_samples(compared: ComparedAnswer) -> list[Sample]:
     """Return the samples of the trials that are neither exact nor of a large upstream gradient."""
     kinds = (EXACT_KIND, LARGE_UPSTREAM_KIND)
     return [sample for sample in compared.samples if sample.is_finite and sample.trial.setting.kind not in kinds]
 
 
-def _scatter_by_argument(compared: Comparison) -> Iterator[Figure]:
+def _scatter_by_argument(compared: ComparedAnswer) -> Iterator[Figure]:
     """Yield the scatter against the right entries times a number that the learner was given, if that is on one line."""
     samples = _usual_samples(compared)
     for name in argument_numbers(samples[0].trial) if len(samples) >= LEAST else ():
@@ -153,7 +153,7 @@ def _scatter_by_argument(compared: Comparison) -> Iterator[Figure]:
             return
 
 
-def _lines(compared: Comparison, right: np.ndarray, yours: np.ndarray) -> list[Series]:
+def _lines(compared: ComparedAnswer, right: np.ndarray, yours: np.ndarray) -> list[Series]:
     """Return the line that all points are on, with its equation, or one for each index of an axis; else nothing."""
     scale = max(np.abs(right).max(initial=0.0), np.abs(yours).max(initial=0.0))
     is_of_one_trial = right.size == compared.right.size
@@ -179,7 +179,7 @@ def _common_ratio(right: np.ndarray, yours: np.ndarray) -> float | None:
     return slope if np.abs(yours - slope * right).max() <= SAME * scale else None
 
 
-def _with_factor(compared: Comparison, slope: float, is_of_one_trial: bool) -> str:
+def _with_factor(compared: ComparedAnswer, slope: float, is_of_one_trial: bool) -> str:
     """Return the right array times a number as a formula, such as `measured / bs` or `-measured`."""
     sizes = named_axis_sizes(compared.trial) if is_of_one_trial else {}
     for axis, size in sizes.items():
@@ -193,7 +193,7 @@ def _with_factor(compared: Comparison, slope: float, is_of_one_trial: bool) -> s
     return f"{in_brackets(number_text(slope))} * {compared.title}"
 
 
-def _lines_along_axes(compared: Comparison, scale: float) -> list[Series]:
+def _lines_along_axes(compared: ComparedAnswer, scale: float) -> list[Series]:
     """Return a line for each index of an axis, where the points of each are on one; else nothing."""
     right, yours = compared.right, compared.yours
     for axis in range(right.ndim):
@@ -212,7 +212,7 @@ def _lines_along_axes(compared: Comparison, scale: float) -> list[Series]:
     return []
 
 
-def _scatter_of_equal(compared: Comparison) -> Iterator[Figure]:
+def _scatter_of_equal(compared: ComparedAnswer) -> Iterator[Figure]:
     """Yield the scatter of the learner's entries against an array of the course that they are, but for a factor."""
     yours = compared.yours
     if yours.size < LEAST or not yours.any() or not np.isfinite(yours).all():
@@ -227,7 +227,7 @@ def _scatter_of_equal(compared: Comparison) -> Iterator[Figure]:
                 return
 
 
-def _other_arrays(compared: Comparison) -> Iterator[tuple[str, np.ndarray]]:
+def _other_arrays(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndarray]]:
     """Yield arrays that a wrong answer may be, each with its name in code, the right one rearranged first."""
     right, title, trial = compared.right, compared.title, compared.trial
     if right.ndim == 2:
@@ -260,7 +260,7 @@ def _other_arrays(compared: Comparison) -> Iterator[tuple[str, np.ndarray]]:
 # Stamp ----------------------------------------------------------------------------------------------------------------
 
 
-def stamps(compared: Comparison) -> Iterator[Figure]:
+def stamps(compared: ComparedAnswer) -> Iterator[Figure]:
     """Yield the learner's and the right answer to an upstream gradient that is 1 in one place and 0 elsewhere.
 
     The place is the one at which they differ most.
@@ -283,9 +283,9 @@ def stamps(compared: Comparison) -> Iterator[Figure]:
             return
         size = max(np.abs(right).max(initial=0.0), np.abs(yours).max(initial=0.0))
         off = round(float(np.abs(yours - right).max(initial=0.0)) / size, 1) if size else 0.0
-        found = (off, -float(np.abs((np.array(place) - middle) / (middle + 1)).max()))
-        if best is None or found > best[0]:
-            best = found, single, yours, right
+        rank = (off, -float(np.abs((np.array(place) - middle) / (middle + 1)).max()))
+        if best is None or rank > best[0]:
+            best = rank, single, yours, right
     if best is not None and best[0][0]:
         _, single, yours, right = best
         at = _index_of_largest(single)
@@ -326,7 +326,7 @@ def _slice_series(name: str, array: np.ndarray, axes: Axes, at: tuple[int, ...])
     return Series(f"{name}[{where}]", array[at[:lead]], axes[lead:])
 
 
-def _response(compared: Comparison, program: Program) -> Response | None:
+def _response(compared: ComparedAnswer, program: Program) -> Response | None:
     """Return the function that the learner's backward pass is: by the edit that explains it, or its declared formula.
 
     `None` where neither does.
@@ -352,7 +352,7 @@ def _response(compared: Comparison, program: Program) -> Response | None:
 # Steps of a loop ------------------------------------------------------------------------------------------------------
 
 
-def steps(compared: Comparison) -> Iterator[Figure]:
+def steps(compared: ComparedAnswer) -> Iterator[Figure]:
     """Yield the size of the gradient at each step of the loop, the learner's and the right one.
 
     It is that of the loop-carried value where they differ there, else of what each step contributes to the answer.
@@ -388,7 +388,7 @@ def _differ(yours: np.ndarray, right: np.ndarray) -> bool:
     return bool(np.abs(yours - right).max(initial=0.0) > SAME * max(np.abs(right).max(initial=0.0), 1e-12))
 
 
-def _steps(what: str, sizes: Sequence[np.ndarray], compared: Comparison) -> Figure:
+def _steps(what: str, sizes: Sequence[np.ndarray], compared: ComparedAnswer) -> Figure:
     """Return the figure of two sizes for each step, the learner's and the right one."""
     labels = tuple(map(str, range(len(sizes[0]))))
     yours, right = sizes
@@ -399,7 +399,7 @@ def _steps(what: str, sizes: Sequence[np.ndarray], compared: Comparison) -> Figu
 # Sums -----------------------------------------------------------------------------------------------------------------
 
 
-def sums(compared: Comparison) -> Iterator[Figure]:
+def sums(compared: ComparedAnswer) -> Iterator[Figure]:
     """Yield the sums along an axis, where those of the right answer are all 0 in every trial and the learner's not."""
     for axis in reversed(range(compared.right.ndim)):
         if compared.right.shape[axis] > 1 and all(_sums_to_zero(sample, axis) for sample in compared.samples):

@@ -33,7 +33,7 @@ from grader.reference.trial import IMPOSSIBLE, Sample, Trial, describe_options
 from grader.reference.trials import first_trial, random_numbers
 from grader.results.records import AnswerResult, ExerciseResult
 
-from .figure_making import Comparison, figures
+from .figure_making import ComparedAnswer, figures
 from .heat_maps import largest_magnitude
 from .picture_data import ExercisePictures, Figure, Graph, GraphNode, Grid, Picture, Series, why_no_picture
 
@@ -86,7 +86,7 @@ MANY_RIGHT = "More than one answer is right here, so there is no other array to 
 
 @dataclass(frozen=True)
 class Named:
-    """What a diagnosis says of its places.
+    """Hold what a diagnosis says of its places.
 
     Args:
         code: the public code.
@@ -179,7 +179,7 @@ def _figures(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> t
     axes = _axes_of(answer, trial, expected)
     samples = [sample for sample in judge.given[answer.name].samples if sample.has_shape]
     mistake = judge.mistakes.get(answer.name)
-    compared = Comparison(judge.exercise.function, answer, trial, yours, right, title, axes, samples, mistake)
+    compared = ComparedAnswer(judge.exercise.function, answer, trial, yours, right, title, axes, samples, mistake)
     made = figures(compared)
     if judge.exercise.course.policy.show_expected:
         return made
@@ -337,9 +337,9 @@ def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Gr
     names = [f"{name}[{i}]" for name, values in given.items() for i in range(len(values))] if single else list(given)
     nodes = {str(i): GraphNode(str(i), name, f"value {i}") for i, name in enumerate(names)}
     wrong = {
-        answer.name: found[1]
+        answer.name: match[1]
         for answer in answers
-        if answer.name in judge.mistakes and (found := RULE.search(judge.mistakes[answer.name].says))
+        if answer.name in judge.mistakes and (match := RULE.search(judge.mistakes[answer.name].says))
     }
     for name, *values in steps:
         if name in COMMANDS:

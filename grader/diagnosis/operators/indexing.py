@@ -699,14 +699,14 @@ def name_of_own_index(program: Program, place: Place, slot: int) -> str:
 
 def constant_indices(program: Program) -> tuple[ConstantIndex, ...]:
     """Return the index arrays that are constants of the forward pass, each once, by the first node that reads it."""
-    found, arrays = list[ConstantIndex](), list[Array]()
+    constants, arrays = list[ConstantIndex](), list[Array]()
     for node in program.nodes:
         for slot in index_slots(node) if node.operation.family != "input" else ():
             array = np.asarray(node.values[slot])
             if node.operand(slot) is None and not any(np.array_equal(array, other) for other in arrays):
                 arrays.append(array)
-                found.append(ConstantIndex(node.key, slot))
-    return tuple(found[:MOST_CONSTANT_INDICES])
+                constants.append(ConstantIndex(node.key, slot))
+    return tuple(constants[:MOST_CONSTANT_INDICES])
 
 
 MOST_CONSTANT_INDICES = 4  # of a forward pass: a graph has two

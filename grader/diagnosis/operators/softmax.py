@@ -1103,10 +1103,10 @@ def weight_sum_by_prior(program: Program, place: Place, choice: None) -> Program
 
     The edge `place` leads to q.
     """
-    found = _summed_prior(program, place)
-    if found is None:
+    prior = _summed_prior(program, place)
+    if prior is None:
         return None
-    _, total = found
+    _, total = prior
     sums = broadcast_to_operand(total, total.value)
 
     def rule(at: EdgeContext) -> Array:

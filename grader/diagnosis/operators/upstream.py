@@ -821,7 +821,7 @@ SLOPES: Mapping[str, Slope] = {
 
 
 @dataclass(frozen=True)
-class OtherFunction:
+class SlopeOfFunction:
     """A function y of x in several operations that work entry by entry, and the function that it is taken for.
 
     Args:
@@ -833,8 +833,8 @@ class OtherFunction:
     slope: str
 
 
-def other_functions(program: Program, place: Place) -> Iterator[OtherFunction]:
-    """Yield `OtherFunction`s: the name of an x, if the value `place` is made of it entry by entry, and a slope."""
+def slopes_of_functions(program: Program, place: Place) -> Iterator[SlopeOfFunction]:
+    """Yield `SlopeOfFunction`s: the name of an x, if the value `place` is made of it entry by entry, and a slope."""
     for source in sources_of_function(program, place):
         operand = source.find(program, place[0])
         inner = () if operand is None else function_between(program, operand, place[0])
@@ -844,7 +844,7 @@ def other_functions(program: Program, place: Place) -> Iterator[OtherFunction]:
             y = program.nodes[place[0]].value
             for name, slope in SLOPES.items():
                 if y.size and y.min() >= slope.least and y.max() <= slope.most and np.ptp(y) > LEAST_RANGE:
-                    yield OtherFunction(source, name)
+                    yield SlopeOfFunction(source, name)
 
 
 @operator(
@@ -852,11 +852,11 @@ def other_functions(program: Program, place: Place) -> Iterator[OtherFunction]:
     code="wrong-local",
     rank=2.5,
     at=made_values.in_every_iteration,
-    choices=other_functions,
+    choices=slopes_of_functions,
     message="the gradient of {value} is passed to {source} as if {value} were {slope} of it",
     fields=lambda program, place, choice: {"source": choice.source.describe(program), "slope": choice.slope},
 )
-def differentiate_as_another_function(program: Program, place: Place, choice: OtherFunction) -> Program | None:
+def differentiate_as_another_function(program: Program, place: Place, choice: SlopeOfFunction) -> Program | None:
     """Contribute g times the derivative of a well-known function with the value y, for another function y of x.
 
     y is the value `place`. For a hard sigmoid y = clamp(x / 4 + 1 / 2, 0, 1) taken for a sigmoid: g * y * (1 - y).
