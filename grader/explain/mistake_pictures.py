@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grader.course.shapes import guess_axes
-from grader.rendering.figure_making import Comparison, figures
+from grader.rendering.figure_making import ComparedAnswer, figures
 from grader.rendering.picture_data import Picture
 
 from .verdicts import Finding, Verdicts, samples_of
@@ -32,6 +32,6 @@ def mistake_pictures(verdicts: Verdicts, findings: Sequence[Finding]) -> tuple[P
         mistake = failed[answer.name].mistake
         if mistake is not None and mistake.cause in failed and mistake.cause != answer.name:
             continue
-        compared = Comparison(verdicts.exercise, answer, trial, yours, right, "right", axes, samples, mistake)
+        compared = ComparedAnswer(verdicts.exercise, answer, trial, yours, right, "right", axes, samples, mistake)
         pictures.append(Picture(answer.name, figures=figures(compared)))
     return tuple(picture for picture in pictures if picture.figures)

@@ -127,7 +127,7 @@ def test_what_cannot_be_read_is_said_and_asked_again_at_once(take: Take, course:
     code, shown = take("maybe", "", "quite a lot", "", "", "", "2x + y", "x.__class__", "h", "hint", "2*x + h", "q")
     assert code == 1
     assert "There is no choice 'maybe'. It does not count. Answer with a letter." in shown
-    assert "There is no quite here: write a number" in shown
+    assert "Write the number alone, with its sign" in shown
     assert "It does not count." in shown
     assert "There is no y here; there is x, h." in shown
     assert ".__class__ is not allowed" in shown

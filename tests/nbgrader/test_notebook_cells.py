@@ -102,7 +102,7 @@ def test_a_right_answer_is_right_whatever_stands_around_it(
 
 FAILS = {
     "no cell": ([], "missing-function", "no cell of the notebook defines lin_grad: write it in the cell"),
-    "another name": (["def lin_gard(): pass"], "missing-function", "a cell of the notebook defines lin_gard, but none"),
+    "another name": (["def lin_gard(): pass"], "missing-function", "defines `lin_gard`, but none"),
     "another exercise": (["def lin_grad_nd(): pass"], "missing-function", "no cell of the notebook defines lin_grad:"),
     "the stub": ([STUB], "todo", "not attempted yet"),
     "the stub twice": ([STUB, STUB], "todo", "not attempted yet"),

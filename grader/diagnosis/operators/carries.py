@@ -310,8 +310,8 @@ def operands_beside(program: Program, steps: list[Step], number: int, key: Key) 
                 else:  # of a last iteration whose state nothing reads
                     cone.add(operand)
                     waiting.append(operand)
-    ways = (segment(forward, operand, step.after[key], states) for operand in operands)
-    return [way for way in ways if way is not None and set(way.inner) <= cone]
+    segments_of_operands = (segment(forward, operand, step.after[key], states) for operand in operands)
+    return [way for way in segments_of_operands if way is not None and set(way.inner) <= cone]
 
 
 def _of_updated_gradient(step: Step, key: Key, way: Segment, carried: bool) -> EdgeVjp:

@@ -795,7 +795,7 @@ def _() -> Example:
         dy = torch.zeros_like(g).index_add(0, target, g[target])
         return {"x": dy @ w.T}
 
-    ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(7, 8))}
+    ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(12, 13))}
     return Example(forward, wrong, {"x": "n c", "w": "c c", **ends})
 
 
@@ -881,7 +881,7 @@ def _() -> Example:
         dy = torch.zeros_like(x).index_add(0, source, dm)
         return {"x": dy @ w.T, "w": x.T @ dy}
 
-    ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(7, 8))}
+    ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(12, 13))}
     return Example(forward, wrong, {"x": "n c", "w": "c c", **ends})
 
 
@@ -901,7 +901,7 @@ def _() -> Example:
         dy = torch.zeros_like(x).index_add(0, source, (g * (1 - out**2))[target] * gates[source])
         return {"x": dy @ w.T, "w": x.T @ dy}
 
-    ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(7, 8))}
+    ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(12, 13))}
     return Example(forward, wrong, {"x": "n c", "w": "c c", **ends})
 
 
@@ -1061,7 +1061,7 @@ def _() -> Example:
         ds = p * (g - torch.zeros(len(x), dtype=x.dtype).index_add(0, source, p * g)[source])
         return {"a": ds @ (x[source] * x[target])}
 
-    ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(7, 8))}
+    ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(12, 13))}
     return Example(forward, wrong, {"x": "n c", "a": "c", **ends})
 
 
@@ -1078,7 +1078,7 @@ def _() -> Example:
         p = forward(x, a, source, target)
         return {"a": p * (g - (p * g).sum()) @ (x[source] * x[target])}
 
-    ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(7, 8))}
+    ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(12, 13))}
     return Example(forward, wrong, {"x": "n c", "a": "c", **ends})
 
 
@@ -1169,7 +1169,7 @@ def _() -> Example:
         dh = torch.zeros_like(h).index_add(0, source, g[target] / degree[source][:, None])
         return {"w": x.T @ (dh * (1 - h**2))}
 
-    ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(7, 8))}
+    ends = {"source": indices("e", "n"), "target": sized(indices("e", "n"), e=(12, 13))}
     return Example(forward, wrong, {"x": "n c", "w": "c c", "degree": positive("n"), **ends})
 
 
