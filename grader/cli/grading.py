@@ -187,14 +187,14 @@ def grade(
     grading = replace(grading, changes=changes, is_assignment=bool(options.assignment))
     for remark in changes.remarks:
         print(one_line(plain(remark)), file=sys.stderr)
-    if changes.undated:
-        undated = ", ".join((*changes.undated[:3], *(["..."] if len(changes.undated) > 3 else [])))
-        who, counts = f"{len(changes.undated)} submissions have", "count"
-        if len(changes.undated) == 1:
+    if undated := changes.undated:
+        who, counts = f"{len(undated)} submissions have", "count"
+        if len(undated) == 1:
             who, counts = "1 submission has", "counts"
-        says = f"handgrad: {who} no known time, and {counts} as in time: {undated}"
+        shown = ", ".join((*undated[:3], *(["..."] if len(undated) > 3 else [])))
+        says = f"handgrad: {who} no known time, and {counts} as in time: {shown}"
         print(one_line(plain(says)), file=sys.stderr)
-    if late := [each.key for each in class_folder.submissions if each.key in changes.undated and LATE in each.notes]:
+    if late := [each.key for each in class_folder.submissions if each.key in undated and LATE in each.notes]:
         says = f"handgrad: late by the names that Canvas gave, and counted as in time: {first_names(late)}"
         print(one_line(plain(f"{says}. Write their times into the roster.")), file=sys.stderr)
     with (
