@@ -287,11 +287,13 @@ def _follows_by_product(samples: Sequence[ProgramSample], name: str, other: str)
             return False
         return sample.matches_learner(name, given)
 
-    asked = [sample for sample in samples if name in sample.given]
-    if not all(sample.has_shape(each) and sample.right[each].ndim >= 2 for sample in asked for each in (name, other)):
+    wrong_samples = [sample for sample in samples if name in sample.given]
+    if not all(
+        sample.has_shape(each) and sample.right[each].ndim >= 2 for sample in wrong_samples for each in (name, other)
+    ):
         return False
     kinds = itertools.product(range(len(factors(samples[0]))), MATRIX_PRODUCTS, (1, -1))
-    return bool(asked) and any(all(holds(sample, *kind) for sample in asked) for kind in kinds)
+    return bool(wrong_samples) and any(all(holds(sample, *kind) for sample in wrong_samples) for kind in kinds)
 
 
 class Effect(NamedTuple):

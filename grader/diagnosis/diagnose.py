@@ -164,10 +164,10 @@ def _first_answers(mistakes: Mapping[str, Mistake]) -> dict[str, str]:
     for name, mistake in mistakes.items():
         first.setdefault(mistake.cause or name, name)
     causes = {name: first[mistake.cause or name] for name, mistake in mistakes.items()}
-    told: dict[str, str] = {}  # by sentence that an exercise declares, the first answer that it is about
+    answer_by_sentence: dict[str, str] = {}  # by sentence that an exercise declares, the first answer that it is about
     for name, mistake in mistakes.items():
         if causes[name] == name and (says := _declared_sentence(mistake)):
-            causes[name] = told.setdefault(says, name)
+            causes[name] = answer_by_sentence.setdefault(says, name)
     return {name: "" if causes[cause] == name else causes[cause] for name, cause in causes.items()}
 
 

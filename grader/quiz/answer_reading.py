@@ -241,8 +241,8 @@ def _without_unit(question: Number | Word, text: str) -> tuple[str, float]:
 
 def _change_nothing(question: Number | Word, words: str) -> bool:
     """Return whether words before a number are those of the question, or change nothing, as in `row 3` or `just 1`."""
-    asked = _ASKED_CHANGE.search(question.ask)
-    change = {asked[1].lower(), f"{asked[1].lower()}s"} if asked is not None else set()
+    question_change = _ASKED_CHANGE.search(question.ask)
+    change = {question_change[1].lower(), f"{question_change[1].lower()}s"} if question_change is not None else set()
     return set(words.lower().split()) <= (_words_of_question(question) - DIRECTIONS) | AROUND | change
 
 

@@ -15,7 +15,7 @@ from grader.course.sampling import Array
 from grader.course.shapes import Axes, guess_axes
 from grader.course.trial_sizes import EXACT_KIND, LARGE_UPSTREAM_KIND
 from grader.diagnosis.diagnose import faithful_program_of, wrong_array_of
-from grader.diagnosis.factors import argument_numbers, in_brackets, named_axis_sizes, number_text
+from grader.diagnosis.factors import argument_numbers, common_ratio, in_brackets, named_axis_sizes, number_text
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.operators import view_of
 from grader.program.operation import NoCandidate
@@ -43,7 +43,7 @@ class ComparedAnswer:
         trial: a trial in which it is wrong.
         yours: the learner's array, float64.
         right: the array that it is compared with, of the same shape.
-        title: the name of that array, `measured` or `right`.
+        title: the name of that array, `nudged` or `right`.
         axes: a name for each axis of both.
         samples: its samples in all trials in which the learner's array has the right shape.
         mistake: the mistake that explains it; `None` where none was looked for.
@@ -58,6 +58,11 @@ class ComparedAnswer:
     axes: Axes
     samples: Sequence[Sample]
     mistake: Mistake | None = None
+
+    def name_of_axis(self, axis: int) -> str:
+        """Return the name of an axis, counted from the front; `axis 0` if it has none."""
+        name = self.axes[axis]
+        return f"axis {axis}" if name.startswith("_") else name
 
 
 def figures(compared: ComparedAnswer) -> tuple[Figure, ...]:
@@ -119,10 +124,10 @@ def _entries_of_all_trials(compared: ComparedAnswer) -> tuple[np.ndarray, np.nda
     if not samples:
         return compared.right.ravel(), compared.yours.ravel(), []
     right, yours = (np.concatenate(arrays) for arrays in zip(*samples, strict=True))
-    slope = _common_ratio(right, yours)
+    slope = common_ratio(yours, right)
     if slope is not None:
         return right, yours, [Series(f"yours = {_with_factor(compared, slope, False)}", np.array([slope, 0.0]))]
-    slopes = [_common_ratio(*sample) for sample in samples if sample[0].size > 1]
+    slopes = [common_ratio(yours, right) for right, yours in samples if right.size > 1]
     if None in slopes or len(slopes) < 2:
         return right, yours, []
     lines = np.array([[slope, 0.0] for slope in slopes[:MOST_LINES]])
@@ -145,7 +150,7 @@ def _scatter_by_argument(compared: ComparedAnswer) -> Iterator[Figure]:
             continue
         right = np.concatenate([np.ravel(sample.expected) * number for sample, number in known])
         yours = np.concatenate([np.ravel(sample.given.real).astype("float64") for sample, _ in known])
-        slope = _common_ratio(right, yours)
+        slope = common_ratio(yours, right)
         if slope is not None:
             by = replace(compared, title=f"{compared.title} * {name}")
             line = Series(f"yours = {_with_factor(by, slope, False)}", np.array([slope, 0.0]))
@@ -159,7 +164,7 @@ def _lines(compared: ComparedAnswer, right: np.ndarray, yours: np.ndarray) -> li
     is_of_one_trial = right.size == compared.right.size
     if np.ptp(yours) <= SAME * scale and np.ptp(right) > SAME * scale:
         return [Series(f"yours = {number_text(yours[0])}", np.array([0.0, yours[0]]))]
-    slope = _common_ratio(right, yours)
+    slope = common_ratio(yours, right)
     if slope is not None:
         name = _with_factor(compared, slope, is_of_one_trial)
         return [Series(f"yours = {name}", np.array([slope, 0.0]))]
@@ -170,17 +175,8 @@ def _lines(compared: ComparedAnswer, right: np.ndarray, yours: np.ndarray) -> li
     return _lines_along_axes(compared, scale) if is_of_one_trial else []
 
 
-def _common_ratio(right: np.ndarray, yours: np.ndarray) -> float | None:
-    """Return the number that all right entries times it are the learner's; `None` where there is none."""
-    scale = np.abs(yours).max(initial=0.0)
-    if not np.square(right).sum() or not scale:
-        return None
-    slope = float((right * yours).sum() / np.square(right).sum())
-    return slope if np.abs(yours - slope * right).max() <= SAME * scale else None
-
-
 def _with_factor(compared: ComparedAnswer, slope: float, is_of_one_trial: bool) -> str:
-    """Return the right array times a number as a formula, such as `measured / bs` or `-measured`."""
+    """Return the right array times a number as a formula, such as `nudged / bs` or `-nudged`."""
     sizes = named_axis_sizes(compared.trial) if is_of_one_trial else {}
     for axis, size in sizes.items():
         for count, name in ((float(size), axis), (size**0.5, f"sqrt({axis})")):
@@ -200,8 +196,8 @@ def _lines_along_axes(compared: ComparedAnswer, scale: float) -> list[Series]:
         if not 1 < right.shape[axis] <= MOST_LINES or right.size < LEAST * right.shape[axis]:
             continue
         rows = [np.moveaxis(array, axis, 0).reshape(right.shape[axis], -1) for array in (right, yours)]
-        name = compared.axes[axis] if not compared.axes[axis].startswith("_") else f"axis {axis}"
-        ratios = [_common_ratio(*row) for row in zip(*rows, strict=True)]
+        name = compared.name_of_axis(axis)
+        ratios = [common_ratio(own, expected) for expected, own in zip(*rows, strict=True)]
         if None not in ratios:
             lines = np.array([[ratio, 0.0] for ratio in ratios])
             return [Series(f"yours = a factor for each {name} * {compared.title}", lines)]
@@ -219,7 +215,7 @@ def _scatter_of_equal(compared: ComparedAnswer) -> Iterator[Figure]:
         return
     for name, other in _other_arrays(compared):
         if other.shape == yours.shape and np.isfinite(other).all():
-            slope = _common_ratio(other.ravel(), yours.ravel())
+            slope = common_ratio(yours, other)
             if slope is not None:
                 by = replace(compared, title=name)
                 line = Series(f"yours = {_with_factor(by, slope, True)}", np.array([slope, 0.0]))
@@ -406,12 +402,11 @@ def sums(compared: ComparedAnswer) -> Iterator[Figure]:
             yours, right = compared.yours.sum(axis), compared.right.sum(axis)
             scale = np.abs(compared.yours).sum(axis).max(initial=0.0)
             if np.abs(yours).max(initial=0.0) > 1e-3 * scale and np.isfinite(yours).all():
-                name = compared.axes[axis] if not compared.axes[axis].startswith("_") else f"axis {axis}"
                 labels = tuple(",".join(map(str, index)) for index in np.ndindex(yours.shape))[:MOST_BARS]
                 right = np.where(np.abs(right) <= 1e-4 * scale, 0.0, right)  # of the rounding of the measurement
                 yield Figure(
                     "sums",
-                    f"the sums along {name}",
+                    f"the sums along {compared.name_of_axis(axis)}",
                     (
                         Series("yours", yours.ravel()[:MOST_BARS], labels),
                         Series(compared.title, right.ravel()[:MOST_BARS], labels),

@@ -721,8 +721,8 @@ def _pull_on_other_side(function: Segment, g: Array) -> Array:
     """Return J.T g with the derivative of the last operation applied after that of all others, in place of before."""
     forward, last = function.forward, function.value
     ((slot, operand),) = forward.edges[last]
-    rest = replace(function, value=operand, inner=function.inner[:-1])
-    return forward.vjps[last, slot](rest.pull(g))
+    all_but_last = replace(function, value=operand, inner=function.inner[:-1])
+    return forward.vjps[last, slot](all_but_last.pull(g))
 
 
 ADJOINT_MISTAKES: Mapping[str, AdjointMistake] = {

@@ -833,14 +833,27 @@ class SlopeOfFunction:
     slope: str
 
 
-def slopes_of_functions(program: Program, place: Place) -> Iterator[SlopeOfFunction]:
-    """Yield `SlopeOfFunction`s: the name of an x, if the value `place` is made of it entry by entry, and a slope."""
+def short_functions(program: Program, place: Place) -> Iterator[tuple[ValueName, int | None, tuple[int, ...]]]:
+    """Yield the ways in which the value `place` is made of another by at most `MOST_IN_FUNCTION` pointwise operations.
+
+    Args:
+        program: the program of a trial.
+        place: the value: a node.
+
+    Yields:
+        The name of the other value x; its id, `None` if this trial lacks it; and the ids of the nodes in between.
+    """
     for source in sources_of_function(program, place):
         operand = source.find(program, place[0])
         inner = () if operand is None else function_between(program, operand, place[0])
-        if len(inner) <= MOST_IN_FUNCTION and all(
-            program.nodes[i].operation.family == "pointwise" and len(program.forward.edges[i]) == 1 for i in inner
-        ):
+        if len(inner) <= MOST_IN_FUNCTION and all(program.nodes[i].operation.family == "pointwise" for i in inner):
+            yield source, operand, inner
+
+
+def slopes_of_functions(program: Program, place: Place) -> Iterator[SlopeOfFunction]:
+    """Yield `SlopeOfFunction`s: the name of an x, if the value `place` is made of it entry by entry, and a slope."""
+    for source, _, inner in short_functions(program, place):
+        if all(len(program.forward.edges[i]) == 1 for i in inner):
             y = program.nodes[place[0]].value
             for name, slope in SLOPES.items():
                 if y.size and y.min() >= slope.least and y.max() <= slope.most and np.ptp(y) > LEAST_RANGE:
@@ -950,13 +963,10 @@ def function_points(program: Program, place: Place) -> Iterator[FunctionPoint]:
 
     f consists of a few pointwise operations. For silu written as z * sigmoid(z) in `v * silu(z)`: z and v.
     """
-    for source in sources_of_function(program, place):
-        operand = source.find(program, place[0])
-        inner = () if operand is None else function_between(program, operand, place[0])
-        if len(inner) <= MOST_IN_FUNCTION and all(program.nodes[i].operation.family == "pointwise" for i in inner):
-            for name, value in values_by_name(program, place[0], program.nodes[place[0]].value.shape).items():
-                if value not in (operand, *inner):
-                    yield FunctionPoint(source, name)
+    for source, operand, inner in short_functions(program, place):
+        for name, value in values_by_name(program, place[0], program.nodes[place[0]].value.shape).items():
+            if value not in (operand, *inner):
+                yield FunctionPoint(source, name)
 
 
 @operator(
