@@ -1,6 +1,6 @@
 """The slope of a curve by a central difference. The lesson is README.md in this folder."""
 
-# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+# You may import Python's modules, torch, numpy, and the files in this folder. Plots and tables are ignored.
 
 
 def central_difference(f, x, h):

@@ -1,6 +1,6 @@
 """The logarithm, backwards. The lesson is README.md in this folder."""
 
-# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+# You may import Python's modules, torch, numpy, and the files in this folder. Plots and tables are ignored.
 
 
 def log_grad(inp, out):

@@ -1,6 +1,6 @@
 """Another Jacobian of one example. The lesson is README.md in this folder."""
 
-# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+# You may import Python's modules, torch, numpy, and the files in this folder. Plots and tables are ignored.
 
 import torch
 

@@ -1,6 +1,6 @@
 """Binary cross-entropy, backwards. The lesson is README.md in this folder."""
 
-# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+# You may import Python's modules, torch, numpy, and the files in this folder. Plots and tables are ignored.
 
 
 def bce_logits_grad(inp, targ):

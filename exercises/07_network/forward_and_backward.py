@@ -1,6 +1,6 @@
 """A whole network, forward and backward. The lesson is README.md in this folder."""
 
-# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+# You may import Python's modules, torch, numpy, and the files in this folder. Plots and tables are ignored.
 
 
 def forward_and_backward(inp, targ, w1, b1, w2, b2):

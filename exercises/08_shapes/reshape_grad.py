@@ -1,6 +1,6 @@
 """The same numbers in other rows, backwards. The lesson is README.md in this folder."""
 
-# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+# You may import Python's modules, torch, numpy, and the files in this folder. Plots and tables are ignored.
 
 
 def reshape_grad(inp, out):

@@ -1,6 +1,6 @@
 """Batch norm, backwards, step by step. The lesson is README.md in this folder."""
 
-# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+# You may import Python's modules, torch, numpy, and the files in this folder. Plots and tables are ignored.
 
 
 def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):

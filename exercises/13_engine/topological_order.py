@@ -1,6 +1,6 @@
 """A topological order: every value after its parents. The lesson is README.md in this folder."""
 
-# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+# You may import Python's modules, torch, numpy, and the files in this folder. Plots and tables are ignored.
 
 
 def topological_order(parents):

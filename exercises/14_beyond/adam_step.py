@@ -1,6 +1,6 @@
 """A step of Adam. The lesson is README.md in this folder."""
 
-# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+# You may import Python's modules, torch, numpy, and the files in this folder. Plots and tables are ignored.
 
 
 def adam_step(p, g, m, v, t, lr, beta1, beta2, eps):

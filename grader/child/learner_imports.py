@@ -32,7 +32,7 @@ PARTS = ("torch.utils.tensorboard", "numpy.f2py")  # the latter is among the nam
 OURS = ("handgrad", "grader")  # imported by the cells of notebooks; older notebooks import the second
 PROGRESS = frozenset("tqdm rich progressbar fastprogress alive_progress".split())
 HAS = "checks and graded runs have Python's modules, torch, numpy, and the files in the same folder"
-NOTHING = "{} is passed over in checks and graded runs, and nothing can be computed with it"
+NOTHING = "{} is ignored in checks and graded runs, so nothing can be computed with it"
 IMPORTS = re.compile(r"^[ \t]*(?:import|from)\b|;[ \t]*(?:import|from)\b", re.MULTILINE)
 UNPACKS = {dis.opmap["UNPACK_SEQUENCE"], dis.opmap["UNPACK_EX"]}
 NUMBERS = "array float int index complex".split()
@@ -114,8 +114,8 @@ class PassedOver(Absent, types.ModuleType):
         return len(self.__through__) if hasattr(type(self.__through__), "__len__") else 0
 
     def __repr__(self, _spec: str = "") -> str:
-        """Return the name of the library or attribute, such as "<tqdm.auto, passed over>"."""
-        return f"<{self.__name__}, passed over>"
+        """Return the name of the library or attribute, such as "<tqdm.auto, ignored>"."""
+        return f"<{self.__name__}, ignored>"
 
     __format__ = __repr__
 

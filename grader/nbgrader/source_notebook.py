@@ -37,7 +37,7 @@ SETUP = f"""from handgrad import check, score  # {INSTALL}
 import torch
 
 # Checks and graded runs have Python's modules, torch, numpy, and the .py files beside this notebook.
-# Plots, tables and progress bars are passed over in them; there is no keyboard, and no other file."""
+# Plots, tables and progress bars are ignored there; there is no keyboard, and no other file."""
 MARK = "handgrad"
 LONGEST_ID = 64
 HOW_TO_ANSWER = (
