@@ -26,6 +26,7 @@ SHARE_ALIKE = 0.3  # of the entries in the range of both, equal in two arrays of
 TIED_LINES = 3  # of each axis; more would leave no line without a tie
 HALVES = tuple(i / 2 for i in range(-6, 7))
 REACHES = (0.5, 2.0)  # of the entries below the lowest kink, and above the highest
+WITHOUT_LAST_INDEX = 1  # the index of the trial in which no sampled index is the last one
 MOST_PASSES = 50  # each is called three times, and a reply has room for 160 calls
 
 
@@ -388,6 +389,9 @@ def spaced(spec: str, gap: float = 0.05) -> Sampler:
 def indices(spec: str, axis: str) -> Sampler:
     """Sample int64 indices into an axis, the last index among them if there are three or more; shape: `spec`.
 
+    In the second trial the last index is left out, so that an array which is only as long as the largest index needs is
+    too short there.
+
     The first entry is repeated at the end. Of four or more, it occurs three times or another one twice, trial by trial;
     of six or more, both. Where it occurs three times, the second is directly behind the first, and where another one
     occurs twice, one is directly behind the other: so the sum of all but the first, the sum of the last that follow
@@ -400,6 +404,8 @@ def indices(spec: str, axis: str) -> Sampler:
 
     def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> np.ndarray:
         size, count = setting.sizes[axis], math.prod(shape)
+        if setting.index == WITHOUT_LAST_INDEX and size > 2:
+            size -= 1
         places = rng.integers(size, size=count)
         second = int(places[1]) if count > 1 else 0
         if count > 2 and size > 1:

@@ -140,9 +140,10 @@ def _requires_grad(value: Any) -> bool:
 def redraw(values: np.ndarray, shape: Shape, rng: np.random.Generator) -> np.ndarray:
     """Return other values of the same kind and dtype as the given ones.
 
-    Indices stay between the least and the greatest given, and sorted if they are; a permutation stays one. Masks, and
-    other arrays of two values, keep the proportion of these. Rows that sum to 1 do so again, a symmetric matrix is one
-    again, and other numbers stay in their range, so that what is positive remains positive.
+    Indices stay between the least and the greatest given, and sorted if they are; a permutation stays one, and so do
+    rows of permutations. Masks, and other arrays of two values, keep the proportion of these. Rows that sum to 1 do so
+    again, a symmetric matrix is one again, and other numbers stay in their range, so that what is positive remains
+    positive.
 
     Args:
         values: the given values, of any shape.
@@ -153,7 +154,9 @@ def redraw(values: np.ndarray, shape: Shape, rng: np.random.Generator) -> np.nda
         return np.zeros(shape, values.dtype)
     low, high, count = values.min(), values.max(), int(np.prod(shape))
     are_two = low != high and bool(((values == low) | (values == high)).all())  # np.unique would sort them
-    if values.dtype.kind in "iu":
+    if values.dtype.kind in "iu" and _has_rows_of_permutations(values) and len(shape) == values.ndim:
+        drawn = rng.permuted(np.broadcast_to(np.arange(shape[-1]), shape), axis=-1)
+    elif values.dtype.kind in "iu":
         drawn = _indices(values.ravel(), np.unique(values), count, rng)
     elif low == high and values.dtype.kind == "f" and np.isfinite(low):
         drawn = rng.uniform(0.5, 1.5, count) * low if low else 0.5 * rng.standard_normal(count)
@@ -178,6 +181,16 @@ def is_symmetric(values: np.ndarray) -> bool:
     """Return whether an array is a symmetric matrix, or a batch of symmetric matrices, of at least two rows."""
     is_square = values.ndim > 1 and values.shape[-1] == values.shape[-2] > 1
     return is_square and bool(np.array_equal(values, values.swapaxes(-1, -2)))
+
+
+def _has_rows_of_permutations(values: np.ndarray) -> bool:
+    """Return whether several rows, which lie along the last axis, each have the indices 0 to n - 1, but not in order.
+
+    Such as the orders by which each row of scores is ranked.
+    """
+    rows = values.reshape(-1, values.shape[-1]) if values.ndim > 1 else np.zeros((0, 0))
+    in_order = np.arange(rows.shape[1])
+    return len(rows) > 1 and bool((np.sort(rows) == in_order).all()) and not bool((rows == in_order).all())
 
 
 def _indices(given: np.ndarray, unique: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -220,6 +220,14 @@ def test_several_indices_are_repeated_or_one_occurs_three_times(seed: int) -> No
     assert second[0] == second[3] != second[1] == second[2]
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_last_index_is_drawn_in_every_trial_but_the_second(seed: int) -> None:
+    largest = [
+        indices("k", "n").sample(rng(seed), Setting(index, "", {"k": 5, "n": 3})).values.max() for index in range(4)
+    ]
+    assert largest == [2, 1, 2, 2]
+
+
 def test_a_withheld_input_is_sampled() -> None:
     assert withheld(normal("n")).withheld
     assert withheld(normal("n")).sample(rng(), Setting(0, "", {"n": 3})).values.shape == (3,)

@@ -606,6 +606,18 @@ def test_what_is_right_for_the_given_inputs_only_is_told_as_such():
     assert any("right at the given inputs, and wrong at others" in note for note in found.notes)
 
 
+def test_rows_of_permutations_stay_permutations():
+    """A right backward pass may put gradients back without adding them, as no entry is taken twice."""
+    order = torch.tensor([[2, 0, 1, 3], [3, 1, 0, 2], [0, 3, 2, 1]])
+
+    def backward(out, out_g, x, order):
+        return {"x": torch.zeros_like(x).scatter(1, order, out_g * out)}
+
+    found = explain(lambda x, order: x.gather(1, order).exp(), {"x": normal(3, 4), "order": order}, backward=backward)
+    assert found.ok, str(found)
+    assert not found.notes, str(found)
+
+
 def test_a_function_that_computes_another_output_is_told_so():
     found = explain(lambda a, b: (a + b, a - b), {"a": normal(4), "b": normal(4)}, function=SumAndProduct)
     assert found.mistakes[0].answer == "out"

@@ -352,9 +352,10 @@ WHERE: Mapping[str, str] = {
 
 
 def permutes_rows(program: Program, place: Place) -> bool:
-    """Return whether a selection takes as many rows x[i] as its operand x has, by one index array.
+    """Return whether a selection takes as many rows x[i], or single entries, as its operand x has, by one index array.
 
-    True for `x[order]` with as many numbers in order as x has rows.
+    True for `x[order]` with as many numbers in order as x has rows, and for `x.gather(1, order)` with an order as large
+    as x.
 
     Args:
         program: the program of a trial.
@@ -365,8 +366,8 @@ def permutes_rows(program: Program, place: Place) -> bool:
     whole = node.value.shape == np.shape(node.values[0]) and len(own) == 1
     return (
         whole
-        and np.ndim(node.values[own[0]]) == 1
-        and selected_positions(node).ravel()[0] % max(_row_size(node), 1) == 0
+        and (node.name == "gather" or np.ndim(node.values[own[0]]) == 1)
+        and (node.name == "gather" or selected_positions(node).ravel()[0] % max(_row_size(node), 1) == 0)
     )
 
 
@@ -380,11 +381,11 @@ def _row_size(node: Node) -> int:
     code="transposed",
     rank=2.0,
     at=selection_edges.where(permutes_rows),
-    message="in the gradient of {operand}, the rows are selected again with the index of {step}; they must be put"
+    message="in the gradient of {operand}, the entries are selected again with the index of {step}; they must be put"
     " back in place",
 )
 def use_index_forwards(program: Program, place: Place, choice: None) -> Program:
-    """Select rows of the upstream gradient g where they must be put back: g[order] for x in `x[order]`.
+    """Select entries of the upstream gradient g where they must be put back: g[order] for x in `x[order]`.
 
     Args:
         program: the right program.
@@ -408,6 +409,20 @@ def _() -> Example:
         return {"x": share[:, None] * g + (g * (1 - share[:, None]))[order], "share": (g * (x - x[order])).sum(1)}
 
     return Example(forward, wrong, {"x": "n m", "share": "n", "order": indices("n", "n")})
+
+
+@use_index_forwards.example
+def _() -> Example:
+    """Show scores in the order of a ranking, whose gradient is gathered by this order once more."""
+
+    def forward(score: Tensor, order: Tensor, weight: Tensor) -> Tensor:
+        return (score.gather(1, order).cumsum(1) * weight).sum(1)
+
+    def wrong(score: Tensor, order: Tensor, weight: Tensor, g: Tensor) -> dict[str, Tensor]:
+        ranked = (g[:, None] * weight).flip(1).cumsum(1).flip(1)
+        return {"score": ranked.gather(1, order)}
+
+    return Example(forward, wrong, {"score": "n m", "order": indices("n m", "m"), "weight": "m"})
 
 
 def repeated_axis(program: Program, place: Place) -> int | None:
