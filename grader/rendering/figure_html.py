@@ -14,29 +14,47 @@ from .heat_maps import largest_magnitude, number
 from .picture_data import Figure, Series
 from .svg_drawing import SvgDrawing
 
-BELOW, ABOVE = "31, 119, 208", "201, 80, 16"  # as the cells of a heat map
+# Text keeps the page's own colour: against either tint it has a contrast of 4.5 on white and on black alike.
+BELOW, ABOVE = "#1f77d0", "#c95010"
 STRONGEST = 0.9
 PLOT, LEFT, TOP, BELOW_PLOT, RIGHT_OF_PLOT = 180, 58, 40, 40, 16  # of a scatter, in pixels as all lengths here
 DOT, ON_LINE = 4, 2e-4  # the radius of a point; how far off a line it counts as on it, of the largest entry
 APART = 8.0  # times that the learner's entries may be larger than the right ones, on a common scale
+ALIKE = 3.0  # times that the largest number of an exercise's scatters may be larger than that of one drawn on its scale
 TILE, MOST_TILES = 17, 14
 BAR, BARS_HEIGHT = 13, 120
 Point = tuple[float, float]
 EMPTY = 0.01  # in proportion to the largest: below it a tile has no colour
 LETTER = 7.9  # the width of a letter in pixels
+KEYS = {
+    "scatter": "Each point is one entry: an open circle on the dashed line where yours equals the other number, else "
+    "filled.",
+    "stamp": "Each tile is one entry: orange above 0 and blue below, the stronger, the larger.",
+}
 
 
-def figure_html(figure: Figure) -> str:
-    """Return a figure as an HTML element."""
-    draw = {"scatter": _scatter, "stamp": _stamp, "verdicts": _verdicts}.get(figure.kind, _bars)
+def figure_html(figure: Figure, scale: float = 0.0) -> str:
+    """Return a figure as an HTML element.
+
+    Args:
+        figure: the figure.
+        scale: the largest number in all scatters that it stands beside; 0 for one that stands alone.
+    """
+    draw = {"stamp": _stamp, "verdicts": _verdicts}.get(figure.kind, _bars)
+    drawing = _scatter(figure, scale) if figure.kind == "scatter" else draw(figure)
     name = escape(figure.title)  # whoever has no mouse scrolls it with the keyboard
-    return f'<div class="shape" tabindex="0" role="group" aria-label="{name}">{draw(figure).inline()}</div>'
+    return f'<div class="shape" tabindex="0" role="group" aria-label="{name}">{drawing.inline()}</div>'
 
 
-def _scatter(figure: Figure) -> SvgDrawing:
-    """Return the scatter, on a common scale unless the learner's entries would not be seen on it."""
+def _scatter(figure: Figure, scale: float) -> SvgDrawing:
+    """Return the scatter, on the scale of those beside it unless its entries would not be seen on that.
+
+    Args:
+        figure: the scatter.
+        scale: the largest number in all scatters that it stands beside.
+    """
     across, yours, *lines = figure.series
-    limits = _limits(across.values, yours.values)
+    limits = _limits(across.values, yours.values, scale)
     names = "; ".join(line.name for line in lines) or "no line"
     longest = max((len(line.name) for line in lines), default=0)
     width = max(LEFT + PLOT + RIGHT_OF_PLOT, round(LEFT + longest * LETTER + RIGHT_OF_PLOT))
@@ -69,12 +87,26 @@ def _scatter(figure: Figure) -> SvgDrawing:
     return drawing
 
 
-def _limits(across: np.ndarray, yours: np.ndarray) -> tuple[float, float]:
-    """Return the ends of the two scales, which are one scale unless one array is much larger than the other."""
+def largest_in_scatters(figures: Sequence[Figure]) -> float:
+    """Return the largest number in all scatters with one scale for both arrays; 0 where there is none."""
+    scatters = (figure.series for figure in figures if figure.kind == "scatter")
+    limits = (_limits(series[0].values, series[1].values) for series in scatters)
+    return max((across for across, up in limits if across == up), default=0.0)
+
+
+def _limits(across: np.ndarray, yours: np.ndarray, scale: float = 0.0) -> tuple[float, float]:
+    """Return the ends of the two scales, which are one scale unless one array is much larger than the other.
+
+    Args:
+        across: the numbers along the horizontal axis.
+        yours: those along the vertical one.
+        scale: the end of the scale of the scatters beside it, which it gets too if its own would not be much smaller.
+    """
     limits = [largest_magnitude(values) or 1.0 for values in (across, yours)]
     if max(limits) > APART * min(limits):
         return limits[0], limits[1]
-    return max(limits), max(limits)
+    end = scale if max(limits) < scale <= ALIKE * max(limits) else max(limits)
+    return end, end
 
 
 def _line(drawing: SvgDrawing, at: Callable[[float, float], Point], limits: Point, line: Point, style: str) -> None:
@@ -130,7 +162,12 @@ def _colour(level: float) -> str:
     """Return the CSS colour of a tile whose entry is `level` times the largest."""
     if not np.isfinite(level) or abs(level) < EMPTY:
         return "none"
-    return f"rgba({ABOVE if level > 0 else BELOW}, {STRONGEST * min(abs(level), 1):.2f})"
+    return with_opacity(ABOVE if level > 0 else BELOW, STRONGEST * min(abs(level), 1))
+
+
+def with_opacity(colour: str, opacity: float) -> str:
+    """Return a CSS colour such as `#1f77d0` with an opacity from 0 to 1 as two more digits: `#1f77d080`."""
+    return f"{colour}{round(255 * opacity):02x}"
 
 
 def _bars(figure: Figure) -> SvgDrawing:
@@ -190,7 +227,16 @@ def _verdict_sentence(figure: Figure) -> str:
     )
 
 
-def figures_html(figures: Sequence[Figure]) -> str:
-    """Return figures side by side; empty where there are none."""
-    drawn = "".join(map(figure_html, figures))
-    return f'<div class="shapes">{drawn}</div>' if drawn else ""
+def figures_html(figures: Sequence[Figure], scale: float = 0.0) -> str:
+    """Return figures side by side above a key to them; empty where there are none.
+
+    Args:
+        figures: those of an answer.
+        scale: the largest number in the scatters of the exercise.
+    """
+    if not figures:
+        return ""
+    drawn = "".join(figure_html(figure, scale) for figure in figures)
+    keys = " ".join(KEYS[kind] for kind in dict.fromkeys(figure.kind for figure in figures) if kind in KEYS)
+    key = f'<div class="dim key">{keys}</div>' if keys else ""
+    return f'<div class="shapes">{drawn}</div>{key}'

@@ -47,6 +47,7 @@ class ComparedAnswer:
         axes: a name for each axis of both.
         samples: its samples in all trials in which the learner's array has the right shape.
         mistake: the mistake that explains it; `None` where none was looked for.
+        own: the name of the learner's array.
     """
 
     declaration: Declaration
@@ -58,6 +59,7 @@ class ComparedAnswer:
     axes: Axes
     samples: Sequence[Sample]
     mistake: Mistake | None = None
+    own: str = "yours"
 
     def name_of_axis(self, axis: int) -> str:
         """Return the name of an axis, counted from the front; `axis 0` if it has none."""
@@ -102,17 +104,27 @@ def scatters(compared: ComparedAnswer) -> Iterator[Figure]:
         right, yours, lines = _entries_of_all_trials(compared)
         if right.size < LEAST:
             return
-    yield _scatter(compared.title, right, yours, lines)
+    yield _scatter(compared, compared.title, right, yours, lines)
     if not lines or lines[0].values.ndim > 1:
         yield from _scatter_of_equal(compared)
         yield from _scatter_by_argument(compared)
 
 
-def _scatter(name: str, across: np.ndarray, yours: np.ndarray, lines: Sequence[Series]) -> Figure:
-    """Return the scatter of the learner's entries against others, of which at most `MOST_POINTS` are shown."""
+def _scatter(
+    compared: ComparedAnswer, name: str, across: np.ndarray, yours: np.ndarray, lines: Sequence[Series]
+) -> Figure:
+    """Return the scatter of the learner's entries against others, of which at most `MOST_POINTS` are shown.
+
+    Args:
+        compared: the answer.
+        name: that of the other entries.
+        across: the other entries.
+        yours: the learner's, of the same shape.
+        lines: the lines that the points are on.
+    """
     chosen = np.linspace(0, across.size - 1, min(across.size, MOST_POINTS)).round().astype(int)
-    points = (Series(name, across[chosen]), Series("yours", yours[chosen]))
-    return Figure("scatter", f"yours against {name}", (*points, *lines))
+    points = (Series(name, across[chosen]), Series(compared.own, yours[chosen]))
+    return Figure("scatter", f"{compared.own} against {name}", (*points, *lines))
 
 
 def _entries_of_all_trials(compared: ComparedAnswer) -> tuple[np.ndarray, np.ndarray, list[Series]]:
@@ -126,12 +138,13 @@ def _entries_of_all_trials(compared: ComparedAnswer) -> tuple[np.ndarray, np.nda
     right, yours = (np.concatenate(arrays) for arrays in zip(*samples, strict=True))
     slope = common_ratio(yours, right)
     if slope is not None:
-        return right, yours, [Series(f"yours = {_with_factor(compared, slope, False)}", np.array([slope, 0.0]))]
+        name = f"{compared.own} = {_with_factor(compared, slope, False)}"
+        return right, yours, [Series(name, np.array([slope, 0.0]))]
     slopes = [common_ratio(yours, right) for right, yours in samples if right.size > 1]
     if None in slopes or len(slopes) < 2:
         return right, yours, []
     lines = np.array([[slope, 0.0] for slope in slopes[:MOST_LINES]])
-    return right, yours, [Series(f"yours = a factor for each size * {compared.title}", lines)]
+    return right, yours, [Series(f"{compared.own} = a factor for each size * {compared.title}", lines)]
 
 
 def _usual_samples(compared: ComparedAnswer) -> list[Sample]:
@@ -153,8 +166,8 @@ def _scatter_by_argument(compared: ComparedAnswer) -> Iterator[Figure]:
         slope = common_ratio(yours, right)
         if slope is not None:
             by = replace(compared, title=f"{compared.title} * {name}")
-            line = Series(f"yours = {_with_factor(by, slope, False)}", np.array([slope, 0.0]))
-            yield _scatter(by.title, right, yours, [line])
+            line = Series(f"{compared.own} = {_with_factor(by, slope, False)}", np.array([slope, 0.0]))
+            yield _scatter(compared, by.title, right, yours, [line])
             return
 
 
@@ -163,15 +176,15 @@ def _lines(compared: ComparedAnswer, right: np.ndarray, yours: np.ndarray) -> li
     scale = max(np.abs(right).max(initial=0.0), np.abs(yours).max(initial=0.0))
     is_of_one_trial = right.size == compared.right.size
     if np.ptp(yours) <= SAME * scale and np.ptp(right) > SAME * scale:
-        return [Series(f"yours = {number_text(yours[0])}", np.array([0.0, yours[0]]))]
+        return [Series(f"{compared.own} = {number_text(yours[0])}", np.array([0.0, yours[0]]))]
     slope = common_ratio(yours, right)
     if slope is not None:
         name = _with_factor(compared, slope, is_of_one_trial)
-        return [Series(f"yours = {name}", np.array([slope, 0.0]))]
+        return [Series(f"{compared.own} = {name}", np.array([slope, 0.0]))]
     offset = yours - right
     if np.ptp(offset) <= SAME * scale:
         sign, size = "+-"[int(offset[0] < 0)], number_text(abs(offset[0]))
-        return [Series(f"yours = {compared.title} {sign} {size}", np.array([1.0, offset.mean()]))]
+        return [Series(f"{compared.own} = {compared.title} {sign} {size}", np.array([1.0, offset.mean()]))]
     return _lines_along_axes(compared, scale) if is_of_one_trial else []
 
 
@@ -200,11 +213,11 @@ def _lines_along_axes(compared: ComparedAnswer, scale: float) -> list[Series]:
         ratios = [common_ratio(own, expected) for expected, own in zip(*rows, strict=True)]
         if None not in ratios:
             lines = np.array([[ratio, 0.0] for ratio in ratios])
-            return [Series(f"yours = a factor for each {name} * {compared.title}", lines)]
+            return [Series(f"{compared.own} = a factor for each {name} * {compared.title}", lines)]
         offsets = rows[1] - rows[0]
         if np.ptp(offsets, axis=1).max() <= SAME * scale:
             lines = np.stack([np.ones(len(offsets)), offsets.mean(1)], axis=1)
-            return [Series(f"yours = {compared.title} + a number for each {name}", lines)]
+            return [Series(f"{compared.own} = {compared.title} + a number for each {name}", lines)]
     return []
 
 
@@ -218,8 +231,8 @@ def _scatter_of_equal(compared: ComparedAnswer) -> Iterator[Figure]:
             slope = common_ratio(yours, other)
             if slope is not None:
                 by = replace(compared, title=name)
-                line = Series(f"yours = {_with_factor(by, slope, True)}", np.array([slope, 0.0]))
-                yield _scatter(name, other.ravel(), yours.ravel(), [line])
+                line = Series(f"{compared.own} = {_with_factor(by, slope, True)}", np.array([slope, 0.0]))
+                yield _scatter(compared, name, other.ravel(), yours.ravel(), [line])
                 return
 
 
@@ -245,12 +258,46 @@ def _other_arrays(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndarray]]:
         if isinstance(value, Array):
             if value.g is not None:
                 yield f"{name}.g", np.asarray(value.g, dtype="float64")
-            yield name, np.asarray(value.values, dtype="float64")
+            values = np.asarray(value.values, dtype="float64")
+            yield name, values
+            if values.ndim == 2:
+                yield f"{name}.t()", values.T
     if trial.out is not None:
         yield "out", trial.out.numpy()
+    if (before := trial.prior(compared.answer)) is not None:
+        yield f"{title} - before", right - before
+    yield from _products(compared)
+    yield from _gradients_of_steps(compared)
     if right.ndim:
         yield "ones", np.ones_like(right)
     yield f"{title}.abs()", np.abs(right)
+
+
+def _products(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the right array times each array of the exercise, and divided by it, where that is of the same shape."""
+    trial, shape = compared.trial, compared.right.shape
+    arrays = {name: value.values for name, value in trial.arguments.items() if isinstance(value, Array)}
+    if trial.out is not None:
+        arrays["out"] = trial.out.numpy()
+    for name, array in arrays.items():
+        values = np.asarray(array, dtype="float64")
+        fits = all(own in (1, size) for own, size in zip(values.shape[::-1], shape[::-1], strict=False))
+        if 0 < values.ndim <= len(shape) and fits:
+            with np.errstate(all="ignore"):
+                yield f"{compared.title} * {name}", compared.right * values
+                yield f"{compared.title} / {name}", compared.right / values
+
+
+def _gradients_of_steps(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the right gradient of each step of the forward pass that has the shape of a gradient that is asked for."""
+    if compared.answer.kind != "gradient":
+        return
+    program = faithful_program_of(compared.declaration, compared.trial)
+    if program is None:
+        return
+    for node in program.nodes:
+        if node.operands and node.value.shape == compared.right.shape and node.value.dtype.kind == "f":
+            yield f"gradient of {program.name_of(node.id).strip('`')}", program.sweep.gradient(node.id)
 
 
 # Stamp ----------------------------------------------------------------------------------------------------------------
@@ -388,7 +435,7 @@ def _steps(what: str, sizes: Sequence[np.ndarray], compared: ComparedAnswer) -> 
     """Return the figure of two sizes for each step, the learner's and the right one."""
     labels = tuple(map(str, range(len(sizes[0]))))
     yours, right = sizes
-    series = Series("yours", yours[:MOST_BARS], labels), Series(compared.title, right[:MOST_BARS], labels)
+    series = Series(compared.own, yours[:MOST_BARS], labels), Series(compared.title, right[:MOST_BARS], labels)
     return Figure("steps", f"the size of {what} by step", series)
 
 
@@ -408,7 +455,7 @@ def sums(compared: ComparedAnswer) -> Iterator[Figure]:
                     "sums",
                     f"the sums along {compared.name_of_axis(axis)}",
                     (
-                        Series("yours", yours.ravel()[:MOST_BARS], labels),
+                        Series(compared.own, yours.ravel()[:MOST_BARS], labels),
                         Series(compared.title, right.ravel()[:MOST_BARS], labels),
                     ),
                 )

@@ -10,22 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from .figure_html import figures_html
+from .figure_html import ABOVE, BELOW, STRONGEST, figures_html, largest_in_scatters, with_opacity
 from .heat_maps import NAMELESS, NOT_FINITE, Band, Cell, Table, TableLimits, bands, omission
 from .picture_data import OUT, ExercisePictures, Graph, GraphNode, Picture, merge_equal_notes
 from .svg_drawing import SvgDrawing
 
-# Text keeps the page's own colour: against either tint it has a contrast of 4.5 on white and on black alike.
-BELOW, ABOVE = "31, 119, 208", "201, 80, 16"
-STRONGEST = 0.9
-BROKEN = "215, 50, 60"
+BROKEN = "#d7323c"
 ROOM = TableLimits(rows=24, columns=24, slices=4)
 KEY = "Orange is above 0 and blue below, on one scale: the stronger, the larger. A dot is no difference."
 MANY = 12  # columns, above which a table is printed smaller
-HEIGHT, MARKED_HEIGHT = 44, 60  # of a node, in pixels; a marked one has a line more
+HEIGHT, MARKED_HEIGHT = 44, 60  # of a node, in pixels as all lengths here; a marked one has a line more
 NARROWEST, LETTER, SMALL_LETTER = 124, 8.4, 7.2  # the least width of a node; the width of a letter
 CHANGE_HEIGHT = 20  # more, for the formula of what is done there
-DOWN, MARGIN, GAP = 100, 12, 16  # from row to row; around the drawing; between neighbours
+BETWEEN, MARGIN, GAP = 34, 12, 16  # the rows; around the drawing; between neighbours
 LANE = 24  # the width of an edge that passes a row
 Point = tuple[float, float]
 SCROLLS = 'tabindex="0" role="group"'  # whoever has no mouse scrolls it with the keyboard
@@ -36,24 +33,31 @@ def pictures_html(shown: ExercisePictures) -> str:
     """Return an exercise's pictures as HTML that loads nothing."""
     if not shown.pictures:
         return "<p>Everything is right, so there is nothing to draw.</p>"
-    drawn = _folded_pictures(list(merge_equal_notes(shown.pictures)))
+    scale = largest_in_scatters([figure for picture in shown.pictures for figure in picture.figures])
+    drawn = _folded_pictures(list(merge_equal_notes(shown.pictures)), scale)
     notes = dict.fromkeys(picture.note for picture in shown.pictures if picture.grids and picture.note)
-    drawn += [f'<p class="dim">{escape(note)}</p>' for note in notes]
+    drawn += [f'<p class="dim key">{escape(note)}</p>' for note in notes]
     return "".join([*drawn, forward_pass_html(shown.graph) if shown.graph is not None else ""])
 
 
 def figures_of_answer_html(picture: Picture) -> str:
     """Return the figures of a picture alone, below the name of the answer."""
     head = f"<figcaption><b>{escape(picture.answer)}</b></figcaption>"
-    return f'<figure class="picture">{head}{figures_html(picture.figures)}</figure>'
+    scale = largest_in_scatters(picture.figures)
+    return f'<figure class="picture">{head}{figures_html(picture.figures, scale)}</figure>'
 
 
-def _folded_pictures(pictures: Sequence[Picture]) -> list[str]:
-    """Return the HTML of pictures, those of answers with a cause folded away behind the one that shows the mistake."""
+def _folded_pictures(pictures: Sequence[Picture], scale: float) -> list[str]:
+    """Return the HTML of pictures, those of answers with a cause folded away behind the one that shows the mistake.
+
+    Args:
+        pictures: those of an exercise.
+        scale: the largest number in their scatters.
+    """
     drawn = []
     for cause, group in itertools.groupby(pictures, key=lambda picture: picture.cause):
         together = list(group)
-        html = "".join(map(_picture_html, together))
+        html = "".join(_picture_html(picture, scale) for picture in together)
         if cause:
             names = ", ".join(picture.answer for picture in together)
             summary = f'<summary class="summary">{escape(names)}: as for {escape(cause)}</summary>'
@@ -62,8 +66,13 @@ def _folded_pictures(pictures: Sequence[Picture]) -> list[str]:
     return drawn
 
 
-def _picture_html(picture: Picture) -> str:
-    """Return the picture of one answer: its name, and the tables in bands, each below its caption."""
+def _picture_html(picture: Picture, scale: float) -> str:
+    """Return the picture of one answer: its name, and the tables in bands, each below its caption.
+
+    Args:
+        picture: the picture.
+        scale: the largest number in the scatters of the exercise.
+    """
     subtitle = picture.where if picture.is_drawn else picture.note
     head = f'<figcaption><b>{escape(picture.answer)}</b> <span class="dim">{escape(subtitle)}</span></figcaption>'
     parts = [_band_html(picture, band) for band in bands(picture, ROOM)]
@@ -71,8 +80,8 @@ def _picture_html(picture: Picture) -> str:
         count = f"{len(parts) - 1} more slice{'s' if len(parts) > 2 else ''}"
         summary = f'<summary class="summary">{count}</summary>'
         parts = [parts[0], f'<details class="folded">{summary}{"".join(parts[1:])}</details>']
-    key = f'<div class="dim">{KEY}</div>' if any(not grid.shaded for grid in picture.grids) else ""
-    return f'<figure class="picture">{head}{figures_html(picture.figures)}{"".join(parts)}{key}</figure>'
+    key = f'<div class="dim key">{KEY}</div>' if any(not grid.shaded for grid in picture.grids) else ""
+    return f'<figure class="picture">{head}{figures_html(picture.figures, scale)}{"".join(parts)}{key}</figure>'
 
 
 def _band_html(picture: Picture, band: Band) -> str:
@@ -85,7 +94,7 @@ def _band_html(picture: Picture, band: Band) -> str:
 
 def _table_html(table: Table) -> str:
     """Return a table with its heading."""
-    blank = '<td class="index" style="background: none;"></td>'
+    blank = '<td class="index"></td>'
     has_labels = bool(table.down or table.across)
     rows = [
         _row_html((_index_html(str(i), "row") if table.down else blank if has_labels else ""), map(_cell_html, row))
@@ -94,7 +103,7 @@ def _table_html(table: Table) -> str:
     count = max((len(row) for row in table.rows), default=0)
     if table.across:
         corner = _corner(table)
-        indices = (_index_html(str(table.first[1] + j), "col") for j in range(count))
+        indices = (_index_html(str(table.first[1] + j), "col", "index across") for j in range(count))
         rows.insert(0, _row_html(_index_html(corner, "col") if corner else blank, indices))
     more = f"<small>{escape(omission(table))}</small>" if omission(table) else ""
     caption = f'<caption class="caption">{escape(table.heading)}{more}</caption>'
@@ -112,24 +121,26 @@ def _corner(table: Table) -> str:
     return f"{down} \\ {across}" if down or (across and table.down) else across
 
 
-def _index_html(text: str, scope: str) -> str:
-    """Return the heading of a row (`row`) or a column (`col`), such as its index."""
-    return f'<th scope="{scope}" class="index">{escape(text)}</th>'
+def _index_html(text: str, scope: str, kind: str = "index") -> str:
+    """Return the heading of a row (`row`) or a column (`col`), such as its index, with a class of the style sheet."""
+    return f'<th scope="{scope}" class="{kind}">{escape(text)}</th>'
 
 
 def _cell_html(cell: Cell) -> str:
     """Return a cell as HTML in the colour of its value."""
     text = cell.text.replace("-", "\N{MINUS SIGN}")
-    return f'<td class="cell" style="background: {_background(cell)};">{escape(text)}</td>'
+    colour = _background(cell)
+    style = f' style="background:{colour}"' if colour else ""
+    return f'<td class="cell"{style}>{escape(text)}</td>'
 
 
 def _background(cell: Cell) -> str:
-    """Return the CSS colour of a cell."""
+    """Return the CSS colour of a cell, with its opacity as two hexadecimal digits; empty for no colour."""
     if cell.mark == NOT_FINITE:
-        return f"rgba({BROKEN}, 0.6)"
+        return with_opacity(BROKEN, 0.6)
     if cell.mark or not cell.level:
-        return "none"
-    return f"rgba({ABOVE if cell.level > 0 else BELOW}, {STRONGEST * abs(cell.level):.2f})"
+        return ""
+    return with_opacity(ABOVE if cell.level > 0 else BELOW, STRONGEST * abs(cell.level))
 
 
 def forward_pass_html(graph: Graph) -> str:
@@ -138,7 +149,7 @@ def forward_pass_html(graph: Graph) -> str:
     unmarked = ""
     if graph.unmarked:
         named = escape(", ".join(graph.unmarked))
-        unmarked = f'<p class="dim">Nothing is marked for {named}: no operation is named.</p>'
+        unmarked = f'<p class="dim key">Nothing is marked for {named}: no operation is named.</p>'
     drawn = f'<div class="scroll" {SCROLLS} aria-label="The forward pass">{graph_svg(graph)}</div>'
     return f'<figure class="drawing"><figcaption>{head}</figcaption>{drawn}{unmarked}</figure>'
 
@@ -153,6 +164,7 @@ class Layout:
         places: centres by the key of the node; an edge has a place in each row that it passes, by `_lane_key`.
         depth: by the key of the node, how many rows it is above the output.
         node_width: the width of each node.
+        half_heights: half the height of each row, which is that of its tallest node; by its number, from the output.
     """
 
     width: float
@@ -160,12 +172,13 @@ class Layout:
     places: Mapping[str, Point]
     depth: Mapping[str, int]
     node_width: float = NARROWEST
+    half_heights: Sequence[float] = ()
 
     def edge_path(self, source: str, user: str) -> list[Point]:
         """Return the points of the edge from a node to another that reads it, straight through the rows between."""
         between = range(self.depth[source] - 1, self.depth[user], -1)
-        lanes = [self.places[_lane_key(source, user, row)] for row in between]
-        beside = [(x, y + half) for x, y in lanes for half in (-MARKED_HEIGHT / 2, MARKED_HEIGHT / 2)]
+        lanes = [(*self.places[_lane_key(source, user, row)], self.half_heights[row]) for row in between]
+        beside = [(x, y + side) for x, y, half in lanes for side in (-half, half)]
         return [self.places[source], *beside, self.places[user]]
 
 
@@ -181,7 +194,11 @@ def layout(graph: Graph) -> Layout:
     across: dict[str, float] = {}
     for row in range(max(depth.values()) + 1):
         across |= _row(graph, users, depth, across, row)
-    return _layout_at(across, depth, users, _node_width(graph))
+    half_heights = [
+        max(_node_height(node) / 2 for node in graph.nodes.values() if depth[node.key] == row)
+        for row in range(max(depth.values()) + 1)
+    ]
+    return _layout_at(across, depth, users, _node_width(graph), half_heights)
 
 
 def _node_width(graph: Graph) -> float:
@@ -255,7 +272,11 @@ def _spread(wished: Sequence[float], sizes: Sequence[float]) -> list[float]:
 
 
 def _layout_at(
-    across: Mapping[str, float], depth: Mapping[str, int], users: Mapping[str, Sequence[str]], node_width: float
+    across: Mapping[str, float],
+    depth: Mapping[str, int],
+    users: Mapping[str, Sequence[str]],
+    node_width: float,
+    half_heights: Sequence[float],
 ) -> Layout:
     """Return the layout of a graph from the places of its nodes, moved so that the leftmost one begins at the margin.
 
@@ -264,6 +285,7 @@ def _layout_at(
         depth: by node, its row.
         users: by node, the nodes that read it.
         node_width: the width of each node.
+        half_heights: by row, half the height of its tallest node.
     """
     left = min(x - node_width / 2 if key in depth else x for key, x in across.items()) - MARGIN
     right = max(x + node_width / 2 if key in depth else x for key, x in across.items()) + MARGIN
@@ -271,9 +293,13 @@ def _layout_at(
     for source, used_by in users.items():
         for user in used_by:
             rows |= {_lane_key(source, user, row): row for row in range(depth[user] + 1, depth[source])}
-    top, deepest = MARGIN + (MARKED_HEIGHT + CHANGE_HEIGHT) / 2, max(depth.values())
-    places = {key: (x - left, top + (deepest - rows[key]) * DOWN) for key, x in across.items()}
-    return Layout(right - left, 2 * top + deepest * DOWN, places, depth, node_width)
+    middles, below = list[float](), 0.0  # by row, its middle above the lower edge of the output
+    for half in half_heights:
+        middles.append(below + half)
+        below += 2 * half + BETWEEN
+    height = below - BETWEEN + 2 * MARGIN
+    places = {key: (x - left, height - MARGIN - middles[rows[key]]) for key, x in across.items()}
+    return Layout(right - left, height, places, depth, node_width, half_heights)
 
 
 def graph_svg(graph: Graph) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from grader.course.course import CourseExercise
-from grader.course.exercise import Answer, Exercise
+from grader.course.exercise import Answer, Declaration, Exercise
 from grader.course.sampling import Array
 from grader.course.shapes import Axes, describe, describe_guessed, guess_axes
 from grader.diagnosis.diagnose import faithful_program_of, find_mistakes
@@ -38,6 +38,7 @@ from .heat_maps import largest_magnitude
 from .picture_data import ExercisePictures, Figure, Graph, GraphNode, Grid, Picture, Series, why_no_picture
 
 RIGHT = "its numbers are right, so there is nothing to draw"
+YOURS, BEFORE, YOURS_ADDED = "yours", "before", "yours - before"
 SHADES, NEXT_TO_NOTHING = 4, 1e-6
 KEPT_BACK = (
     "This course keeps expected values back (show_expected in course.yaml): there are colours in place of numbers. "
@@ -77,6 +78,7 @@ CHANGES: Mapping[str, tuple[str, ...]] = {
 FIELD = re.compile(r"\{(\w+)\}")
 LONGEST_CHANGE = 17  # characters of such a formula
 LONGEST_FUNCTION = 7  # characters of the name of a function in one
+MOST_STEPS = 16  # of a graph in which nothing is folded
 LONGEST_CONSTANT = 20  # characters of the source that stand for a number in the name of an operation
 RULE = re.compile(r"\b(?:backward rule of|what|the step) (\w+)")
 OF_TWO = frozenset(("add", "sub", "mul", "div", "matmul"))  # the steps that take two values
@@ -172,18 +174,25 @@ def _figures(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> t
 
     Where the course keeps expected values back, they are in steps of the largest number, and have no lines.
     """
-    expected = _expected(answer, trial)
+    expected, before = _expected(answer, trial), trial.prior(answer)
     if yours.shape != expected.shape or getattr(judge.exercise.function, "accepts", None) is not None:
         return ()
-    right, title, _ = _reference_array(judge, answer, trial)
+    right, title, _ = _reference_array(judge.exercise.function, answer, trial)
     axes = _axes_of(answer, trial, expected)
-    samples = [sample for sample in judge.given[answer.name].samples if sample.has_shape]
+    samples = [_of_what_is_added(answer, each) for each in judge.given[answer.name].samples if each.has_shape]
     mistake = judge.mistakes.get(answer.name)
-    compared = ComparedAnswer(judge.exercise.function, answer, trial, yours, right, title, axes, samples, mistake)
+    own, yours = (YOURS, yours) if before is None else (YOURS_ADDED, yours - before)
+    compared = ComparedAnswer(judge.exercise.function, answer, trial, yours, right, title, axes, samples, mistake, own)
     made = figures(compared)
     if judge.exercise.course.policy.show_expected:
         return made
     return tuple(shade_figure(figure) for figure in made)
+
+
+def _of_what_is_added(answer: Answer, sample: Sample) -> Sample:
+    """Return a sample without the gradient that was stored before, which its arrays are added to; else the sample."""
+    before = sample.trial.prior(answer)
+    return sample if before is None else Sample(sample.trial, sample.given - before, sample.expected - before)
 
 
 def _first_wrong_sample(judge: Judge, answer: Answer) -> Sample | None:
@@ -208,6 +217,8 @@ def _describe_trial(trial: Trial) -> str:
 def _grids(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tuple[tuple[Grid, ...], str]:
     """Return the grids of a wrong answer in a trial, and a note on them.
 
+    Where a gradient was stored before, it comes first, and then what is added to it.
+
     Args:
         judge: the judge of the result.
         answer: the answer.
@@ -216,15 +227,21 @@ def _grids(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tup
     """
     expected, sizes = _expected(answer, trial), trial.setting.sizes
     axes, shape = _axes_of(answer, trial, expected), expected.shape
-    own = Grid("yours", axes if yours.shape == shape else guess_axes(yours.shape, sizes), yours)
+    own = Grid(YOURS, axes if yours.shape == shape else guess_axes(yours.shape, sizes), yours)
     if getattr(judge.exercise.function, "accepts", None) is not None:
         return (replace(own, limit=largest_magnitude(yours)),), MANY_RIGHT
-    right, title, note = _reference_array(judge, answer, trial)
-    grids = [own, Grid(title, axes, right)]
+    right, title, note = _reference_array(judge.exercise.function, answer, trial)
+    before, first = trial.prior(answer), list[Grid]()
+    if before is not None and yours.shape != shape:
+        right = right + before
+    elif before is not None:
+        yours, expected, first = yours - before, expected - before, [Grid(BEFORE, axes, before)]
+        own, note = Grid(YOURS_ADDED, axes, yours), f"{note} {BEFORE}: the {answer.name} that is added to."
+    grids = [*first, own, Grid(title, axes, right)]
     if yours.shape == shape:
         with np.errstate(all="ignore"):
             off = np.where(_agree_but_for_rounding(yours, expected), 0.0, yours - right)
-        grids.append(Grid(f"yours - {title}", axes, off, "difference"))
+        grids.append(Grid(f"{own.title} - {title}", axes, off, "difference"))
     limit = largest_magnitude(*(grid.values for grid in grids))
     grids = [replace(grid, limit=limit) for grid in grids]
     if not judge.exercise.course.policy.show_expected:
@@ -265,20 +282,18 @@ def _expected(answer: Answer, trial: Trial) -> np.ndarray:
     return expected
 
 
-def _reference_array(judge: Judge, answer: Answer, trial: Trial) -> tuple[np.ndarray, str, str]:
-    """Return the array that the learner's is compared with, its title, and a note on how it was computed."""
-    declaration = judge.exercise.function
+def _reference_array(declaration: Declaration, answer: Answer, trial: Trial) -> tuple[np.ndarray, str, str]:
+    """Return the array that the learner's is compared with, its title, and a note on how it was computed.
+
+    A gradient that was stored before is not in it.
+    """
     if not isinstance(declaration, Exercise) or answer.kind == "value":
         return _expected(answer, trial), "right", ""
-    expected, measured = _expected(answer, trial), finite_difference_answer(declaration, answer, trial)
-    note = "nudged: by finite differences, one entry nudged at a time"
-    prior = trial.arguments[answer.wrt].g if answer.stored else None
-    if prior is not None:
-        measured, note = measured + prior, f"{note}, added to the {answer.name} that was there before"
+    expected, measured = trial.new(answer), finite_difference_answer(declaration, answer, trial)
     return (
         np.where((expected == 0) & _agree_but_for_rounding(measured, expected), 0.0, measured),
         "nudged",
-        f"{note}.",
+        "nudged: by finite differences, one entry nudged at a time.",
     )
 
 
@@ -441,6 +456,9 @@ def graph_of(
             _with_function(mistakes[marked[0]].change, node) if marked else "",
         )
     nodes = _with_dropped_steps(nodes, mistakes)
+    if sum(bool(node.operands) for node in nodes.values()) > MOST_STEPS:
+        calls = {keys[node.id]: node.call for node in shown if node.call and keys[node.id] in nodes}
+        nodes = _with_chains_folded(_with_calls_folded(nodes, calls), keys[out])
     marked_answers = {answer for node in nodes.values() for answer in node.marked}
     return Graph(nodes, keys[out], tuple(answer for answer in places if answer not in marked_answers))
 
@@ -457,6 +475,83 @@ def _with_dropped_steps(nodes: Mapping[str, GraphNode], mistakes: Mapping[str, N
         for key, node in nodes.items()
         for own in [lost & set(node.operands)]
     }
+
+
+def _with_calls_folded(nodes: Mapping[str, GraphNode], calls: Mapping[str, str]) -> dict[str, GraphNode]:
+    """Return nodes in which one of several calls of a function is drawn in full, and each other as one node.
+
+    The one in full is the first with a mark.
+
+    Args:
+        nodes: by key.
+        calls: by key the call of the author's function that a step stands in, such as `norm(x)`, where there is one.
+    """
+    members: dict[str, list[str]] = {}
+    for key, call in calls.items():
+        members.setdefault(call, []).append(key)
+    by_function: dict[str, list[str]] = {}
+    for call in members:
+        by_function.setdefault(call.partition("(")[0], []).append(call)
+    folded = dict(nodes)
+    for alike in by_function.values():
+        full = next((call for call in alike if any(nodes[key].marked for key in members[call])), alike[0])
+        for call in alike:
+            if call != full and len(members[call]) > 1:
+                folded = _with_group_folded(folded, members[call], call)
+    return folded
+
+
+def _with_chains_folded(nodes: Mapping[str, GraphNode], out: str) -> dict[str, GraphNode]:
+    """Return nodes in which steps without a mark that follow each other with nothing between are one node.
+
+    Args:
+        nodes: by key.
+        out: the key of the output, which stays.
+    """
+    users: dict[str, list[str]] = {key: [] for key in nodes}
+    for node in nodes.values():
+        for source in node.operands:
+            users[source].append(node.key)
+
+    def is_plain(key: str) -> bool:
+        """Return whether a step of one operand may be a part of a chain."""
+        node = nodes[key]
+        return len(node.operands) == 1 and not node.marked and not node.answer and not node.edges and key != out
+
+    folded, used = dict(nodes), set[str]()
+    for key in nodes:
+        chain = [key]
+        while is_plain(chain[-1]) and len(users[chain[-1]]) == 1 and is_plain(users[chain[-1]][0]):
+            chain.append(users[chain[-1]][0])
+        if len(chain) > 1 and used.isdisjoint(chain):
+            used.update(chain)
+            folded = _with_group_folded(folded, chain, f"{nodes[chain[0]].label} .. {nodes[chain[-1]].label}")
+    return folded
+
+
+def _with_group_folded(nodes: Mapping[str, GraphNode], group: Sequence[str], label: str) -> dict[str, GraphNode]:
+    """Return nodes in which steps are one node; unchanged where another step than the last of them is read elsewhere.
+
+    Args:
+        nodes: by key.
+        group: the keys of the steps, in the order of the forward pass.
+        label: the label of their node, which has the key and the shape of the last of them.
+    """
+    steps, last = [nodes[key] for key in group], nodes[group[-1]]
+    read = {source for node in nodes.values() if node.key not in group for source in node.operands}
+    if not read.isdisjoint(group[:-1]) or any(step.answer for step in steps):
+        return dict(nodes)
+    operands = tuple(dict.fromkeys(s for step in steps for s in step.operands if s not in group))
+    one = replace(
+        last,
+        label=label,
+        operands=operands,
+        marked=tuple(dict.fromkeys(answer for step in steps for answer in step.marked)),
+        edges=frozenset(operands) & frozenset().union(*(step.edges for step in steps)),
+        dropped=frozenset(operands) & frozenset().union(*(step.dropped for step in steps)),
+        change=next((step.change for step in steps if step.change), ""),
+    )
+    return {key: one if key == last.key else node for key, node in nodes.items() if key == last.key or key not in group}
 
 
 def _with_function(change: str, node: Node) -> str:

@@ -257,8 +257,8 @@ def pictures_in_words(shown: ExercisePictures, width: int) -> Iterator[Line]:
 def _picture_sentences(picture: Picture) -> Iterator[str]:
     """Yield sentences on a picture: how far the answer is off and where.
 
-    A picture without a grid gives its note alone. Where its last grid is no difference of the shape of the learner's
-    array, as for an answer of a wrong shape, the entries of every grid follow instead.
+    A picture without a grid gives its note alone. Where its last grid is no difference, as for an answer of a wrong
+    shape, the entries of every grid follow instead.
     """
     if not picture.is_drawn:
         yield f"{picture.answer}: {picture.note}."
@@ -269,9 +269,8 @@ def _picture_sentences(picture: Picture) -> Iterator[str]:
         yield from figure_sentences(figure, picture.answer)
     if not picture.grids:
         return
-    yours, off = picture.grids[0], picture.grids[-1]
-    if off.kind == "difference" and off.shape == yours.shape:
-        yield from _comparison_sentences(picture.answer, picture.grids)
+    if picture.grids[-1].kind == "difference":
+        yield from _comparison_sentences(picture.answer, picture.grids[-3:])
     else:
         for grid in picture.grids:
             yield f"{grid.title}, shape {describe(grid.shape, grid.axes)}: {_entry_list(grid)}."
@@ -282,7 +281,7 @@ def _comparison_sentences(name: str, grids: Sequence[Grid]) -> Iterator[str]:
 
     Args:
         name: the answer's.
-        grids: the learner's array, the right one and their difference.
+        grids: the learner's array or what it adds, the right one, and their difference.
     """
     yours, right_values, off = grids
     broken = ~np.isfinite(off.values)
@@ -300,7 +299,7 @@ def _comparison_sentences(name: str, grids: Sequence[Grid]) -> Iterator[str]:
         value, error = yours.values[at], off.values[at]
         how = "too high" if error > 0 else "too low" if error < 0 else "no number to compare"
         both = "" if yours.shaded else f"{right_values.title} is {right_values.values[at]:.3g}, "
-        own = f"yours is {value:.3g}, " if not yours.shaded else "yours is "
+        own = f"{yours.title} is {value:.3g}, " if not yours.shaded else f"{yours.title} is "
         yield f"{place}: {own}{both}{how}."
     if len(furthest) > MOST_ENTRIES:
         yield f"And {len(furthest) - MOST_ENTRIES} more."

@@ -97,6 +97,38 @@ def test_the_upstream_gradient_itself_is_named_beside_the_cloud(see: See) -> Non
     assert (marks(html, "dot"), marks(html, "agrees")) == (off.sum(), (~off).sum())
 
 
+@pytest.mark.parametrize(
+    ("answer", "across"),
+    [("out.g @ w.t() * inp", "nudged * inp"), ("out.g @ w.t() / inp / len(inp)", "nudged / inp")],
+)
+def test_an_extra_factor_lies_on_the_line_of_a_scatter_against_the_product(see: See, answer: str, across: str) -> None:
+    scatters = [each for each in picture(see("lin_grad", LIN.format(answer, *RIGHT_LIN[1:])), "inp.g").figures
+                if each.kind == "scatter"]  # fmt: skip
+    assert [each.series[0].name for each in scatters] == ["nudged", across]
+    assert lines_of(scatters[1])[0].startswith(f"yours = {across}")
+
+
+def test_a_gradient_of_another_step_is_named_beside_the_cloud(see: See) -> None:
+    source = "def softmax_grad(inp, out):\n    inp.g = out.g * 2\n"
+    named = [each.series[0].name for each in picture(see("softmax_grad", source), "inp.g").figures]
+    assert "out.g" in named
+
+
+def test_scatters_beside_each_other_have_one_scale_and_a_key_says_what_is_open(see: See) -> None:
+    answers = (RIGHT_LIN[0], "(inp.t() @ out.g).t().reshape(w.shape)", RIGHT_LIN[2])
+    found = see("lin_grad", LIN.format(*answers))
+    html = pictures_html(found)
+    ends = re.findall(r'class="small faint">(-[^<]*)</text>|text-anchor="start" class="small faint">(-[^<]*)<', html)
+    assert len({end for pair in ends for end in pair if end}) == 1
+    assert html.count("an open circle on the dashed line where yours equals the other number") == 1
+
+
+def test_a_scatter_with_much_smaller_numbers_keeps_its_own_scale() -> None:
+    small, alike = (figure_html(SCATTER, scale) for scale in (100.0, 8.0))
+    assert ">4.00<" in small
+    assert ">8.00<" in alike
+
+
 def test_a_window_is_shown_by_the_answer_to_a_single_one(see: See) -> None:
     stamp = figure(see("maxpool1d_grad", MAXPOOL.format("~winner")), "inp.g", "stamp")
     upstream, yours, right = stamp.series
@@ -145,6 +177,21 @@ def test_a_softmax_without_its_sum_shows_the_sums_that_must_be_0(see: See) -> No
     assert set(right.values) == {0.0}
     assert np.abs(yours.values).max() > 0
     assert bars.title.startswith("the sums along ")
+
+
+def test_the_graph_of_a_long_forward_pass_folds_what_repeats(see: See) -> None:
+    slip = SUBMISSIONS["12_attention/block_grad: mean's path left out of the norms"]
+    graph = see("block_grad", slip.source).graph
+    assert graph is not None
+    labels = {node.label: node for node in graph.nodes.values()}
+    assert {"** 2 .. sqrt", "norm(h)"} <= labels.keys()
+    assert len([node for node in graph.nodes.values() if node.marked]) == 2
+    assert "x.g" in labels["norm(h)"].marked
+    seen: set[str] = set()
+    for node in graph.nodes.values():  # each stands behind all that it is computed from
+        assert seen >= set(node.operands)
+        seen.add(node.key)
+    assert len(graph.nodes) < 30
 
 
 def test_a_dropped_path_is_dashed_and_says_what_is_lost(see: See) -> None:

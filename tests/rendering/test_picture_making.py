@@ -31,7 +31,7 @@ from grader.rendering.picture_data import (
 )
 from grader.rendering.picture_html import pictures_html
 from grader.rendering.picture_making import KEPT_BACK, MANY_RIGHT, RIGHT, shade
-from grader.rendering.picture_text import picture_lines
+from grader.rendering.picture_text import picture_lines, pictures_in_words
 from grader.rendering.render_text import as_text
 from grader.results.records import AnswerResult, ExerciseResult
 from grader.sandbox.worker import Worker
@@ -197,16 +197,30 @@ def test_the_same_note_on_several_answers_is_one_line(see: See) -> None:
     assert pictures_html(found).count(WHY["todo"]) == 1
 
 
-def test_a_gradient_stored_before_is_added_to_the_measured_one(see: See, course: Course, grader: Grader) -> None:
-    source = (
-        "def lin_grad_accumulate(inp, out, w, b):\n"
-        "    inp.g = out.g @ w.t()\n    w.g = inp.t() @ out.g\n    b.g = out.g.sum(0)\n"
-    )
-    drawn = picture(see("lin_grad_accumulate", source), "w.g")
-    right = grader.trials(course.find("lin_grad_accumulate")).judged_trials[0].expected["w.g"]
-    assert right is not None
-    np.testing.assert_allclose(values(drawn.grids[1]), right, rtol=1e-6)
-    assert "added to the w.g that was there before" in drawn.note
+ACCUMULATED = "def lin_grad_accumulate(inp, out, w, b):\n    inp.g += out.g @ w.t()\n    {}\n    b.g += out.g.sum(0)\n"
+
+
+def test_a_gradient_stored_before_stands_beside_what_is_added_to_it_and_what_must_be(
+    see: See, course: Course, grader: Grader
+) -> None:
+    found = see("lin_grad_accumulate", ACCUMULATED.format("w.g += inp.t() @ out.g / len(inp)"))
+    drawn = picture(found, "w.g")
+    trial = grader.trials(course.find("lin_grad_accumulate")).judged_trials[0]
+    (answer,) = (each for each in course.find("lin_grad_accumulate").declaration.answers if each.name == "w.g")
+    added, size = trial.new(answer), trial.setting.sizes["bs"]
+    assert [grid.title for grid in drawn.grids] == ["before", "yours - before", "nudged", "yours - before - nudged"]
+    for grid, right in zip(drawn.grids, (trial.prior(answer), added / size, added, added / size - added), strict=True):
+        np.testing.assert_allclose(values(grid), right, rtol=1e-4, atol=1e-6)
+    assert "before: the w.g that is added to" in drawn.note
+    (scatter,) = drawn.figures
+    assert scatter.series[2].name == "yours - before = nudged / bs"
+    assert "yours - before is" in as_text(pictures_in_words(found, 100))
+
+
+def test_a_gradient_that_is_overwritten_equals_the_right_one_less_what_was_there(see: See) -> None:
+    found = picture(see("lin_grad_accumulate", ACCUMULATED.format("w.g = inp.t() @ out.g")), "w.g")
+    lines = [line.name for each in found.figures if each.kind == "scatter" for line in each.series[2:]]
+    assert lines == ["yours - before = nudged - before"]
 
 
 def test_a_routine_is_compared_with_the_right_value_and_has_no_graph(see: See) -> None:
