@@ -434,6 +434,7 @@ def course_result(
         notes=(*notes, *flags),
         course_digest=digest,
         reason=nothing,
+        submission={} if facts is None else facts.hashes,
     )
 
 

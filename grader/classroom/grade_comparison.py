@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -14,12 +14,22 @@ from grader.results.records import StudentResults
 from grader.safe_text import no_formula, plain
 
 from .graded_exercise import csv_text, number
+from .submissions import short_hash
 
 HEADING = ("student", "exercise", "before", "after", "why")
 GONE, NEW = "no longer in the class", "no record before"
-COURSE, EXERCISES = "the course or handgrad changed", "the assignment's exercises changed"
-SUBMISSION, SEED = "the submission or the time limit changed", "another seed"
-UNGRADED, ENTERED, PERSON = "could not be graded before", "0 was entered", "an adjustment or late work"
+SUBMISSION, WITHDRAWN = "the submission changed", "the submission was removed"
+UNKNOWN = "the submission or the time limit changed"  # where a record of an older handgrad does not tell them apart
+EXERCISES, POINTS = "the assignment's exercises changed", "the points of the exercise changed"
+COURSE, ADJUSTED, LATE = "the course or handgrad changed", "an adjustment", "late work"
+UNGRADED, FAILED = "could not be graded before", "could not be graded this time"
+ENTERED, SEED, LIMIT, AGAIN = "0 was entered", "another seed", "another time limit or isolation", "graded again"
+# In this order they are named where a change has several reasons.
+REASONS = (
+    WITHDRAWN, SUBMISSION, UNKNOWN, EXERCISES, POINTS, COURSE, UNGRADED, FAILED, ADJUSTED, LATE, ENTERED, SEED, LIMIT,
+    AGAIN,
+)  # fmt: skip
+NO_SUBMISSION = {"": short_hash(None)}  # of who handed in nothing
 
 
 class StoredGrades(NamedTuple):
@@ -32,7 +42,11 @@ class StoredGrades(NamedTuple):
         seed: see `StudentResults`.
         score: the points that count; `None` if there is no score.
         points: the points of each exercise, with adjustments, that are not 0; `None` for those without.
-        exercises: a hash of the ids of all exercises.
+        worth: the points of a right answer to each exercise that was asked.
+        submission: see `StudentResults`.
+        adjusted: the exercises whose points are from a person, with an empty id if something is added to the total; by
+            each the points.
+        late: when it was due and handed in, and the rule, if it was late; else empty.
     """
 
     student: str
@@ -41,7 +55,10 @@ class StoredGrades(NamedTuple):
     seed: int | None
     score: float | None
     points: Mapping[str, float | None]
-    exercises: str = ""
+    worth: Mapping[str, float]
+    submission: Mapping[str, str]
+    adjusted: Mapping[str, float]
+    late: str
 
     @classmethod
     def of(cls, results: StudentResults) -> StoredGrades:
@@ -49,27 +66,89 @@ class StoredGrades(NamedTuple):
         ungraded = {exercise.id for exercise in results.ungraded}
         points: dict[str, float | None] = {e.id: e.score for e in results.exercises if e.score or e.id in ungraded}
         points |= dict.fromkeys(ungraded)
+        adjusted = dict[str, float]()
         for adjustment in results.adjustments:
             if adjustment.exercise:
                 points[adjustment.exercise] = total((points.get(adjustment.exercise) or 0.0, adjustment.points))
+                adjusted[adjustment.exercise] = points[adjustment.exercise] or 0.0
+            else:
+                adjusted[""] = total((adjusted.get("", 0.0), adjustment.points))
+        late = results.late
         return cls(
             results.student, results.course_digest, results.made_from, results.seed, results.score, points,
-            _hash_of_ids(tuple(exercise.id for exercise in results.exercises)),
+            _shared_points(tuple((exercise.id, exercise.max_score) for exercise in results.exercises)),
+            results.submission, adjusted, f"{late.due} {late.handed_in} {late.reason}" if late else "",
         )  # fmt: skip
 
-    def why(self, after: StoredGrades) -> str:
-        """Return a clause on why these grades differ from those that the same student has afterwards, `after`."""
+    def has_same_submission(self, after: StoredGrades, exercise: str = "") -> bool | None:
+        """Return whether the same was handed in for an exercise, or at all, as for `after`; `None` if nobody knows."""
+        if not (self.submission and after.submission):
+            return None
+        return self.submission.get(exercise) == after.submission.get(exercise)
+
+    def why(self, after: StoredGrades, exercise: str) -> set[str]:
+        """Return the reasons why the points of an exercise differ from those afterwards, of `REASONS`.
+
+        Args:
+            after: the grades of the same student afterwards.
+            exercise: the id of the exercise.
+        """
+        if exercise in after.adjusted:
+            return {ADJUSTED}
+        reasons = {ADJUSTED} if exercise in self.adjusted else set[str]()
+        worth, worth_now = self.worth.get(exercise), after.worth.get(exercise)
+        if worth is None or worth_now is None:
+            return reasons | {EXERCISES}
+        is_same = self.has_same_submission(after, exercise)
+        old, new = (grades.points.get(exercise, 0.0) for grades in (self, after))
+        if is_same is False:
+            reasons.add(_new_submission(after))
+        # What was not handed in has no points, whatever the course says.
+        is_graded = is_same is None or exercise in self.submission.keys() & after.submission.keys()
+        if worth != worth_now and is_graded:
+            reasons.add(POINTS)
+        in_proportion = old is not None and new is not None and math.isclose(old * worth_now, new * worth)
         if self.course_digest != after.course_digest:
-            return COURSE
-        if self.exercises != after.exercises:
-            return EXERCISES
-        if self.made_from != after.made_from:
-            return SUBMISSION
-        if None in self.points.values():
-            return UNGRADED
-        if self.score is None and after.score == 0:
-            return ENTERED
-        return SEED if self.seed != after.seed else PERSON
+            reasons |= {COURSE} if is_graded and not in_proportion else set()
+        elif is_same is None and self.made_from != after.made_from:
+            reasons.add(UNKNOWN)
+        reasons |= {UNGRADED} if old is None else set()
+        reasons |= {FAILED} if new is None else set()
+        return reasons or self._why_again(after)
+
+    def why_total(self, after: StoredGrades, exercises: Iterable[str]) -> set[str]:
+        """Return the reasons why the total differs from that afterwards, of `REASONS`.
+
+        Args:
+            after: the grades of the same student afterwards.
+            exercises: the ids of the exercises whose points differ.
+        """
+        reasons = set[str]().union(*(self.why(after, exercise) for exercise in exercises))
+        if self.adjusted.get("") != after.adjusted.get(""):
+            reasons.add(ADJUSTED)
+        if self.late != after.late:
+            reasons.add(LATE)
+        if None in (self.score, after.score) and not reasons:
+            if self.has_same_submission(after) is False:
+                reasons.add(_new_submission(after))
+            if self.adjusted.keys() != after.adjusted.keys():
+                reasons.add(ADJUSTED)
+            if after.score == 0 and after.seed is None and not reasons:
+                reasons.add(ENTERED)
+        if reasons:
+            return reasons
+        if self.worth != after.worth:
+            return {EXERCISES}
+        if self.course_digest != after.course_digest:
+            return {COURSE}
+        is_unknown = self.has_same_submission(after) is None and self.made_from != after.made_from
+        return {UNKNOWN} if is_unknown else self._why_again(after)
+
+    def _why_again(self, after: StoredGrades) -> set[str]:
+        """Return why a second run may judge in another way what is the same, of `REASONS`."""
+        if self.seed != after.seed:
+            return {SEED}
+        return {LIMIT if self.made_from != after.made_from else AGAIN}
 
 
 class GradeChange(NamedTuple):
@@ -166,9 +245,14 @@ class GradeComparison:
 
 
 @lru_cache(16)  # all students of a class have the same exercises
-def _hash_of_ids(ids: tuple[str, ...]) -> str:
-    """Return a short hash of the ids of exercises."""
-    return hashlib.sha256(repr(ids).encode()).hexdigest()[:16]
+def _shared_points(points: tuple[tuple[str, float], ...]) -> Mapping[str, float]:
+    """Return pairs as a dict that equal pairs share."""
+    return dict(points)
+
+
+def _new_submission(after: StoredGrades) -> str:
+    """Return what happened to a submission that is another one than before."""
+    return WITHDRAWN if after.submission == NO_SUBMISSION else SUBMISSION
 
 
 def _changes(before: StoredGrades, after: StoredGrades, exercises: Sequence[str]) -> Iterator[GradeChange]:
@@ -176,13 +260,20 @@ def _changes(before: StoredGrades, after: StoredGrades, exercises: Sequence[str]
 
     The changes of exercises come first, in teaching order, then that of the total, if it changed.
     """
-    why = before.why(after)
-    for exercise in dict.fromkeys((*exercises, *before.points)):
-        old, new = before.points.get(exercise, 0.0), after.points.get(exercise, 0.0)
-        if old != new:
-            yield GradeChange(after.student, exercise, old, new, why)
+    changed = [
+        GradeChange(after.student, exercise, old, new, _joined(before.why(after, exercise)))
+        for exercise in dict.fromkeys((*exercises, *before.points))
+        if (old := before.points.get(exercise, 0.0)) != (new := after.points.get(exercise, 0.0))
+    ]
+    yield from changed
     if before.score != after.score:
+        why = _joined(before.why_total(after, [line.exercise for line in changed]))
         yield GradeChange(after.student, "", before.score, after.score, why)
+
+
+def _joined(reasons: Collection[str]) -> str:
+    """Return reasons as one text, in the order of `REASONS`."""
+    return "; ".join(reason for reason in REASONS if reason in reasons)
 
 
 def _gain(line: GradeChange) -> float:
@@ -202,7 +293,8 @@ def grades_to_json(grades: Mapping[str, StoredGrades], files: Iterable[str] = ()
         grades: the grades, by the name of a student's record.
         files: the names of the records that the run makes; those without grades before are `null` in the JSON.
     """
-    return json.dumps({**dict.fromkeys(files), **grades}, ensure_ascii=True).encode()
+    stored = {file: each._asdict() for file, each in grades.items()}
+    return json.dumps({**dict.fromkeys(files), **stored}, ensure_ascii=True).encode()
 
 
 def grades_from_json(content: bytes) -> dict[str, StoredGrades]:
@@ -211,5 +303,5 @@ def grades_from_json(content: bytes) -> dict[str, StoredGrades]:
     Raises:
         ValueError, TypeError, AttributeError: it is no such JSON.
     """
-    stored: dict[str, list[Any] | None] = json.loads(content)
-    return {file: StoredGrades(*grades) for file, grades in stored.items() if grades is not None}
+    stored: dict[str, dict[str, Any] | None] = json.loads(content)
+    return {file: StoredGrades(**grades) for file, grades in stored.items() if grades is not None}

@@ -24,8 +24,7 @@ from .class_folder import REMOVED, ClassFolder
 from .exercise_names import ExerciseNames
 from .file_tree import name_bytes
 from .grade_comparison import (
-    COURSE,
-    EXERCISES,
+    NO_SUBMISSION,
     GradeComparison,
     StoredGrades,
     grades_from_json,
@@ -130,10 +129,13 @@ class ResultsFolder:
         stored = self._stored(submission.key)
         if stored is None or stored.made_from != facts.made_from:
             return False
-        self._count_stored(submission.key, stored, facts.nothing, facts.notes)
+        self._count_stored(submission.key, stored, facts.nothing, facts.notes, facts.hashes)
         return True
 
-    def _count_stored(self, name: str, stored: StudentResults, nothing: str, notes: tuple[str, ...] = ()) -> None:
+    def _count_stored(
+        self, name: str, stored: StudentResults, nothing: str, notes: tuple[str, ...] = (),
+        hashes: Mapping[str, str] = NO_SUBMISSION,
+    ) -> None:  # fmt: skip
         """Count the stored results of a student; write them again if the adjustments or the lateness have changed.
 
         Args:
@@ -141,9 +143,10 @@ class ResultsFolder:
             stored: the results.
             nothing: why nothing could be graded; empty if something could.
             notes: the notes on the submission; where 0 points were entered, the reason stands before them.
+            hashes: see `StudentResults.submission`; a record of an older handgrad may lack them.
         """
         is_zero = bool(nothing) and stored.notes == (nothing, *notes)
-        base = replace(stored, adjustments=(), late=None, reason="" if is_zero else nothing)
+        base = replace(stored, adjustments=(), late=None, submission=hashes, reason="" if is_zero else nothing)
         if self.changes.apply(name, base) != stored:
             self.write(name, base)
         else:
@@ -328,7 +331,9 @@ class ResultsFolder:
         if stored is None or stored.reason or stored.notes[:1] != (results.reason,):
             return False
         before, now = StoredGrades.of(stored), StoredGrades.of(results)
-        return results.reason == NOTHING or before.why(now) in (COURSE, EXERCISES)
+        # A note on a file, which tells two submissions apart, may come from the course or from what was asked.
+        is_another_run = before.course_digest != now.course_digest or before.worth.keys() != now.worth.keys()
+        return results.reason == NOTHING or is_another_run or before.has_same_submission(now) is True
 
     def _enter_zero(self, name: str, blank: StudentResults) -> None:
         """Write the record of a student of whom nothing could be graded with 0 points, and the reason as a note.
@@ -376,7 +381,7 @@ class ResultsFolder:
             missing = tuple(exercise.missing_result for exercise in self.names.wanted)
             blank = StudentResults(
                 self.names.course.config.course, name, missing, made_from=self.digest,
-                course_digest=self.course_digest, reason=NOTHING,
+                course_digest=self.course_digest, reason=NOTHING, submission=NO_SUBMISSION,
             )  # fmt: skip
             try:
                 self.leave_blank(name, blank)

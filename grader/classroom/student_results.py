@@ -129,6 +129,7 @@ class _Record(BaseModel):
     exercises: tuple[ExerciseResult, ...]
     adjustments: tuple[Adjustment, ...] = ()
     late: Lateness | None = None
+    submission: dict[str, str] = {}
     notes: tuple[str, ...]
 
     @property

@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -434,6 +434,19 @@ class SubmissionContent:
             yield f"{above}{place}".rstrip("/")
         yield "/".join(chosen.file.folders) if chosen else ""
 
+    def hashes(self, parts: Iterable[Part], notes: Sequence[str]) -> dict[str, str]:
+        """Return a hash of what was submitted for each exercise, with what it may import, and under "" of all of it.
+
+        Args:
+            parts: the answers to judge, as `parts` yields them.
+            notes: the notes that the submission had before it was read, which are no part of it.
+        """
+        imported = {part.exercise: sorted(part.beside.items()) for part in parts}
+        own = [note for note in self.notes if note not in notes]
+        everything = {"": (sorted(self.files.items()), sorted(self.helpers.items()), own, self.nothing)}
+        each = {name: (content, imported.get(name)) for name, content in self.files.items()}
+        return {name: short_hash(content) for name, content in {**everything, **each}.items()}
+
     def content_hash(self, digest: str) -> str:
         """Return a hash of everything that a result depends on, except the seed.
 
@@ -452,6 +465,7 @@ class SubmissionFacts:
 
     Args:
         exercises: the ids of the exercises that were submitted.
+        hashes: see `SubmissionContent.hashes`.
         unread: those of them whose files were not read, and why.
         made_from: see `SubmissionContent.content_hash`.
         notes: see `SubmissionContent`.
@@ -460,6 +474,7 @@ class SubmissionFacts:
     """
 
     exercises: tuple[str, ...]
+    hashes: Mapping[str, str]
     unread: Mapping[str, UnreadFile]
     made_from: str
     notes: tuple[str, ...] = ()
@@ -471,7 +486,7 @@ class SubmissionFacts:
         """Return the facts from their JSON values, as another process sent them."""
         unread = {name: UnreadFile(**why) for name, why in facts["unread"].items()}
         exercises, notes = tuple(facts["exercises"]), tuple(facts["notes"])
-        return cls(exercises, unread, facts["made_from"], notes, facts["nothing"], facts["parts"])
+        return cls(exercises, facts["hashes"], unread, facts["made_from"], notes, facts["nothing"], facts["parts"])
 
     @property
     def content(self) -> SubmissionContent:
@@ -507,6 +522,7 @@ class SubmissionReader:
         }
         facts = {
             "exercises": list(content.files),
+            "hashes": content.hashes(parts, submission.notes),
             "unread": unread,
             "made_from": content.content_hash(self.digest),
             "notes": content.notes,
@@ -514,6 +530,11 @@ class SubmissionReader:
             "parts": pack_submission(parts) if self.keeps_parts else None,
         }
         return Reading(parts, facts)
+
+
+def short_hash(content: object) -> str:
+    """Return the first 16 digits of a hash of a value, by its `repr`."""
+    return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
 
 
 def read_submission(names: ExerciseNames, submission: Submission) -> SubmissionContent:

@@ -216,6 +216,8 @@ class StudentResults:
         reason: why there is no score, unless a person gives points, though no exercise is an error, as a clause.
         adjustments: the changes of points that a person made.
         late: what a late submission costs; `None` if it was in time, or nobody knows.
+        submission: hashes of what was handed in for each exercise, by its id, and of all of it under the empty id;
+            empty in a record that does not know them.
         penalties: the points that nbgrader takes off for lateness, by unit; no record has them.
     """
 
@@ -230,6 +232,7 @@ class StudentResults:
     reason: str = ""
     adjustments: tuple[Adjustment, ...] = ()
     late: Lateness | None = None
+    submission: Mapping[str, str] = field(default_factory=dict)
     penalties: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
@@ -351,6 +354,7 @@ class StudentResults:
             "seed": self.seed,
             "isolation": self.isolation,
             "made_from": self.made_from,
+            **({"submission": self.submission} if self.submission else {}),
             "score": self.score,
             "raw_score": self.raw_score,
             "max_score": self.max_score,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -345,7 +346,7 @@ def test_each_change_of_a_grade_is_listed_with_its_reason(graded, tmp_path, caps
     put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/lin_grad.py": MEAN, "eve/lin_grad.py": RIGHT})
     (tmp_path / "in/dan").rename(tmp_path / "dan")
     summary = graded(yes=True)
-    again = "the submission or the time limit changed"
+    again = "the submission changed"
     assert changes_in(tmp_path / "out") == [
         ("ada", "lin_grad", "2", "3", again), ("ada", "", "2", "3", again),
         ("ben", "lin_grad", "3", "2", again), ("ben", "", "3", "2", again),
@@ -405,13 +406,62 @@ def test_adjustments_and_lateness_are_applied_to_stored_records_too(graded, tmp_
     validator().validate(held)
     assert (held["raw_score"], held["score"], held["late"]["points"]) == (3, 2.7, -0.3)
     assert scores(out) == {"ada": "2.7", "ben": "1"}
-    assert {line[-1] for line in changes_in(out)} == {"an adjustment or late work"}
+    assert [line[1:] for line in changes_in(out)] == [
+        ("lin_grad", "2", "3", "an adjustment"), ("", "2", "2.7", "an adjustment; late work"),
+        ("", "", "1", "an adjustment"),
+    ]  # fmt: skip
     written = (out / "ada.json").read_bytes()
     graded(changes=changed)
     assert (out / "ada.json").read_bytes() == written
     graded()
     assert (out / "ada.json").read_bytes() == plain
     assert scores(out) == {"ada": "2", "ben": ""}
+
+
+def test_each_line_has_the_reasons_of_its_own(graded, course, tmp_path) -> None:
+    """One reason for the whole run stood in every line: the course, or the exercises that were asked."""
+    put(tmp_path / "in", dict.fromkeys(("ada/lin_grad.py", "eve/lin_grad.py"), RIGHT))
+    put(tmp_path / "in", {"ben/lin_grad.py": MEAN, "dot/notes.txt": "", "fay/lin_grad.py": MEAN})
+    graded("lin_grad", absent=("gus",), yes=True)
+    put(tmp_path / "in", {"ada/relu_grad.py": RELU, "ben/lin_grad.py": RIGHT, "dot/other.txt": ""})
+    (tmp_path / "in/fay/lin_grad.py").unlink()
+    config = course.config.model_dump_json().replace('"id":"lin_grad","points":3.0', '"id":"lin_grad","points":4.0')
+    assert config != course.config.model_dump_json()
+    changed_course = edited(course, tmp_path / "course", "title: ", "title: New ")
+    worth_4 = replace(changed_course, config=type(course.config).model_validate_json(config))
+    rows = {
+        "gus": [AdjustmentRow(2, "w", "gus", "", 1.0, "oral exam")],
+        "eve": [AdjustmentRow(3, "w", "eve", "lin_grad", 2.0, "copied")],
+    }
+    graded(absent=("gus",), course=worth_4, changes=ScoreChanges(rows))
+    new, asked = "the submission changed", "the assignment's exercises changed"
+    points, everything = "the points of the exercise changed", "the course or handgrad changed"
+    assert changes_in(tmp_path / "out") == [
+        ("ada", "lin_grad", "3", "4", points), ("ada", "relu_grad", "0", "1", asked),
+        ("ada", "", "3", "5", f"{asked}; {points}"),
+        ("ben", "lin_grad", "2", "4", f"{new}; {points}; {everything}"),
+        ("ben", "", "2", "4", f"{new}; {points}; {everything}"),
+        ("dot", "", "0", "", new),
+        ("eve", "lin_grad", "3", "2", "an adjustment"), ("eve", "", "3", "2", "an adjustment"),
+        ("fay", "lin_grad", "2", "0", new), ("fay", "", "2", "", new),
+        ("gus", "", "0", "1", "an adjustment"),
+    ]  # fmt: skip
+
+
+def test_a_record_without_hashes_of_the_submission_is_read_and_gets_them(graded, tmp_path) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": MEAN, "ben/lin_grad.py": MEAN, "cem/notes.txt": ""})
+    graded(absent=("dan",))
+    written = {path: path.read_text("utf-8") for path in (tmp_path / "out").glob("*.json")}
+    for path, text in written.items():
+        content = json.loads(text)
+        assert content.pop("submission")
+        validator().validate(content)
+        path.write_text(re.sub(r' "submission": \{.*?\},', "", text), encoding="utf-8")
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT})
+    assert graded(absent=("dan",)).graded == 1
+    assert {line[-1] for line in changes_in(tmp_path / "out")} == {"the submission or the time limit changed"}
+    for path, text in written.items():
+        assert (path.read_text("utf-8") == text) == (path.name != "ada.json")
 
 
 def test_stored_grades_survive_their_file() -> None:
