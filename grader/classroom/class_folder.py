@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from grader.course.course import Course
 from grader.errors import UsageError, file_error
@@ -47,6 +47,9 @@ from .platform_names import (
     plain_submission,
     read_submitters,
 )
+
+if TYPE_CHECKING:
+    from .roster import Roster
 
 PLAIN_LAYOUT = "a folder or an archive for each student"
 APPLE_DOUBLE = "._"
@@ -165,7 +168,7 @@ class ClassFolder:
         layout_name: the value of `--layout` for this layout.
         doubt: why the layout that was recognised may be another; empty if it was named, or cannot be mistaken.
         remarks: sentences to show before the class is graded.
-        named_by: the folded heading of the roster's column that names the students; empty without a roster.
+        roster: the roster that names the students; `None` if there is none.
     """
 
     submissions: tuple[Submission, ...]
@@ -176,7 +179,12 @@ class ClassFolder:
     layout_name: LayoutName = "plain"
     doubt: str = ""
     remarks: tuple[str, ...] = ()
-    named_by: str = ""
+    roster: Roster | None = None
+
+    @property
+    def named_by(self) -> str:
+        """Return the heading of the roster's column that names the students; empty without a roster."""
+        return "" if self.roster is None else self.roster.named_by
 
     @property
     def heading(self) -> str:

@@ -143,9 +143,8 @@ def grade_class(
     names = ExerciseNames(course, grading.exercises or course.exercises)
     progress = _ProgressCounter(len(chosen), report)
     is_isolated, alone = grading.isolation != "none", chosen if grading.students else ()
-    students = (*(submission.key for submission in class_folder.submissions), *class_folder.absent)
     with open_results_folder(
-        names, out, grading.changes, isolated=is_isolated, chosen=alone, students=students,
+        names, out, grading.changes, isolated=is_isolated, chosen=alone, class_folder=class_folder,
         is_assignment=grading.is_assignment,
     ) as results:  # fmt: skip
         if grading.students:
@@ -435,6 +434,7 @@ def course_result(
         course_digest=digest,
         reason=nothing,
         submission={} if facts is None else facts.hashes,
+        known_as=submission.other_names,
     )
 
 

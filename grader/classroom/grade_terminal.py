@@ -313,6 +313,12 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
         yield f"{more} Correct the file if that is a mistake."
     if summary.unlisted:
         yield f"Not on the roster, and graded under their own names: {_listed(summary.unlisted)}."
+    if summary.renamed:
+        count = len(summary.renamed)
+        who = f"{count} student{' is' if count == 1 else 's are'} called otherwise"
+        pairs = [f"{before} is {now} now" for before, now in sorted(summary.renamed.items())]
+        by = f"the column {summary.named_by}" if summary.named_by else "the names of their submissions"
+        yield one_line(plain(f"{who} than in the last run ({_listed(pairs)}): their results are now named by {by}."))
     if summary.removed:
         yield f"Earlier results that no longer count, put away in removed/: {_listed(summary.removed)}."
     empty = {entry.student for entry in summary.nothing}

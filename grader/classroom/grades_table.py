@@ -93,6 +93,8 @@ class ClassSummary:
         late: how many students lost points for lateness.
         untouched: the students who handed in nothing but stubs and blank answer sheets, and have 0 points for them.
         above: the students whom an adjustment gives more points than there are.
+        renamed: the names of students in the last run, and the keys that they have now where these differ.
+        named_by: the heading of the roster's column that names the students; empty without a roster.
         is_whole: whether the whole class was graded, and not some students alone.
     """
 
@@ -122,6 +124,8 @@ class ClassSummary:
     late: int = 0
     untouched: tuple[str, ...] = ()
     above: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    named_by: str = ""
     is_whole: bool = True
 
 

@@ -94,6 +94,11 @@ class Submission:
         return printable_name(self.key)
 
     @property
+    def other_names(self) -> tuple[str, ...]:
+        """Return the other names of the student, without unprintable characters, for the record."""
+        return tuple(sorted(printable_name(name) for name in self.known_as - {self.key}))
+
+    @property
     def path(self) -> Path | None:
         """Return the folder on disk that was submitted; `None` if it came in an archive, or there are several."""
         return self.folders[0].path if len(self.folders) == 1 else None

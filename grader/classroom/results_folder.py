@@ -8,7 +8,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from grader.results.records import SCHEMA, StudentResults, dumps
 from .class_file import GRADES_FILE
 from .class_folder import REMOVED, ClassFolder
 from .exercise_names import ExerciseNames
-from .file_tree import name_bytes
+from .file_tree import name_bytes, printable_name
 from .grade_comparison import (
     NO_SUBMISSION,
     GradeComparison,
@@ -32,6 +32,7 @@ from .grade_comparison import (
 )
 from .grades_table import ClassSummary, GradesTable, NothingToGrade
 from .platform_names import Submission
+from .roster import keys_of_records
 from .score_changes import NO_CHANGES, ScoreChanges
 from .student_results import (
     BASIS_FILE,
@@ -68,6 +69,7 @@ class EarlierResult:
         course_digest: see `StudentResults`.
         points: the points of each exercise; empty in a record of another version of handgrad.
         seed: the seed that it was graded with; `None` if nothing was graded.
+        known_as: see `StudentResults`.
     """
 
     student: str
@@ -75,6 +77,7 @@ class EarlierResult:
     course_digest: str | None = None
     points: Mapping[str, float] = field(default_factory=dict)
     seed: int | None = None
+    known_as: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,7 @@ class ResultsFolder:
         changes: what changes the graded points: adjustments, and late work.
         is_whole: whether the whole class is graded, and not some students alone.
         students: the keys of all students of the class, if the whole class is graded.
+        renamed: the names that students had in the last run and have now, where a record moved to another name.
         removed: the names of the files that were moved to `removed/`, because their students are no longer there.
         blank: the results by key of students of whom nothing could be graded, and to whom no person gave points.
         zeroed: the students of whom nothing could be graded and who have 0 points, by this run or an earlier one.
@@ -109,6 +113,7 @@ class ResultsFolder:
     changes: ScoreChanges = NO_CHANGES
     is_whole: bool = True
     students: Sequence[str] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
     removed: list[str] = field(default_factory=list)
     blank: dict[str, StudentResults] = field(default_factory=dict)
     zeroed: list[NothingToGrade] = field(default_factory=list)
@@ -129,24 +134,24 @@ class ResultsFolder:
         stored = self._stored(submission.key)
         if stored is None or stored.made_from != facts.made_from:
             return False
-        self._count_stored(submission.key, stored, facts.nothing, facts.notes, facts.hashes)
+        known = replace(stored, submission=facts.hashes, known_as=submission.other_names)
+        self._count_stored(submission.key, stored, known, facts.nothing, facts.notes)
         return True
 
     def _count_stored(
-        self, name: str, stored: StudentResults, nothing: str, notes: tuple[str, ...] = (),
-        hashes: Mapping[str, str] = NO_SUBMISSION,
-    ) -> None:  # fmt: skip
+        self, name: str, stored: StudentResults, known: StudentResults, nothing: str, notes: tuple[str, ...] = ()
+    ) -> None:
         """Count the stored results of a student; write them again if the adjustments or the lateness have changed.
 
         Args:
             name: the student's key.
             stored: the results.
+            known: the results with what is known of the submission besides what was graded, which is written as well.
             nothing: why nothing could be graded; empty if something could.
             notes: the notes on the submission; where 0 points were entered, the reason stands before them.
-            hashes: see `StudentResults.submission`; a record of an older handgrad may lack them.
         """
         is_zero = bool(nothing) and stored.notes == (nothing, *notes)
-        base = replace(stored, adjustments=(), late=None, submission=hashes, reason="" if is_zero else nothing)
+        base = replace(known, adjustments=(), late=None, reason="" if is_zero else nothing)
         if self.changes.apply(name, base) != stored:
             self.write(name, base)
         else:
@@ -376,7 +381,7 @@ class ResultsFolder:
                 continue  # somebody of this very name handed in
             stored = self._stored(name)
             if stored is not None and stored.made_from == self.digest:
-                self._count_stored(name, stored, NOTHING)
+                self._count_stored(name, stored, replace(stored, submission=NO_SUBMISSION), NOTHING)
                 continue
             missing = tuple(exercise.missing_result for exercise in self.names.wanted)
             blank = StudentResults(
@@ -511,6 +516,8 @@ class ResultsFolder:
             course_changed=self.is_whole and self.is_course_changed,
             gained=self.comparison.gained,
             lost=self.comparison.lost,
+            renamed=self.renamed,
+            named_by=class_folder.named_by,
         )
 
     def _stored(self, name: str) -> StudentResults | None:
@@ -556,7 +563,7 @@ def open_results_folder(
     *,
     isolated: bool,
     chosen: Sequence[Submission] = (),
-    students: Sequence[str] = (),
+    class_folder: ClassFolder | None = None,
     is_assignment: bool = False,
 ) -> Iterator[ResultsFolder]:
     """Open or create a results folder, locked for this run.
@@ -567,7 +574,7 @@ def open_results_folder(
         changes: what changes the graded points.
         isolated: whether learner code is isolated in this run; results of a run without isolation are not reused then.
         chosen: the submissions of the students who are graded alone; empty if the whole class is.
-        students: the keys of all students of the class.
+        class_folder: the submissions of the class, under the students' keys; earlier records get these keys.
         is_assignment: whether the folder belongs to an assignment, so that a whole run may change its exercises.
 
     Raises:
@@ -584,9 +591,15 @@ def open_results_folder(
             raise file_error(f"Results cannot be written to {out}: {next_step}.", error) from error
         course, exercise_of = course_digest(names.course), cached_exercises()
         earlier, grades = _earlier_results(out, exercise_of)
+        people = class_folder or ClassFolder((), "")
+        students = (*(submission.key for submission in people.submissions), *people.absent)
+        before, renamed = _before(out, grades), dict[str, str]()
+        for file, key in _keys_of_others(people, out, earlier, {submission.key for submission in chosen}).items():
+            renamed[earlier[file].student] = key
+            _rename_record(out, file, key, earlier, before)
         folder = ResultsFolder(
             names, out, course, run_digest(names, course, isolated), identity, GradesTable(names), earlier,
-            GradeComparison(_before(out, grades)), changes, not chosen, students, _exercise_of=exercise_of,
+            GradeComparison(before), changes, not chosen, students, renamed, _exercise_of=exercise_of,
         )  # fmt: skip
         folder.note_students(chosen)
         if chosen or not is_assignment:
@@ -615,9 +628,65 @@ def _earlier_results(out: Path, exercise_of: ReadExercise) -> tuple[dict[str, Ea
         if isinstance(stored, StudentResults):
             points = tuple((exercise.id, exercise.max_score) for exercise in stored.exercises)
             same = shared.setdefault(points, dict(points))
-            earlier[path.name] = EarlierResult(stored.student, stored.course, stored.course_digest, same, stored.seed)
+            earlier[path.name] = EarlierResult(
+                stored.student, stored.course, stored.course_digest, same, stored.seed, stored.known_as
+            )
             grades[path.name] = StoredGrades.of(stored)
     return earlier, grades
+
+
+def _keys_of_others(
+    class_folder: ClassFolder, out: Path, earlier: Mapping[str, EarlierResult], chosen: Collection[str]
+) -> dict[str, str]:
+    """Return by the name of a record's file the key that its student has now, where it is another one without a record.
+
+    Args:
+        class_folder: the submissions of the class, under the students' keys.
+        out: the results folder.
+        earlier: the records of earlier runs, by the names of their files.
+        chosen: the keys of the students who are graded alone; empty if the whole class is.
+    """
+    keys = {*(submission.key for submission in class_folder.submissions), *class_folder.absent}
+    files = {result_file(out, key).name for key in keys}
+    others = {file: each for file, each in earlier.items() if file not in files and each.points}
+    known = keys_of_records(class_folder, {each.student: each.known_as for each in others.values()}) if others else {}
+    found = {file: known[each.student] for file, each in others.items() if each.student in known}
+    return {
+        file: key
+        for file, key in found.items()
+        if result_file(out, key).name not in earlier and (not chosen or key in chosen)
+    }
+
+
+def _rename_record(
+    out: Path, file: str, key: str, earlier: dict[str, EarlierResult], before: dict[str, StoredGrades]
+) -> None:
+    """Move a record and what is known of it to another key of its student.
+
+    Args:
+        out: the results folder.
+        file: the name of the record's file.
+        key: the student's key now.
+        earlier: the records of earlier runs, by the names of their files.
+        before: the grades before this run, by the names of their files.
+
+    Raises:
+        UsageError: it cannot be read any more, or not be written.
+    """
+    target, stored = result_file(out, key), read_record(out / file)
+    if not isinstance(stored, StudentResults):
+        raise UsageError(f"{out / file} cannot be read any more: run the same command again.")
+    student = printable_name(key)
+    earlier[target.name] = replace(earlier.pop(file), student=student)
+    if file in before:
+        before[target.name] = before.pop(file)._replace(student=student)
+    try:
+        if (unfinished := out / BEFORE_FILE).exists():
+            write_atomically(unfinished, grades_to_json(before))
+        write_atomically(target, dumps(replace(stored, student=student)).encode())
+        (out / file).unlink()
+    except OSError as error:
+        raise file_error(f"{out / file} cannot be renamed to {target.name}: close it.", error) from error
 
 
 def _before(out: Path, grades: dict[str, StoredGrades]) -> dict[str, StoredGrades]:

@@ -60,7 +60,7 @@ class RosterStudent:
 
 
 class Naming(NamedTuple):
-    """Hold the folded heading of the column that earlier results are named by, and the folder of these results."""
+    """Hold the heading of the column that earlier results are named by, and the folder of these results."""
 
     column: str
     results: Path
@@ -93,7 +93,7 @@ class Roster:
         students: the students; no two have one key.
         aliases: the keys of students by the names that their submissions have.
         remarks: sentences on how the file was read.
-        named_by: the folded heading of the column that the keys are from.
+        named_by: the heading of the column that the keys are from.
 
     Raises:
         UsageError: an alias is of nobody on the roster.
@@ -243,13 +243,14 @@ def read_roster(
             "one, such as student, username or email, and every line should have another one there"
             f"{'; a section is no such column' if not set(SECTIONS).isdisjoint(head) else ''}."
         )
-    if naming is not None and naming.column not in usable:
-        column, fault = shown.get(naming.column, naming.column), faults.get(naming.column, "is gone")
+    named_by = "" if naming is None else folded_name(naming.column)
+    if naming is not None and named_by not in usable:
+        column, fault = shown.get(named_by, naming.column), faults.get(named_by, "is gone")
         raise UsageError(
             f"{path}: the results in {naming.results} are named by the column {column}, which {fault}: put that right, "
             f"or move {naming.results} away to name everybody by {shown[identity]}."
         )
-    identity = naming.column if naming is not None else identity
+    identity = named_by or identity
     keys = by_section.get(identity, columns[identity])
     by = f"{shown[identity]}{' and section' if identity in by_section else ''}"
     for name, fault in faults.items():
@@ -280,7 +281,7 @@ def read_roster(
     if future:
         where = f"line{'' if len(future) == 1 else 's'} {first_names(future)}"
         remarks.append(f"{path}, {where}: something was handed in after today: correct the time if that is a mistake.")
-    return Roster(students, aliases, remarks, identity)
+    return Roster(students, aliases, remarks, shown[identity])
 
 
 def _times_column(
@@ -447,8 +448,33 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
         absent=tuple(absent),
         unlisted=tuple(submission.student for submission in unmatched),
         remarks=(*class_folder.remarks, *roster.remarks, *remarks),
-        named_by=roster.named_by,
+        roster=roster,
     )
+
+
+def keys_of_records(class_folder: ClassFolder, records: Mapping[str, Collection[str]]) -> dict[str, str]:
+    """Return by the name in a record of an earlier run the key that the same student has now, where it is another one.
+
+    A submission keeps its earlier name as another one. A student on the roster is found by the rules for a submission,
+    by the other names in the record as well. A key that several records claim is nobody's.
+
+    Args:
+        class_folder: the submissions of the class, under the students' keys.
+        records: the other names in each earlier record of a name that is no key now, by this name.
+    """
+    people = {submission.key: submission.known_as for submission in class_folder.submissions}
+    holders = _places_by_name((name, place) for place, known_as in enumerate(people.values()) for name in known_as)
+    found, keys = dict[str, str](), list(people)
+    for name, others in records.items():
+        places = holders.get(name, ())
+        own = {keys[place] for place in places} or {other for other in others if other in people}
+        if not own and class_folder.roster is not None:
+            match = class_folder.roster.find(Submission(name, (), frozenset({name, *others})))
+            own = {class_folder.roster.students[place].key for place in match.places}
+        if len(own) == 1:
+            found[name] = own.pop()
+    claims = Counter(found.values())
+    return {name: key for name, key in found.items() if claims[key] == 1}
 
 
 def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Match]]) -> Iterator[str]:

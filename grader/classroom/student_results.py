@@ -84,7 +84,7 @@ class Basis(BaseModel):
     """Hold what the last run of a whole class took from outside of the submissions, and later commands compare.
 
     Args:
-        named_by: the folded heading of the roster's column that names the students; empty without a roster.
+        named_by: the heading of the roster's column that names the students; empty without a roster.
         late: what decides what late work loses, as a hash; empty for a run without an assignment.
     """
 
@@ -130,6 +130,7 @@ class _Record(BaseModel):
     adjustments: tuple[Adjustment, ...] = ()
     late: Lateness | None = None
     submission: dict[str, str] = {}
+    known_as: tuple[str, ...] = ()
     notes: tuple[str, ...]
 
     @property

@@ -218,6 +218,7 @@ class StudentResults:
         late: what a late submission costs; `None` if it was in time, or nobody knows.
         submission: hashes of what was handed in for each exercise, by its id, and of all of it under the empty id;
             empty in a record that does not know them.
+        known_as: other names, numbers and addresses of the student, which may name the results of a later run.
         penalties: the points that nbgrader takes off for lateness, by unit; no record has them.
     """
 
@@ -233,6 +234,7 @@ class StudentResults:
     adjustments: tuple[Adjustment, ...] = ()
     late: Lateness | None = None
     submission: Mapping[str, str] = field(default_factory=dict)
+    known_as: tuple[str, ...] = ()
     penalties: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
@@ -351,6 +353,7 @@ class StudentResults:
             "course": self.course,
             "course_digest": self.course_digest,
             "student": self.student,
+            **({"known_as": list(self.known_as)} if self.known_as else {}),
             "seed": self.seed,
             "isolation": self.isolation,
             "made_from": self.made_from,

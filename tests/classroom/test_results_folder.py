@@ -24,6 +24,8 @@ from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.grade_comparison import StoredGrades, grades_from_json, grades_to_json
 from grader.classroom.grade_terminal import print_summary, score_line
 from grader.classroom.grades_table import ClassSummary, GradesTable, NothingToGrade
+from grader.classroom.platform_names import Submission
+from grader.classroom.roster import keys_of_records, match_roster, read_roster
 from grader.classroom.score_changes import NO_CHANGES, AdjustmentRow, ScoreChanges
 from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
@@ -462,6 +464,67 @@ def test_a_record_without_hashes_of_the_submission_is_read_and_gets_them(graded,
     assert {line[-1] for line in changes_in(tmp_path / "out")} == {"the submission or the time limit changed"}
     for path, text in written.items():
         assert (path.read_text("utf-8") == text) == (path.name != "ada.json")
+
+
+ROSTER = "Login,Name\nada,Ada A\nben,Ben B\ncem,Cem C\n"
+
+
+def test_entered_zeros_and_history_move_with_a_student_whom_a_roster_names(course, tmp_path, capsys) -> None:
+    """Whoever had the name of a folder before had left the class, and the 0 that was entered was gone."""
+    put(tmp_path / "in", {"Ada A/lin_grad.py": MEAN, "Ben B/x.txt": ""})
+    (tmp_path / "roster.csv").write_text(ROSTER, encoding="utf-8")
+    out, roster = tmp_path / "out", read_roster(tmp_path / "roster.csv")
+
+    def run(*, named: bool, students: str = "") -> ClassSummary:
+        found = find_submissions(course, tmp_path / "in", out)
+        found = match_roster(found, roster) if named else found
+        grading = Grading(1, "none", students=frozenset(students.split()))
+        return grade_class(course, found, out, grading, ask=lambda nothing: not named)
+
+    run(named=False)
+    assert scores(out) == {"Ada A": "2", "Ben B": "0"}
+    summary = run(named=True)
+    assert (scores(out), summary.graded) == ({"ada": "2", "ben": "0", "cem": ""}, 0)
+    assert changes_in(out) == [("cem", "", "", "", "no record before")]
+    assert sorted(path.name for path in out.glob("*.json")) == ["ada.json", "ben.json", "cem.json"]
+    assert not (out / "removed").exists()
+    print_summary(course, summary, out)
+    assert (
+        "2 students are called otherwise than in the last run (Ada A is ada now, Ben B is ben now): their results are "
+        "now named by the column Login.\n"
+    ) in capsys.readouterr().out
+    assert not run(named=True).renamed
+    put(tmp_path / "in", {"Ada A/lin_grad.py": RIGHT})
+    assert dict(run(named=False).renamed) == {"ada": "Ada A", "ben": "Ben B"}
+    assert changes_in(out) == [
+        ("Ada A", "lin_grad", "2", "3", "the submission changed"), ("Ada A", "", "2", "3", "the submission changed"),
+        ("cem", "", "", "", "no longer in the class"),
+    ]  # fmt: skip
+    assert dict(run(named=True, students="ben").renamed) == {"Ben B": "ben"}
+    assert scores(out) == {"Ada A": "3", "ben": "0"}
+
+
+def test_a_record_goes_to_nobody_whom_another_may_be(course, tmp_path) -> None:
+    people = (Submission("7", (), frozenset({"Bob"})), Submission("8", (), frozenset({"Bob", "Eve"})))
+    records: dict[str, tuple[str, ...]] = {"Bob": (), "Eve": (), "old eve": ("8",), "zed": ()}
+    assert keys_of_records(ClassFolder(people, ""), records) == {}
+    assert keys_of_records(ClassFolder(people, ""), {"Eve": ()}) == {"Eve": "8"}
+
+
+def test_a_run_that_is_stopped_after_a_roster_came_keeps_what_was_before(course, tmp_path, monkeypatch) -> None:
+    put(tmp_path / "in", {"Ada A/lin_grad.py": MEAN, "Ben B/x.txt": ""})
+    (tmp_path / "roster.csv").write_text(ROSTER, encoding="utf-8")
+    out, found = tmp_path / "out", find_submissions(course, tmp_path / "in", tmp_path / "out")
+    grade_class(course, found, out, Grading(1, "none"))
+    put(tmp_path / "in", {"Ada A/lin_grad.py": RIGHT})
+    with monkeypatch.context() as patch:
+        patch.setattr("grader.classroom.class_grading.ResultsFolder.record_absent", _stopped)
+        with pytest.raises(KeyboardInterrupt):
+            grade_class(course, found, out, Grading(1, "none"))
+    grade_class(course, match_roster(found, read_roster(tmp_path / "roster.csv")), out, Grading(1, "none"))
+    assert [line[:4] for line in changes_in(out)] == [
+        ("ada", "lin_grad", "2", "3"), ("ada", "", "2", "3"), ("cem", "", "", ""),
+    ]  # fmt: skip
 
 
 def test_stored_grades_survive_their_file() -> None:
