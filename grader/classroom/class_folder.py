@@ -6,6 +6,7 @@ submission per student.
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections import Counter, defaultdict
@@ -14,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from grader.course.course import Course
 from grader.errors import UsageError, file_error
@@ -47,9 +48,6 @@ from .platform_names import (
     plain_submission,
     read_submitters,
 )
-
-if TYPE_CHECKING:
-    from .roster import Roster
 
 PLAIN_LAYOUT = "a folder or an archive for each student"
 APPLE_DOUBLE = "._"
@@ -140,7 +138,10 @@ def find_student(submissions: Sequence[Submission], name: str) -> Submission:
     ]
     if similar:
         raise UsageError(f"Nobody is called {name!r}. Did you mean {_alternatives(similar)}?")
-    raise UsageError(f"Nobody is called {name!r}: the first of them is {submissions[0].student!r}.")
+    students = [submission.student for submission in submissions]
+    if spelled_so := difflib.get_close_matches(name, students, MOST_NAMED, 0.6):
+        raise UsageError(f"Nobody is called {name!r}. Did you mean {_enumeration([*map(repr, spelled_so)], 'or')}?")
+    raise UsageError(f"Nobody who handed in is called {name!r}: known are {first_names(sorted(students))}.")
 
 
 def _words_of(name: str) -> set[str]:
@@ -168,7 +169,9 @@ class ClassFolder:
         layout_name: the value of `--layout` for this layout.
         doubt: why the layout that was recognised may be another; empty if it was named, or cannot be mistaken.
         remarks: sentences to show before the class is graded.
-        roster: the roster that names the students; `None` if there is none.
+        named_by: the heading of the roster's column that names the students; empty without a roster.
+        key_of: returns the key on the roster of the only student who may have made a submission, and empty if there is
+            none; with `True`, a part of a name or a number without its zeros is not enough.
     """
 
     submissions: tuple[Submission, ...]
@@ -179,12 +182,8 @@ class ClassFolder:
     layout_name: LayoutName = "plain"
     doubt: str = ""
     remarks: tuple[str, ...] = ()
-    roster: Roster | None = None
-
-    @property
-    def named_by(self) -> str:
-        """Return the heading of the roster's column that names the students; empty without a roster."""
-        return "" if self.roster is None else self.roster.named_by
+    named_by: str = ""
+    key_of: Callable[[Submission, bool], str] = lambda submission, is_sure: ""
 
     @property
     def heading(self) -> str:
@@ -756,7 +755,12 @@ def _download(infos: Sequence[_EntryInfo]) -> Literal["gradescope", "moodle", "c
 def first_names(names: Sequence[str], most: int = MOST_NAMED) -> str:
     """Return the first `most` of some names, and how many more there are: "a, b, c and 3 more"."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return listed(names[:most]) + more
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list, with semicolons between them if a name has a comma, as in "Smith, Bob; Lee, Ada"."""
+    return ("; " if any("," in name for name in names) else ", ").join(names)
 
 
 def _by_key(submissions: Iterable[Submission]) -> list[list[Submission]]:

@@ -188,15 +188,22 @@ def _select_students(class_folder: ClassFolder, students: frozenset[str]) -> tup
     submissions = list(class_folder.submissions)
     if not students:
         return submissions, []
-    if absent := next((name for name in class_folder.absent if name in students), ""):
+    names = {_roster_key(class_folder, name) for name in students}
+    if absent := next((name for name in class_folder.absent if name in names), ""):
         raise UsageError(
             one_line(
                 f"{absent} handed in nothing: the same command without --student writes the record, with any points."
             )
         )
-    keys = {find_student(submissions, name).key for name in students}
+    keys = {find_student(submissions, name).key for name in names}
     chosen = [submission for submission in submissions if submission.key in keys]
     return chosen, [submission for submission in submissions if submission.key not in keys]
+
+
+def _roster_key(class_folder: ClassFolder, name: str) -> str:
+    """Return the key of the only student in whose line of the roster a name stands; the name if there is none."""
+    people = {other for submission in class_folder.submissions for other in (submission.key, *submission.known_as)}
+    return name if name in people else class_folder.key_of(Submission(name, ()), True) or name
 
 
 def _pending(

@@ -456,7 +456,7 @@ class Tally:
             wrong=tuple(key for key, standing in standings.items() if standing == "wrong"),
             changes=changes,
             again=tuple((code, n) for code, n in _ranked(codes) if n >= SEVERAL and is_misconception(code)),
-            notes=results.notes,
+            notes=results.remarks,
             why_no_score=results.why_no_score,
         )
         self._lines.append((line, len(passed)))

@@ -29,7 +29,7 @@ from grader.safe_text import escaped, one_line, plain
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
 
 from .class_file import CLASS_FILE, GRADES_FILE, ClassPlan
-from .class_folder import PLAIN_LAYOUT, ClassFolder, LayoutName
+from .class_folder import PLAIN_LAYOUT, ClassFolder, LayoutName, listed
 from .class_grading import Grading, GradingProgress, ReportProgress, grade_class
 from .grades_table import ClassSummary, Failure, NothingToGrade
 from .score_changes import ADJUSTMENTS_FILE
@@ -305,9 +305,18 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
     if summary.seed_changed:
         yield "The results here had another seed, so they were graded again: all results of a folder share one seed."
     if summary.gained or summary.lost:
-        yield f"Since the last run {summary.gained} gained points and {summary.lost} lost some: see {CHANGES_FILE}."
+        verbs = ((summary.gained, "gained"), (summary.lost, "lost"))
+        changed = [f"{many} student{'' if many == 1 else 's'} {verb} points" for many, verb in verbs if many]
+        yield f"Since the last run {' and '.join(changed)}: see {CHANGES_FILE}."
     if summary.late:
         yield f"{summary.late} of {summary.students} lost points for lateness: see the notes in {GRADES_FILE}."
+    if summary.undated:
+        count = len(summary.undated)
+        who, counts = ("1 submission has", "counts") if count == 1 else (f"{count} submissions have", "count")
+        yield f"{who} no known time, and {counts} as in time: {_listed(summary.undated)}."
+    if summary.undated_late:
+        says = f"Late by the names that Canvas gave, and counted as in time: {_listed(summary.undated_late)}"
+        yield f"{says}. Write their times into the roster."
     if summary.above:
         more = f"More than {summary.max_score:g} points by {ADJUSTMENTS_FILE}: {_listed(summary.above)}."
         yield f"{more} Correct the file if that is a mistake."
@@ -352,7 +361,7 @@ def _submissions(count: int) -> str:
 def _listed(names: Sequence[str]) -> str:
     """Return the first `MOST_NAMES` of some names, and how many more there are: "ada, bob and 3 more"."""
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return one_line(plain(", ".join(names[:MOST_NAMES]))) + more
+    return one_line(plain(listed(names[:MOST_NAMES]))) + more
 
 
 def _units(summary: ClassSummary) -> Table:

@@ -95,6 +95,8 @@ class ClassSummary:
         above: the students whom an adjustment gives more points than there are.
         renamed: the names of students in the last run, and the keys that they have now where these differ.
         named_by: the heading of the roster's column that names the students; empty without a roster.
+        undated: the keys of the students with a due date whose submissions were graded and have no known time.
+        undated_late: those of them whom Canvas calls late.
         is_whole: whether the whole class was graded, and not some students alone.
     """
 
@@ -126,6 +128,8 @@ class ClassSummary:
     above: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
     named_by: str = ""
+    undated: tuple[str, ...] = ()
+    undated_late: tuple[str, ...] = ()
     is_whole: bool = True
 
 
@@ -150,6 +154,7 @@ class GradesTable:
         counts: under `noted`, how many submissions have notes; under `late`, how many lost points for lateness.
         nothing: the students who have no score because nothing could be graded, by key.
         untouched: the students who handed in nothing but stubs and blank answer sheets, by key.
+        graded: the keys of the students of whom something was graded.
         above: the students whose total is above the points of all exercises by an adjustment.
     """
 
@@ -162,6 +167,7 @@ class GradesTable:
     counts: Counter[str] = field(default_factory=Counter)
     nothing: dict[str, NothingToGrade] = field(default_factory=dict)
     untouched: dict[str, str] = field(default_factory=dict)
+    graded: set[str] = field(default_factory=set)
     above: list[str] = field(default_factory=list)
 
     def count(self, name: str, results: StudentResults) -> None:
@@ -171,10 +177,12 @@ class GradesTable:
             name: the student's key.
             results: the student's results, new or stored.
         """
-        mistakes, notes = _mistakes(results), results.notes
+        mistakes, notes = _mistakes(results), results.remarks
         row = _Row(results.score, _line(self._cells(results, mistakes)))
         self.rows[name] = row
         self.nothing.pop(name, None)
+        if results.seed is not None:
+            self.graded.add(name)
         if results.why_no_score and not results.ungraded:
             self.nothing[name] = NothingToGrade(results.student, results.why_no_score)
             return
@@ -314,7 +322,7 @@ def _mistakes(results: StudentResults) -> list[tuple[str, str, str]]:
 def _notes(results: StudentResults) -> str:
     """Return why there is no score, the notes on a submission, and each change of points, joined by semicolons."""
     changes = (change.sentence for change in results.changes)
-    sentences = (results.why_no_score, *results.notes, *changes)
+    sentences = (results.why_no_score, *results.remarks, *changes)
     return "; ".join(dict.fromkeys(sentence for sentence in sentences if sentence))
 
 

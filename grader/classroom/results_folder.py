@@ -31,7 +31,7 @@ from .grade_comparison import (
     grades_to_json,
 )
 from .grades_table import ClassSummary, GradesTable, NothingToGrade
-from .platform_names import Submission
+from .platform_names import LATE, Submission
 from .roster import keys_of_records
 from .score_changes import NO_CHANGES, ScoreChanges
 from .student_results import (
@@ -317,7 +317,8 @@ class ResultsFolder:
             self._enter_zero(name, results)
             return
         earlier = self.comparison.before.get(path.name)
-        if earlier is not None and earlier.score and path.is_file():
+        is_graded = earlier is not None and earlier.seed is not None  # else its points are from a person
+        if earlier is not None and is_graded and earlier.score and path.is_file():
             self._move_to_removed(path)
         self.write(name, results)
         if not self._has_points(name):
@@ -507,6 +508,8 @@ class ResultsFolder:
         """
         counts = self.table.summary(class_folder, graded, reused, seconds, self.removed)
         entered = not counts.nothing and bool(self.zeroed)
+        undated = tuple(key for key in self.changes.undated if key in self.table.graded)
+        late = {submission.key for submission in class_folder.submissions if LATE in submission.notes}
         return replace(
             counts,
             nothing=tuple(sorted(self.zeroed, key=lambda row: row.student)) if entered else counts.nothing,
@@ -518,6 +521,8 @@ class ResultsFolder:
             lost=self.comparison.lost,
             renamed=self.renamed,
             named_by=class_folder.named_by,
+            undated=undated,
+            undated_late=tuple(key for key in undated if key in late),
         )
 
     def _stored(self, name: str) -> StudentResults | None:

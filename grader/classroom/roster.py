@@ -164,6 +164,18 @@ class Roster:
         match = _agreed([Match(places) for places in (*guesses, *own)])
         return match if len(match.places) == 1 or any(own) else Match()
 
+    def key_of(self, submission: Submission, is_sure: bool) -> str:
+        """Return the key of the only student who may have made a submission; empty if nobody, or several may have.
+
+        Args:
+            submission: the submission.
+            is_sure: whether the student counts only if it is not found by a part of a name, or by a number without its
+                zeros.
+        """
+        match = self.find(submission)
+        is_one = len(match.places) == 1 and (match.certainty in SURE or not is_sure)
+        return self.students[match.places[0]].key if is_one else ""
+
     def unused_aliases(self, submissions: Sequence[Submission]) -> list[str]:
         """Return the aliases that no submission has as its name, its title, or the name of its student."""
         names = {
@@ -420,6 +432,11 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
         equal = SURE if best in SURE else {best}
         unmatched += [submission for submission, match in rivals if match.certainty not in equal]
         own = [rival for rival in rivals if rival[1].certainty in equal]
+        section = folded_name(roster.students[place].section)
+        inside = [rival for rival in own if section and folded_name(rival[0].section) == section]
+        if inside and any(rival[0].section for rival in own if rival not in inside):
+            unmatched += [submission for submission, match in own if (submission, match) not in inside]
+            own = inside
         matched[place] = counted_submission([_with_student(roster.students[place], *rival) for rival in own])
         counted += own
         certain.add(place)
@@ -448,7 +465,8 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
         absent=tuple(absent),
         unlisted=tuple(submission.student for submission in unmatched),
         remarks=(*class_folder.remarks, *roster.remarks, *remarks),
-        roster=roster,
+        named_by=roster.named_by,
+        key_of=roster.key_of,
     )
 
 
@@ -468,9 +486,7 @@ def keys_of_records(class_folder: ClassFolder, records: Mapping[str, Collection[
     for name, others in records.items():
         places = holders.get(name, ())
         own = {keys[place] for place in places} or {other for other in others if other in people}
-        if not own and class_folder.roster is not None:
-            match = class_folder.roster.find(Submission(name, (), frozenset({name, *others})))
-            own = {class_folder.roster.students[place].key for place in match.places}
+        own = own or {class_folder.key_of(Submission(name, (), frozenset({name, *others})), False)} - {""}
         if len(own) == 1:
             found[name] = own.pop()
     claims = Counter(found.values())

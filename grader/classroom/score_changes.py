@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -164,18 +164,44 @@ def score_changes(
     submissions = {submission.key: submission for submission in class_folder.submissions}
     students = {*submissions, *class_folder.absent}
     handed_in = {key: submission.handed_in for key, submission in submissions.items() if submission.handed_in}
-    adjustments = dict[str, list[AdjustmentRow]]()
+
+    def why_nobody(student: str) -> str:
+        return "" if student in students else _unknown_student(student, class_folder)
+
+    adjustments, twins = _adjustments_of(name, rows, exercises, why_nobody)
+    remarks += twins
+    # Of what cannot be graded nobody needs to know whether it was late.
+    dated = handed_in.keys() | {key for key, each in submissions.items() if not each.conflict and not each.nothing}
+    due = {key: moment for key, moment in _due_dates(plan, name, students, class_folder).items() if key in dated}
+    return ScoreChanges(adjustments, due, handed_in, assignment.late, tuple(remarks), late_basis(assignment, roster))
+
+
+def _adjustments_of(
+    name: str, rows: Iterable[AdjustmentRow], exercises: Mapping[str, float], why_nobody: Callable[[str], str]
+) -> tuple[dict[str, list[AdjustmentRow]], list[str]]:
+    """Return the lines of `adjustments.csv` for an assignment by student, and remarks on lines that are there twice.
+
+    Args:
+        name: the name of the assignment.
+        rows: all lines.
+        exercises: the points of the exercises that are graded, by id.
+        why_nobody: returns a clause on a name that is of nobody in the class, and of a student an empty text.
+
+    Raises:
+        UsageError: a line names a student or an exercise that does not exist, or gives an exercise more than its
+            points; names the line.
+    """
+    adjustments, remarks = dict[str, list[AdjustmentRow]](), list[str]()
     for row in (row for row in rows if row.assignment == name):
         where = f"{ADJUSTMENTS_FILE}, line {row.line}"
-        if row.student not in students:
-            raise UsageError(f"{where}: {_unknown_student(row.student, class_folder)}")
+        if why := why_nobody(row.student):
+            raise UsageError(f"{where}: {why}")
         if row.exercise and row.exercise not in exercises:
             raise UsageError(f"{where}: {name} has no exercise {row.exercise!r}: {nearest(row.exercise, exercises)}")
         if row.exercise and row.points > exercises[row.exercise]:
-            most = f"{row.exercise} has {shown(exercises[row.exercise])} points"
-            raise UsageError(
-                f"{where}: {most}, and not {shown(row.points)}: leave out the exercise to add to the total."
-            )
+            points = f"{shown(exercises[row.exercise])} point{'' if exercises[row.exercise] == 1 else 's'}"
+            says = f"{where}: {row.exercise} has {points}, and not {shown(row.points)}"
+            raise UsageError(f"{says}: leave out the exercise to add to the total.")
         same = [other for other in adjustments.get(row.student, ()) if other.exercise == row.exercise != ""]
         if same:
             raise UsageError(f"{where}: line {same[0].line} sets {row.exercise} of {row.student} too: remove one.")
@@ -184,10 +210,7 @@ def score_changes(
                 f"{where}: it says the same as line {twin.line}, and both count: remove one if one was meant."
             )
         adjustments.setdefault(row.student, []).append(row)
-    # Of what cannot be graded nobody needs to know whether it was late.
-    dated = handed_in.keys() | {key for key, each in submissions.items() if not each.conflict and not each.nothing}
-    due = {key: moment for key, moment in _due_dates(plan, name, students, class_folder).items() if key in dated}
-    return ScoreChanges(adjustments, due, handed_in, assignment.late, tuple(remarks), late_basis(assignment, roster))
+    return adjustments, remarks
 
 
 def late_basis(assignment: ClassAssignment, roster: Roster | None) -> str:
@@ -330,27 +353,28 @@ def outdated_students(results: Path) -> Callable[[StudentResults], bool]:
     return lambda record: changes.apply(record.student, record).adjustments != record.adjustments
 
 
-def unmatched_adjustments(results: Path, students: Collection[str]) -> list[str]:
-    """Return a sentence on each line of `adjustments.csv` for an assignment that is of nobody in its results.
+def wrong_adjustment(results: Path, students: Collection[str], exercises: Mapping[str, float]) -> str:
+    """Return a sentence on the first line of `adjustments.csv` that is wrong for an assignment; empty if none is.
 
     Args:
         results: the results folder; if it is of no assignment, no line is meant for it.
         students: the names of the students in the results.
-
-    Raises:
-        UsageError: `class.yaml` or `adjustments.csv` cannot be read, or is wrong; names the line.
+        exercises: the points of the exercises in the results, by id.
     """
-    name = assignment_of(results)
-    if not name:
-        return []
-    plan = read_class_file(Path.cwd())
-    rows, _ = read_adjustments(plan.path.with_name(ADJUSTMENTS_FILE), plan.content.assignments)
-    return [
-        f"{ADJUSTMENTS_FILE}, line {row.line}: nobody in {results} is called {row.student!r}: "
-        f"{nearest(row.student, students)}"
-        for row in rows
-        if row.assignment == name and displayable_name(row.student) not in students
-    ]
+
+    def why_nobody(student: str) -> str:
+        if displayable_name(student) in students:
+            return ""
+        return f"nobody in {results} is called {student!r}: {nearest(student, students)}"
+
+    if name := assignment_of(results):
+        try:
+            plan = read_class_file(Path.cwd())
+            rows, _ = read_adjustments(plan.path.with_name(ADJUSTMENTS_FILE), plan.content.assignments)
+            _adjustments_of(name, rows, exercises, why_nobody)
+        except UsageError as error:
+            return str(error)
+    return ""
 
 
 def _adjustment(name: str, line: int, cells: Mapping[str, str], assignments: Collection[str]) -> AdjustmentRow:

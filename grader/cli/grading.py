@@ -152,9 +152,8 @@ def grade(
         raise typer.Exit(exit_code(results.exercises))
     given = GradeOptions(out=out, units=unit or (), exercises=exercise or (), roster=roster, layout=layout)
     options = grade_options(plan, submissions, given)
-    from grader.classroom.class_folder import find_submissions, first_names
+    from grader.classroom.class_folder import find_submissions
     from grader.classroom.exercise_names import ExerciseNames
-    from grader.classroom.platform_names import LATE
     from grader.classroom.roster import match_roster
     from grader.classroom.score_changes import class_roster, score_changes
     from grader.nbgrader.gradebook_class import entering_in_gradebook
@@ -187,16 +186,6 @@ def grade(
     grading = replace(grading, changes=changes, is_assignment=bool(options.assignment))
     for remark in changes.remarks:
         print(one_line(plain(remark)), file=sys.stderr)
-    if undated := changes.undated:
-        who, counts = f"{len(undated)} submissions have", "count"
-        if len(undated) == 1:
-            who, counts = "1 submission has", "counts"
-        shown = ", ".join((*undated[:3], *(["..."] if len(undated) > 3 else [])))
-        says = f"handgrad: {who} no known time, and {counts} as in time: {shown}"
-        print(one_line(plain(says)), file=sys.stderr)
-    if late := [each.key for each in class_folder.submissions if each.key in undated and LATE in each.notes]:
-        says = f"handgrad: late by the names that Canvas gave, and counted as in time: {first_names(late)}"
-        print(one_line(plain(f"{says}. Write their times into the roster.")), file=sys.stderr)
     with (
         entering_in_gradebook(names, gradebook, class_folder.submissions, folder, changes.adjustments),
         _on_cluster(scheduler, grading, isolation)

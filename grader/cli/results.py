@@ -79,7 +79,7 @@ def _naming_outdated(
 ) -> Iterator[Callable[[StudentResults | UnreadableResult | Note], StudentResults | UnreadableResult | Note]]:
     """Yield a function to call with each entry, and say at the end whose record lacks changes in `adjustments.csv`.
 
-    Says as well if what late work loses has changed, if a line of the file is of nobody, and if the run that made the
+    Says as well if what late work loses has changed, if a line of the file is wrong, and if the run that made the
     results has not finished.
 
     Args:
@@ -94,7 +94,7 @@ def _naming_outdated(
         ADJUSTMENTS_FILE,
         outdated_lateness,
         outdated_students,
-        unmatched_adjustments,
+        wrong_adjustment,
     )
     from grader.classroom.student_results import UnreadableResult, unfinished_run
     from grader.results.records import StudentResults
@@ -105,12 +105,13 @@ def _naming_outdated(
             is_outdated, late_files = outdated_students(results), outdated_lateness(results)
     except UsageError as error:  # the results are what they were
         print(f"handgrad: {one_line(plain(str(error)))}", file=sys.stderr)
-    students, everybody, unread = list[str](), set[str](), list[str]()
+    students, everybody, unread, points = list[str](), set[str](), list[str](), dict[str, float]()
 
     def note(entry: StudentResults | UnreadableResult | Note) -> StudentResults | UnreadableResult | Note:
         """Keep the student's name if the entry is a record that lacks changes, and return the entry."""
         if isinstance(entry, StudentResults):
             everybody.add(entry.student)
+            points.update(points or {exercise.id: exercise.max_score for exercise in entry.exercises})
             if is_outdated is not None and is_outdated(entry):
                 students.append(entry.student)
         elif isinstance(entry, UnreadableResult):
@@ -123,9 +124,14 @@ def _naming_outdated(
         who = "1 student has" if missing == 1 else f"{missing} students have"
         says = f"the run that grades into {results} has not finished{f': {who} no record' if missing else ''}"
         print(f"handgrad: {one_line(plain(says))}. To finish it: {grade_command(results)}", file=sys.stderr)
-    elif results is not None and is_outdated is not None and results.is_dir() and not unread:
-        for sentence in unmatched_adjustments(results, everybody):
-            print(f"handgrad: {one_line(plain(sentence))}", file=sys.stderr)
+    elif (
+        results is not None
+        and is_outdated is not None
+        and results.is_dir()
+        and not unread
+        and (sentence := wrong_adjustment(results, everybody, points))
+    ):
+        print(f"handgrad: {one_line(plain(sentence))}", file=sys.stderr)
     if late_files and results is not None:
         says = f"{late_files} has changed what late work loses since these points were made"
         print(f"handgrad: {one_line(plain(says))}. To apply it: {grade_command(results)}", file=sys.stderr)

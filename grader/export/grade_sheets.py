@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import chain
 
+from grader.classroom.class_folder import listed
 from grader.course.course import Course
 from grader.errors import UsageError
 from grader.results.points import exact
@@ -31,6 +32,7 @@ HANDED_IN = re.compile(r"_(\d+)_assignsubmission_")
 DOWNLOADED = re.compile(r"(.+)_(\d+)")  # the name of a student in a download of Canvas or Moodle that had no roster
 CANVAS_ASSIGNMENT = re.compile(r" \(\d+\)\Z")
 TEST_STUDENT = "Student, Test"
+EXCUSED = "EX"  # in the cell of a student who need not hand in
 POSSIBLE, READ_ONLY = "Points Possible", "(read only)"
 GRADE, MAXIMUM, FEEDBACK = "grade", "maximum grade", "feedback comments"
 NO_POINTS = frozenset({  # columns of the platforms that take no points
@@ -261,11 +263,13 @@ def _filled(
         name: the name of the file that is returned.
     """
     rows, problems = _match_rows(sheet, records, most)
-    changed = filled = 0
-    scaled = False
-    late = 0
+    changed = filled = late = 0
+    scaled, excused = False, list[str]()
     for record, row in rows:
         if record.score is None:
+            continue
+        if sheet.table.values(row)[sheet.column].strip().upper() == EXCUSED:
+            excused.append(text(record.student))
             continue
         out_of = options.out_of or most[row] or record.max_score
         points = number(_scaled(record, out_of, is_capped=name == MOODLE_FILE))
@@ -279,6 +283,12 @@ def _filled(
     notes = [f"{filled} of {len(most)} rows filled; {changed} had other points before."]
     if scaled and not options.out_of:
         notes.append("Points are scaled to what the file says that there are; --out-of N names another number.")
+    if filled and not options.out_of and None in most.values():
+        notes.append("The file does not say how many points there are, so none are scaled; --out-of N names a number.")
+    if excused:
+        notes.append(f"Excused there, and left as they are: {listed(excused)}.")
+    if name == MOODLE_FILE and sheet.feedback is None:
+        notes.append(f"No comments are written: the file has no column {FEEDBACK.capitalize()}.")
     if late:
         notes.append(f"{late} of the scores are after lateness; the records have the raw scores, too.")
     return Exported({name: sheet.table.content()}, notes=tuple(notes), problems=problems)

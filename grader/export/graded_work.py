@@ -211,8 +211,8 @@ def tagless(words: str) -> str:
 
 
 def notes(record: StudentResults) -> tuple[str, ...]:
-    """Return sentences on files of the submission that were ignored, and why."""
-    return tuple(text(note) for note in record.notes)
+    """Return sentences on the submission, such as on files that were ignored, and why."""
+    return tuple(text(note) for note in record.remarks)
 
 
 def as_json(document: Any) -> bytes:

@@ -213,7 +213,8 @@ class StudentResults:
         made_from: a hash of all that the result depends on except the seed; `None` if it is not needed.
         notes: sentences on the submission for the instructor.
         course_digest: a hash of the course and of handgrad's version; `None` in a learner's own check.
-        reason: why there is no score, unless a person gives points, though no exercise is an error, as a clause.
+        reason: why nothing could be graded, though no exercise is an error, as a clause; then only a person's points
+            make a score.
         adjustments: the changes of points that a person made.
         late: what a late submission costs; `None` if it was in time, or nobody knows.
         submission: hashes of what was handed in for each exercise, by its id, and of all of it under the empty id;
@@ -253,6 +254,11 @@ class StudentResults:
         for exercise in self.ungraded[:1]:
             return f"{exercise.id} could not be graded: {exercise.failure}"
         return self.reason if self.is_blank else ""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Return the notes, after the reason why nothing could be graded if the points are all from a person."""
+        return self.notes if self.is_blank or not self.reason else (self.reason, *self.notes)
 
     @property
     def is_blank(self) -> bool:
@@ -361,7 +367,7 @@ class StudentResults:
             "score": self.score,
             "raw_score": self.raw_score,
             "max_score": self.max_score,
-            **({"reason": self.why_no_score} if self.why_no_score else {}),
+            **({"reason": why} if (why := self.why_no_score or self.reason) else {}),
             "units": self.units,
             "exercises": [exercise.record for exercise in self.exercises],
             **({"adjustments": [asdict(adjustment) for adjustment in self.adjustments]} if self.adjustments else {}),

@@ -79,6 +79,13 @@ def test_a_download_from_moodle(grade, tmp_path) -> None:
     assert summary.strays == ("Eve X_105_assignsubmission_file/../../../etc/lin_grad.py",)
 
 
+def test_a_file_outside_of_its_archive_is_not_said_to_have_another_name(grade, tmp_path) -> None:
+    platforms.put(tmp_path / "in", {"ada/p.zip": platforms.zipped({"../../x/lin_grad.py": platforms.RIGHT})})
+    platforms.put(tmp_path / "in", {"ben/lin_grad.py": platforms.RIGHT})
+    _, summary = grade(tmp_path / "in")
+    assert summary.nothing[0].why == "p.zip/../../x/lin_grad.py: its name leads out of the archive"
+
+
 def test_a_grading_worksheet_is_a_roster(grade, tmp_path) -> None:
     points, summary = grade(platforms.moodle(tmp_path), platforms.MOODLE_GRADES)
     assert points == {
@@ -190,7 +197,7 @@ def test_a_unit_an_exercise_or_a_student_is_graded_alone(course, grade, tmp_path
     only = graded("lin_grad", students="ada")
     assert (only.students, only.graded, only.mean_score) == (2, 1, 2.5)
     assert record(out, "bob") == before
-    with pytest.raises(UsageError, match="Nobody is called 'cem': the first of them is 'ada'"):
+    with pytest.raises(UsageError, match="Nobody who handed in is called 'cem': known are ada"):
         graded(students="cem")
 
 

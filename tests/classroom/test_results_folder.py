@@ -154,6 +154,21 @@ def test_who_was_given_points_by_a_person_is_not_among_those_who_get_zeros(grade
     assert scores(tmp_path / "out")["fay"] == "", "who has no adjustment any more has no 0 that nobody entered"
 
 
+def test_points_of_a_person_for_no_work_are_put_away_by_nothing_and_say_why(graded, course, tmp_path) -> None:
+    """A changed course put their record away, and no output said any more that nothing was handed in."""
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/x.txt": ""})
+    given = {name: [AdjustmentRow(2, "w", name, "", 1.0, "oral exam")] for name in ("ben", "gus")}
+    why = {"ben": "it holds x.txt, and no file that is named after an exercise", "gus": "nothing was handed in"}
+    for each in (course, course, edited(course, tmp_path / "course", "title: ", "title: New ")):
+        assert graded(absent=("gus",), course=each, changes=ScoreChanges(given)).removed == ()
+        notes = {row["student"]: row["notes"] for row in rows(tmp_path / "out/grades.csv")}
+        for name, says in why.items():
+            assert notes[name].startswith(says), notes
+            assert notes[name].endswith("; adjustment (+1 points): oral exam")
+        assert record(tmp_path / "out", "ben")["reason"] == why["ben"]
+        validator().validate(record(tmp_path / "out", "ben"))
+
+
 def test_a_second_run_enters_no_zero_for_a_broken_archive(graded, tmp_path) -> None:
     put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben.zip": "no archive", "cy/hw.ipynb": "{"})
     out, unscored = tmp_path / "out", {"ada": "3", "ben": "", "cy": ""}
@@ -358,7 +373,8 @@ def test_each_change_of_a_grade_is_listed_with_its_reason(graded, tmp_path, caps
     ]  # fmt: skip
     assert (summary.gained, summary.lost) == (1, 1)  # an entered 0 is no gain
     print_summary(course, summary, tmp_path / "out")
-    assert "Since the last run 1 gained points and 1 lost some: see changes.csv." in capsys.readouterr().out
+    says = "Since the last run 1 student gained points and 1 student lost points: see changes.csv."
+    assert says in capsys.readouterr().out
 
 
 def test_an_earlier_result_that_no_longer_counts_is_put_away_and_nobody_is_said_to_have_left(
@@ -466,7 +482,7 @@ def test_a_record_without_hashes_of_the_submission_is_read_and_gets_them(graded,
         assert (path.read_text("utf-8") == text) == (path.name != "ada.json")
 
 
-ROSTER = "Login,Name\nada,Ada A\nben,Ben B\ncem,Cem C\n"
+ROSTER = "Login,Name,Vorname\nada,Ada A,Ada\nben,Ben B,Ben\ncem,Cem C,Cem\n"
 
 
 def test_entered_zeros_and_history_move_with_a_student_whom_a_roster_names(course, tmp_path, capsys) -> None:
@@ -494,6 +510,7 @@ def test_entered_zeros_and_history_move_with_a_student_whom_a_roster_names(cours
         "now named by the column Login.\n"
     ) in capsys.readouterr().out
     assert not run(named=True).renamed
+    assert run(named=True, students="Ben").students == 3, "a cell of a column that handgrad does not know"
     put(tmp_path / "in", {"Ada A/lin_grad.py": RIGHT})
     assert dict(run(named=False).renamed) == {"ada": "Ada A", "ben": "Ben B"}
     assert changes_in(out) == [

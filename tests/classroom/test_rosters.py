@@ -248,8 +248,10 @@ def test_a_part_of_a_name_names_those_who_have_it(course, tmp_path) -> None:
     for part, who in (("García", "'001'"), ("garcia", "'001'"), ("Bob", "'002' or '003'"), ("smith", "'002'")):
         with pytest.raises(UsageError, match=f"Nobody is called '{part}'. Did you mean {who}[?]"):
             find_student(found.submissions, part)
-    with pytest.raises(UsageError, match="Nobody is called 'Bo': the first of them is '001'"):
+    with pytest.raises(UsageError, match="Nobody who handed in is called 'Bo': known are 001, 002, 003"):
         find_student(found.submissions, "Bo")
+    with pytest.raises(UsageError, match="Nobody is called '0011'[.] Did you mean '001'"):
+        find_student(found.submissions, "0011")
 
 
 def test_a_section_tells_two_people_of_one_name_apart(course, tmp_path) -> None:
@@ -392,6 +394,13 @@ def test_feedback_in_a_worksheet_may_have_lines(tmp_path) -> None:
     path = tmp_path / "roster.csv"
     path.write_text('id,name,Feedback comments\n001,"Lee, Ada","two\nlines"\n002,Bob,\n', encoding="utf-8")
     assert [student.key for student in read_roster(path).students] == ["001", "002"]
+
+
+def test_a_section_of_the_roster_tells_two_folders_of_one_name_apart(course, tmp_path) -> None:
+    """Both were taken for submissions of the one student."""
+    found = matched(course, tmp_path / "a", ["A/Cy", "B/Cy"], "name,section\nCy,B\nDan,A\n", "sections")
+    assert (owners(found), found.unlisted) == ({"A/Cy": "A Cy", "B/Cy": "Cy"}, ("A Cy",))
+    assert not any(submission.conflict for submission in found.submissions)
 
 
 def test_a_section_tells_apart_who_shares_a_name_and_has_nothing_else(course, tmp_path) -> None:

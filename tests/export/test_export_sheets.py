@@ -58,6 +58,24 @@ def test_only_points_scaled_to_what_the_file_says_are_said_to_be(course: Course,
     assert any("scaled to what the file says" in note for note in made.notes) == (out_of is None)
 
 
+def test_points_that_are_not_scaled_are_said_not_to_be(course: Course) -> None:
+    """A column with 0 possible points got the course's points without a word."""
+    says = "The file does not say how many points there are, so none are scaled; --out-of N names a number."
+    nothing = CANVAS.replace("Points Possible,,,,,10.00", "Points Possible,,,,,0")
+    assert nothing != CANVAS
+    for sheet, out_of in ((CANVAS, None), (nothing, None), (nothing, 5.0)):
+        made = canvas(course, [named(BEN, "Ben Franklin")], ExportOptions(out_of, sheet.encode(), "Slopes"))
+        assert (says in made.notes) == (sheet is nothing and out_of is None)
+
+
+def test_who_is_excused_in_canvas_stays_excused(course: Course) -> None:
+    sheet = CANVAS.replace("7.5,40.00", "EX,40.00")
+    records = [named(ADA, "ada@uni.edu"), named(BEN, "Ben Franklin")]
+    made = canvas(course, records, ExportOptions(sheet=sheet.encode(), column="Slopes"))
+    assert [row[5] for row in rows(made)[3:5]] == ["10", "EX"]
+    assert "Excused there, and left as they are: Ben Franklin." in made.notes
+
+
 def test_canvas_gets_points_in_one_column_and_nothing_else_changes(course: Course) -> None:
     records = [named(ADA, "ada@uni.edu"), named(BEN, "Ben Franklin")]
     made = canvas(course, records, ExportOptions(sheet=CANVAS.encode(), column="Linear, by hand"))
@@ -191,6 +209,10 @@ def test_moodle_gets_points_and_feedback(course: Course) -> None:
     assert "<b>lin_grad w.g</b> (0 of 1): every entry is 1/7 of what it should be" in found[2][9]
     assert [row[:4] + row[5:9] for row in found] == [row[:4] + row[5:9] for row in before]
     assert made.notes[0] == "2 of 2 rows filled; 1 had other points before."
+    assert "No comments" not in " ".join(made.notes)
+    german = MOODLE.replace("Feedback comments", "Feedback als Kommentar")
+    made = moodle(course, records, ExportOptions(sheet=german.encode()))
+    assert "No comments are written: the file has no column Feedback comments." in made.notes
 
 
 def test_moodle_in_another_language_takes_the_column_that_is_named(course: Course) -> None:
