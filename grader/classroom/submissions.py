@@ -681,7 +681,7 @@ def _why_nothing(
         return f"{archive.path}: {_why_ignored(archive)}"
     if broken := next((note for note in notes if BROKEN in note), ""):
         return broken
-    if lost := next((file for file in files if file.why_unread and names.find(file.name)), None):
+    if lost := next((file for file in files if file.why_unread and names.find(file.name.rpartition("/")[2])), None):
         return f"{lost.path}: {lost.why_unread}"
     if len([file for file in files if canvas_submission(file)]) > len(files) / 2:
         return f"it holds {_listed_files(files)}, as Canvas {SECTION}"

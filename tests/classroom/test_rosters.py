@@ -250,7 +250,7 @@ def test_a_part_of_a_name_names_those_who_have_it(course, tmp_path) -> None:
             find_student(found.submissions, part)
     with pytest.raises(UsageError, match="Nobody who handed in is called 'Bo': known are 001, 002, 003"):
         find_student(found.submissions, "Bo")
-    with pytest.raises(UsageError, match="Nobody is called '0011'[.] Did you mean '001'"):
+    with pytest.raises(UsageError, match=r"Nobody is called '0011'\. Did you mean '001'"):
         find_student(found.submissions, "0011")
 
 
