@@ -562,20 +562,20 @@ def _surroundings(
 
 
 def _pictures() -> Callable[[CourseExercise, ExerciseResult, int], str]:
-    """Return a function that draws a forward pass with its mistakes marked; its first picture imports torch."""
+    """Return a function that draws figures of mistakes and the forward pass; its first picture imports torch."""
     made: list[RecordedMistakes] = []
 
     def picture(exercise: CourseExercise, result: ExerciseResult, seed: int) -> str:
-        """Return the forward pass of an exercise as HTML; empty if there is no mistake to mark."""
+        """Return the mistakes of an exercise as HTML; empty if there is none to draw."""
         if not any(answer.mistake for answer in result.answers):
             return ""
-        from grader.rendering.picture_html import forward_pass_html
+        from grader.rendering.picture_html import pictures_html
         from grader.rendering.picture_making import RecordedMistakes
 
         if not made:
             made.append(RecordedMistakes())
-        graph = made[0].graph(exercise, result, seed)
-        return "" if graph is None else forward_pass_html(graph)
+        shown = made[0].pictures(exercise, result, seed)
+        return pictures_html(shown) if shown.pictures or shown.graph is not None else ""
 
     return picture
 

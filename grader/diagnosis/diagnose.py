@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +17,14 @@ from grader.program.program import Program
 from grader.program.recording import Unrecordable, record
 from grader.reference.compare import scaled_error
 from grader.reference.trial import IMPOSSIBLE, Sample, Trial, sample_of
+from grader.results.records import AnswerResult
 
 from .case import LARGE, Case, ProgramSample, is_near
 from .facts import Samples, nothing_to_compare, plain_fact
 from .mistake import Fact, Mistake
 from .observations import observations
 from .operators import OPERATORS
-from .search import MOST_WORK, explain
+from .search import MOST_WORK, edits, explain
 from .words import with_words
 
 FAITHFUL = 1e-6  # how far a recorded gradient may be from the reference, in proportion to its greatest entry
@@ -396,6 +399,62 @@ def _check_faithful(exercise: Exercise, trial: Trial, program: Program) -> None:
             gradients = program.gradients() if answer.kind == "gradient" else program.jacobians()
             if scaled_error(gradients[answer.wrt], trial.new(answer)) > FAITHFUL:
                 raise Unrecordable(f"the {answer.kind} of {answer.wrt} is another one than the reference")
+
+
+def recorded_mistakes(exercise: Exercise, result: AnswerResult, trial: Trial) -> Iterator[Mistake]:
+    """Yield what the mistake may be that the record of an answer holds, with a rewriting or a formula of its numbers.
+
+    It is found again among the edits with the operator of the record, or among the mistakes that the exercise declares.
+    There are none where the record has another kind of mistake, such as two edits at once. There are several where
+    edits differ in a choice that is in no message.
+
+    Args:
+        exercise: the exercise.
+        result: a wrong answer from a record.
+        trial: the first trial of the run, whose names and sizes are in the record.
+    """
+    record: Mapping[str, Any] = result.mistake or {}
+    recorded: list[Mapping[str, Any]] = record.get("edits", [])
+    code = result.code or ""
+    if len(recorded) != 1:
+        return
+    if recorded[0].get("operator") == "declared":
+        said = (each.says for each in exercise.misconceptions if (each.code, each.answer) == (code, result.name))
+        yield from (Mistake(code, facts=(Fact("declared", {}, says),)) for says in said if says in result.message)
+        return
+    if (factor := _recorded_factor(recorded[0])) is not None:
+        fact = Fact(recorded[0]["operator"], recorded[0]["parameters"])
+        yield Mistake(code, facts=(fact,), rewrite=lambda right: _times(right, factor))
+        return
+    program, places = faithful_program_of(exercise, trial), record.get("at", [])
+    if program is None:
+        return
+    for operator in (each for each in OPERATORS if each.name == recorded[0].get("operator")):
+        for edit in edits(operator, program):
+            at = tuple(dict.fromkeys(edit.spot.places(program)))
+            if [list(place) for place in at] == places:
+                facts = edit.facts(program)
+                if facts[0].record == recorded[0]:
+                    yield Mistake(code, facts=facts, at=at, rewrite=edit.apply)
+
+
+def _recorded_factor(edit: Mapping[str, Any]) -> float | None:
+    """Return the factor of a whole answer that a record has as its only edit; `None` where it has another edit."""
+    parameters = edit.get("parameters", {})
+    if edit.get("operator") == "factor-sign":
+        return -1.0
+    if not str(edit.get("operator")).startswith("factor-") or "part" in parameters:
+        return None
+    try:
+        factor = float(Fraction(str(parameters["factor"])))
+    except (KeyError, ValueError, ZeroDivisionError):
+        return None
+    return -factor if parameters.get("negative") else factor
+
+
+def _times(program: Program, factor: float) -> Program:
+    """Return a program whose gradients are all multiplied by a factor."""
+    return replace(program, upstreams=tuple(factor * np.asarray(g) for g in program.upstreams))
 
 
 def plain_facts(exercise: Declaration, wrong: Mapping[str, Samples]) -> dict[str, Mistake]:

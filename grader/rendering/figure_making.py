@@ -369,6 +369,25 @@ def _slice_series(name: str, array: np.ndarray, axes: Axes, at: tuple[int, ...])
     return Series(f"{name}[{where}]", array[at[:lead]], axes[lead:])
 
 
+def numbers_of_mistake(declaration: Exercise, answer: Answer, trial: Trial, mistake: Mistake) -> np.ndarray | None:
+    """Return the array that a mistake gives for an answer in a trial, without what was stored before.
+
+    `None` where the mistake has neither an edit nor a declared formula.
+
+    Args:
+        declaration: the exercise.
+        answer: the answer.
+        trial: the trial.
+        mistake: the mistake that explains it.
+    """
+    program, right = faithful_program_of(declaration, trial), trial.new(answer)
+    compared = ComparedAnswer(declaration, answer, trial, right, right, "", (), (), mistake)
+    wrong = None if program is None or answer.kind != "gradient" else _response(compared, program)
+    if wrong is None or trial.out_g is None:
+        return None
+    return np.asarray(wrong(np.asarray(trial.out_g, dtype="float64")))
+
+
 def _response(compared: ComparedAnswer, program: Program) -> Response | None:
     """Return the function that the learner's backward pass is: by the edit that explains it, or its declared formula.
 

@@ -31,7 +31,7 @@ LONGEST = 24  # characters of a node's label
 
 def pictures_html(shown: ExercisePictures) -> str:
     """Return an exercise's pictures as HTML that loads nothing."""
-    if not shown.pictures:
+    if not shown.pictures and shown.graph is None:
         return "<p>Everything is right, so there is nothing to draw.</p>"
     scale = largest_in_scatters([figure for picture in shown.pictures for figure in picture.figures])
     drawn = _folded_pictures(list(merge_equal_notes(shown.pictures)), scale)

@@ -7,6 +7,7 @@ request, and never become a part of a result.
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,13 +19,13 @@ from grader.course.course import CourseExercise
 from grader.course.exercise import Answer, Declaration, Exercise
 from grader.course.sampling import Array
 from grader.course.shapes import Axes, describe, describe_guessed, guess_axes
-from grader.diagnosis.diagnose import faithful_program_of, find_mistakes
+from grader.diagnosis.diagnose import faithful_program_of, find_mistakes, recorded_mistakes
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.operators.places import operation_label
 from grader.judging.given_answer import is_right
 from grader.judging.judge import Judge
 from grader.program.forward import Node, Place
-from grader.program.operation import SYMBOLS
+from grader.program.operation import SYMBOLS, NoCandidate
 from grader.program.program import Program
 from grader.program.queries import loop_carried_values, loops
 from grader.reference.compare import ATOL_FOR_ZERO, RTOL
@@ -33,7 +34,7 @@ from grader.reference.trial import IMPOSSIBLE, Sample, Trial, describe_options
 from grader.reference.trials import first_trial, random_numbers
 from grader.results.records import AnswerResult, ExerciseResult
 
-from .figure_making import ComparedAnswer, figures
+from .figure_making import ComparedAnswer, figures, numbers_of_mistake
 from .heat_maps import largest_magnitude
 from .picture_data import ExercisePictures, Figure, Graph, GraphNode, Grid, Picture, Series, why_no_picture
 
@@ -619,6 +620,41 @@ class RecordedMistakes:
     def __init__(self) -> None:
         """Begin without any trial."""
         self._trials: dict[tuple[str, int], Trial] = {}
+        self._pictures: dict[tuple[str, int, str, str], Picture] = {}
+
+    def pictures(self, exercise: CourseExercise, result: ExerciseResult, seed: int) -> ExercisePictures:
+        """Return the graph of a result's mistakes, and figures of those whose numbers the record gives again.
+
+        The numbers are those of the mistake in the first trial, computed from the right program: without the rounding
+        of the learner's, and for one trial alone.
+
+        Args:
+            exercise: the exercise of the course.
+            result: its result from a record.
+            seed: the seed of the record.
+        """
+        graph = self.graph(exercise, result, seed)
+        drawn = [
+            self._picture(exercise, exercise.function, answer, seed)
+            for answer in result.answers
+            if answer.mistake and not answer.mistake.get("cause") and isinstance(exercise.function, Exercise)
+        ]
+        return ExercisePictures(exercise.id, tuple(picture for picture in drawn if picture.figures), graph)
+
+    def _picture(self, exercise: CourseExercise, declaration: Exercise, result: AnswerResult, seed: int) -> Picture:
+        """Return the figures of an answer's recorded mistake; a picture without any where they cannot be computed."""
+        key = exercise.id, seed, result.name, json.dumps([result.code, result.message, result.mistake], sort_keys=True)
+        if key not in self._pictures:
+            self._pictures[key] = Picture(result.name)
+            try:
+                trial = self._first_trial(exercise, declaration, seed)
+                made = _recorded_figures(declaration, result, trial)
+            except (*IMPOSSIBLE, NoCandidate):
+                return self._pictures[key]
+            if not exercise.course.policy.show_expected:
+                made = tuple(map(shade_figure, made))
+            self._pictures[key] = Picture(result.name, _describe_trial(trial), figures=made)
+        return self._pictures[key]
 
     def graph(self, exercise: CourseExercise, result: ExerciseResult, seed: int) -> Graph | None:
         """Return the forward pass with the places of a result's mistakes marked.
@@ -653,6 +689,27 @@ class RecordedMistakes:
         if key not in self._trials:
             self._trials[key] = first_trial(declaration, random_numbers(seed, exercise.id))
         return self._trials[key]
+
+
+@np.errstate(all="ignore")  # an edit may divide by 0
+def _recorded_figures(declaration: Exercise, result: AnswerResult, trial: Trial) -> tuple[Figure, ...]:
+    """Return the figures of the mistake that the record of an answer holds, in the first trial of its run."""
+    answer = next((each for each in declaration.answers if each.name == result.name), None)
+    if answer is None or trial.expected[answer.name] is None:
+        return ()
+    right = trial.new(answer)
+    for mistake in recorded_mistakes(declaration, result, trial):
+        try:
+            yours = numbers_of_mistake(declaration, answer, trial, mistake)
+        except (*IMPOSSIBLE, NoCandidate):
+            continue
+        if yours is None or yours.shape != right.shape or np.allclose(yours, right, rtol=RTOL["float32"]):
+            continue
+        nudged, title, _ = _reference_array(declaration, answer, trial)
+        own, axes = YOURS if trial.prior(answer) is None else YOURS_ADDED, _axes_of(answer, trial, right)
+        samples = [Sample(trial, yours, right)]
+        return figures(ComparedAnswer(declaration, answer, trial, yours, nudged, title, axes, samples, mistake, own))
+    return ()
 
 
 def _recorded_mistake(answer: AnswerResult) -> Named:

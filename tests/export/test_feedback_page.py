@@ -8,8 +8,11 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers.class_results import CLASS, handed, passed, result, todo, wrong
+from helpers.courses import SEED, with_policy
+from helpers.pictures import picture
 from test_export import HOSTILE, hostile
 from typer.testing import CliRunner
 
@@ -18,8 +21,12 @@ from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
 from grader.export.feedback import feedback
 from grader.export.graded_work import NOT_GRADED, ExportOptions
-from grader.rendering.picture_making import RecordedMistakes
-from grader.results.records import Adjustment, StudentResults, dumps
+from grader.judging.grading import Grader
+from grader.judging.judge import Judge
+from grader.rendering.picture_html import pictures_html
+from grader.rendering.picture_making import RecordedMistakes, make_pictures
+from grader.results.records import Adjustment, ExerciseResult, StudentResults, dumps, exercise_from_json
+from grader.sandbox.worker import Worker
 
 BEN, EVE = (next(each for each in CLASS if each.student == name) for name in ("ben", "eve"))
 STEP = {
@@ -186,6 +193,74 @@ def test_a_mistake_in_every_iteration_of_a_loop_is_marked_in_the_folded_loop(cou
     assert graph is not None
     labels = [node.label for node in graph.nodes.values() if node.marked]
     assert [label for label in labels if label.startswith("tanh")] == ["tanh (3x)"]
+
+
+SCALED = "import torch\ndef lin_grad(inp, out, w, b):\n    inp.g = {}\n    w.g = {}\n    b.g = out.g.sum(0)\n"
+FLIPPED = """import torch
+def conv1d_grad(inp, w, b, out):
+    k = w.shape[-1]
+    windows = inp.unfold(-1, k, 1)
+    inp.g = torch.zeros_like(inp)
+    for i in range(out.shape[-1]):
+        inp.g[..., i : i + k] += torch.einsum("bo,oik->bik", out.g[..., i], w.flip(-1))
+    w.g = torch.einsum("bol,bilk->oik", out.g, windows)
+    b.g = out.g.sum((0, 2))
+"""
+
+
+def graded(course: Course, name: str, source: str, grader: Grader, worker: Worker) -> tuple[ExerciseResult, Judge]:
+    judges: list[Judge] = []
+    found = grader.grade(course.find(name), source.encode(), worker, judges.append)
+    return exercise_from_json(json.loads(found.line)), judges[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "answer", "kind"),
+    [("lin_grad", SCALED.format("out.g @ w.t()", "inp.t() @ out.g / len(inp)"), "w.g", "scatter"),
+     ("lin_grad", SCALED.format("-3 * out.g @ w.t()", "inp.t() @ out.g"), "inp.g", "scatter"),
+     ("conv1d_grad", FLIPPED, "inp.g", "stamp")],
+)  # fmt: skip
+def test_a_record_gives_the_figures_of_the_check_page_again(
+    course: Course, worker: Worker, name: str, source: str, answer: str, kind: str
+) -> None:
+    found, judge = graded(course, name, source, Grader(SEED), worker)
+    checked = picture(make_pictures(course.find(name), found, judge), answer).figures
+    again = picture(RecordedMistakes().pictures(course.find(name), found, SEED), answer).figures
+    assert [each.kind for each in again] == [each.kind for each in checked]
+    assert again[0].kind == kind
+    for of_record, of_check in zip(again, checked, strict=True):
+        assert [each.name for each in of_record.series] == [each.name for each in of_check.series]
+        for ours, theirs in zip(of_record.series, of_check.series, strict=True):
+            np.testing.assert_allclose(ours.values, theirs.values, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("answer", ["out.g @ w.t() / len(inp)", "out.g @ w.t() * inp"])
+def test_where_expected_values_are_kept_back_a_feedback_page_has_shades_alone(
+    course: Course, worker: Worker, answer: str
+) -> None:
+    kept = with_policy(course, show_expected=False)
+    found, _ = graded(kept, "lin_grad", SCALED.format(answer, "inp.t() @ out.g"), Grader(SEED), worker)
+    drawer = RecordedMistakes()
+    figures = picture(drawer.pictures(kept.find("lin_grad"), found, SEED), "inp.g").figures
+    assert figures
+    for each in figures:
+        assert each.shaded
+        assert each.kind != "scatter" or len(each.series) == 2
+        assert all(set(np.abs(series.values).ravel()) <= {0.0, 1.0, 2.0, 3.0, 4.0} for series in each.series)
+    shown = picture(RecordedMistakes().pictures(course.find("lin_grad"), found, SEED), "inp.g").figures
+    right = shown[0].series[0].values
+    html = pictures_html(drawer.pictures(kept.find("lin_grad"), found, SEED))
+    words = re.sub(r"<style.*?</style>|<[^>]*>", " ", html)
+    numbers = [float(number) for number in re.findall(r"-?\d+\.\d+", words)]
+    assert not any(np.isclose(number, right, rtol=1e-2).any() for number in numbers)
+    assert "yours =" not in words
+
+
+def test_a_record_whose_numbers_cannot_be_given_again_has_its_graph_alone(course: Course) -> None:
+    shown = RecordedMistakes().pictures(course.find("lin_grad"), lin_grad(STEP).exercises[1], 8)
+    assert shown.graph is not None
+    two = {**STEP, "edits": [*STEP["edits"], {"operator": "factor-sign", "parameters": {}}]}
+    assert RecordedMistakes().pictures(course.find("lin_grad"), lin_grad(two).exercises[1], 8).pictures == ()
 
 
 def test_the_command_writes_a_page_for_each_student_with_pictures(

@@ -37,7 +37,7 @@ from grader.learner.progress import Progress
 from grader.learner.training import units_with_training
 from grader.learner.training_view import svg_of, training_page
 from grader.rendering.picture_data import ExercisePictures, no_pictures
-from grader.rendering.picture_html import forward_pass_html
+from grader.rendering.picture_html import pictures_html
 from grader.rendering.picture_making import RecordedMistakes, make_pictures
 from grader.rendering.render_html import ResultDisplay, check_page
 from grader.results.records import AnswerResult, ExerciseResult, StudentResults
@@ -143,8 +143,8 @@ def pages(
     drawer = RecordedMistakes()
 
     def picture(exercise: CourseExercise, result: ExerciseResult, seed: int) -> str:
-        graph = drawer.graph(exercise, result, seed)
-        return "" if graph is None else forward_pass_html(graph)
+        shown = drawer.pictures(exercise, result, seed)
+        return pictures_html(shown) if shown.pictures or shown.graph is not None else ""
 
     students = []
     for number, names in enumerate(drawn_mistakes()):
