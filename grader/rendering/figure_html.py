@@ -22,6 +22,7 @@ DOT, ON_LINE = 4, 2e-4  # the radius of a point; how far off a line it counts as
 APART = 8.0  # times that the learner's entries may be larger than the right ones, on a common scale
 ALIKE = 3.0  # times that the largest number of an exercise's scatters may be larger than that of one drawn on its scale
 TILE, MOST_TILES = 17, 14
+LABELLED = 0.3  # of the largest bar: the end of a scale that is nearer to 0 has no number beside it
 BAR, BARS_HEIGHT = 13, 120
 Point = tuple[float, float]
 EMPTY = 0.01  # in proportion to the largest: below it a tile has no colour
@@ -174,15 +175,18 @@ def _bars(figure: Figure) -> SvgDrawing:
     """Return a pair of bars for each step or place: the learner's is filled, the right one an outline."""
     yours, right = figure.series
     limit = largest_magnitude(yours.values, right.values) or 1.0
-    has_both_signs = min(yours.values.min(initial=0.0), right.values.min(initial=0.0)) < 0
+    values = np.concatenate([yours.values, right.values, [0.0]])
+    values = values[np.isfinite(values)]
+    highest, lowest = float(values.max()), float(values.min())
     step = 2 * BAR + 12
     width = max(70 + len(yours.values) * step, round(len(figure.title) * LETTER) + 20, 240)
     drawing = SvgDrawing(width, BARS_HEIGHT + 76, figure.title, "Filled: yours. Outline: what is right.")
     drawing.text(10, 15, figure.title, "small", "start")
-    base = 30 + (BARS_HEIGHT / 2 if has_both_signs else BARS_HEIGHT)
-    unit = BARS_HEIGHT / limit / (2 if has_both_signs else 1)
+    unit = BARS_HEIGHT / ((highest - lowest) or 1.0)
+    base = 30 + unit * highest
     if not figure.shaded:
-        drawing.text(54, 30 + 10, number(limit), "small faint", "end")
+        for end in (end for end in (highest, lowest) if abs(end) > LABELLED * limit):
+            drawing.text(54, base - unit * end + (10 if end > 0 else 0), number(end), "small faint", "end")
     drawing.text(54, base + 4, "0", "small faint", "end")
     drawing.line((60, base), (60 + len(yours.values) * step, base), "line")
     for i, label in enumerate(yours.labels):

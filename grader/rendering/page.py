@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
+
+from .svg_drawing import shrinking
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
@@ -45,7 +48,7 @@ def page(
 
 
 def figure(svg: str, about: str) -> str:
-    """Return a drawing as a figure that scrolls sideways where it is wider than the page.
+    """Return a drawing as a figure that shrinks on a narrow page, and scrolls sideways on one much narrower than it.
 
     It stands in the page as an image of its own, so that neither its styles nor its ids meet those of another.
 
@@ -54,5 +57,7 @@ def figure(svg: str, about: str) -> str:
         about: a description for those who cannot see it.
     """
     data = base64.b64encode(svg[max(svg.find("<svg"), 0) :].encode()).decode()
-    image = f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(about)}">'
+    width = re.search(r'<svg[^>]* width="(\d+)"', svg)
+    style = f' style="{shrinking(float(width[1]))}"' if width else ""
+    image = f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(about)}"{style}>'
     return f'<div class="figure" tabindex="0" role="group" aria-label="Figure">{image}</div>'

@@ -27,6 +27,7 @@ LANE = 24  # the width of an edge that passes a row
 Point = tuple[float, float]
 SCROLLS = 'tabindex="0" role="group"'  # whoever has no mouse scrolls it with the keyboard
 LONGEST = 24  # characters of a node's label
+LONG = 12  # nodes of a graph
 
 
 def pictures_html(shown: ExercisePictures) -> str:
@@ -144,14 +145,21 @@ def _background(cell: Cell) -> str:
 
 
 def forward_pass_html(graph: Graph) -> str:
-    """Return the graph of a forward pass as HTML, with a title and a note on answers for which nothing is marked."""
+    """Return the graph of a forward pass as HTML, with a title and a note on answers for which nothing is marked.
+
+    A graph of more than `LONG` nodes without a mark is folded away.
+    """
     head = '<b>forward pass</b> <span class="dim">from the inputs down to the output</span>'
     unmarked = ""
     if graph.unmarked:
         named = escape(", ".join(graph.unmarked))
         unmarked = f'<p class="dim key">Nothing is marked for {named}: no operation is named.</p>'
     drawn = f'<div class="scroll" {SCROLLS} aria-label="The forward pass">{graph_svg(graph)}</div>'
-    return f'<figure class="drawing"><figcaption>{head}</figcaption>{drawn}{unmarked}</figure>'
+    html = f'<figure class="drawing"><figcaption>{head}</figcaption>{drawn}{unmarked}</figure>'
+    if len(graph.nodes) <= LONG or any(node.marked for node in graph.nodes.values()):
+        return html
+    summary = '<summary class="summary">the forward pass, in which nothing is marked</summary>'
+    return f'<details class="folded">{summary}{html}</details>'
 
 
 @dataclass(frozen=True)

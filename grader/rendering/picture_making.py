@@ -367,10 +367,12 @@ def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Gr
         marked = tuple(answer for answer, operation in wrong.items() if operation == name)
         change = change_of(judge.mistakes[marked[0]].code, {}) if marked else ""
         nodes[key] = GraphNode(key, f"{name}{constants}", f"value {key}", operands, "", marked, change=change)
+    read = {operand for node in nodes.values() for operand in node.operands} | {str(len(nodes) - 1)}
+    nodes = {key: node for key, node in nodes.items() if node.operands or key in read}  # without the inputs not used
     unmarked = tuple(
         answer.name for answer in answers if not any(answer.name in node.marked for node in nodes.values())
     )
-    return Graph(nodes, str(len(nodes) - 1), unmarked)
+    return Graph(nodes, list(nodes)[-1], unmarked)
 
 
 def _are_steps(value: object) -> bool:

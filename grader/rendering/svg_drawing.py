@@ -14,6 +14,7 @@ from html import escape
 GridIndex = tuple[int, int]
 CELL_WIDTH, CELL_HEIGHT = 44, 28
 HEAD = 7
+SMALLEST = 0.75  # of a drawing's own size, to which a narrow page shrinks it
 
 STYLE = """
 .page { fill: #ffffff; stroke: #d0d7de; }
@@ -189,9 +190,14 @@ class SvgDrawing:
         used = (rule for rule in rows if not rule.startswith(".") or _name(rule) in classes)
         rules = "".join(f".{SCOPE} {rule}" for rule in used)  # only those used: a page has many drawings
         head = f'<svg class="{SCOPE}" viewBox="0 0 {self.width} {self.height}" role="img"'
-        size = f'width="{self.width}" height="{self.height}"'
+        size = f'width="{self.width}" height="{self.height}" style="{shrinking(self.width)}"'
         words = f"<title>{escape(self.title)}</title><desc>{escape(self.description)}</desc>"
         return f"{head} {size}>{words}<style>{rules}</style>{''.join(self.parts)}</svg>"
+
+
+def shrinking(width: float) -> str:
+    """Return CSS with which a drawing of a width in pixels fits a narrower page, or scrolls where it would be tiny."""
+    return f"max-width:max(100%,{SMALLEST * width:.0f}px);height:auto"
 
 
 def _name(rule: str) -> str:

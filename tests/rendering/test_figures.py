@@ -289,6 +289,20 @@ def test_steps_are_bars_with_the_right_end_marked() -> None:
     assert key == "  # yours, | nudged"
 
 
+def test_bars_of_both_signs_fill_the_height_between_the_largest_and_the_smallest() -> None:
+    sums = Figure("sums", "the sums along m", (Series("yours", np.array([3.0, -1.0]), ("0", "1")),
+                                               Series("nudged", np.array([0.0, 0.0]), ("0", "1"))))  # fmt: skip
+    bars = re.findall(r'y="([^"]*)" width="13" height="([^"]*)" rx="0" class="wrong-bar"', figure_html(sums))
+    assert [(float(y), float(height)) for y, height in bars] == [(30, 90), (120, 30)]
+    assert ">3.00<" in figure_html(sums)
+    assert ">-1.00<" in figure_html(sums)
+
+
+def test_a_drawing_shrinks_on_a_narrow_page_by_a_quarter_at_most() -> None:
+    width = int(re.search(r' width="(\d+)"', figure_html(SCATTER))[1])  # type: ignore[index]
+    assert f"max-width:max(100%,{0.75 * width:.0f}px);height:auto" in figure_html(SCATTER)
+
+
 def test_verdicts_are_caught_and_escaped() -> None:
     assert as_text(figure_lines(VERDICTS)).splitlines()[1:] == [
         "  wrong  caught oo escaped x", "  right  accepted o rejected x",
@@ -329,6 +343,15 @@ def test_the_program_of_an_engine_is_drawn_with_the_wrong_rule_marked(see: See) 
     marked = {node.label for node in graph.nodes.values() if node.marked}
     assert marked == {"mul"}
     assert all(operand in graph.nodes for node in graph.nodes.values() for operand in node.operands)
+
+
+def test_the_program_of_an_engine_has_no_input_that_no_step_uses(see: See) -> None:
+    slip = SUBMISSIONS["13_engine/value_engine: the order is not turned round"]
+    graph = see("value_engine", slip.source).graph
+    assert graph is not None
+    read = {operand for node in graph.nodes.values() for operand in node.operands}
+    assert {key for key, node in graph.nodes.items() if not node.operands} <= read
+    assert graph.out in graph.nodes
 
 
 def test_a_number_that_is_given_is_named_in_the_scatter(see: See) -> None:

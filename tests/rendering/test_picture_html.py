@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,7 +12,7 @@ from test_picture_terminal import graph, grid, three
 
 from grader.rendering.figure_html import ABOVE, BELOW, STRONGEST, with_opacity
 from grader.rendering.picture_data import ExercisePictures, Graph, GraphNode, Picture
-from grader.rendering.picture_html import HEIGHT, MARKED_HEIGHT, graph_svg, layout, pictures_html
+from grader.rendering.picture_html import HEIGHT, MARKED_HEIGHT, forward_pass_html, graph_svg, layout, pictures_html
 
 VOID = {"meta"}
 ELSEWHERE = re.compile(r"https?:|//|\bsrc=|\bhref=|url\(|@import|<script|<link|<img", re.IGNORECASE)
@@ -139,6 +140,13 @@ def chain(length: int) -> Graph:
         before = f"%{i - 1}" if i else "x"
         nodes.append(GraphNode(f"%{i}", "f", "()", tuple(dict.fromkeys((before, "x", f"p{i}")))))
     return Graph({node.key: node for node in nodes}, f"%{length - 1}")
+
+
+def test_a_long_graph_in_which_nothing_is_marked_is_folded_away() -> None:
+    assert "<details" not in forward_pass_html(chain(2))
+    assert forward_pass_html(chain(8)).startswith('<details class="folded"><summary class="summary">the forward pass')
+    marked = {key: replace(node, marked=("x.g",)) for key, node in chain(8).nodes.items()}
+    assert "<details" not in forward_pass_html(Graph(marked, "%7"))
 
 
 @pytest.mark.parametrize("drawn", [graph(), chain(2), chain(6)], ids=["diamond", "short", "long"])
