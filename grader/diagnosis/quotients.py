@@ -179,7 +179,7 @@ class Slip:
         code: the public code.
         message: a clause about the answer, with fields: `{f}`, `{x}`, `{v}` and `{h}` are the learner's names of the
             function, the point, the weights and the step, `{ahead}` and `{behind}` the two points at which the function
-            must be taken.
+            must be taken, `{run}` their distance, and `{count}` that distance in steps.
         of: takes the right quotient of a trial, and returns the wrong one's value, shaped like x.
     """
 
@@ -247,54 +247,61 @@ def _slope_with_squared_weights(quotient: Quotient) -> Array:
 
 
 SLIPS = (
-    Slip("step-missing", "missing-local", "this is the rise, and it is not divided by the step",
+    Slip("step-missing", "missing-local", "the change of {f} is not divided by {run}",
          lambda q: q.right_rise()),
     Slip("divided-by-one-step", "missing-local",
-         "the rise is divided by {h}, but the two values of {f} are taken further apart",
+         "the change of {f} is divided by {h}; it must be divided by {run}",
          lambda q: q.right_rise() / q.h),
-    Slip("divided-by-number-of-steps", "missing-local", "the rise is divided by the number of steps, and not by {h}",
+    Slip("divided-by-number-of-steps", "missing-local",
+         "the change of {f} is divided by {count}; it must be divided by {run}",
          lambda q: q.right_rise() / (q.ahead - q.behind)),
-    Slip("second-at-h", "wrong-point", "{f} is taken at {h} alone, and the step begins at {x}",
+    Slip("second-at-h", "wrong-point", "the value that is subtracted is {f} at {h}; it must be {f} at {behind}",
          lambda q: (q.height(q.ahead) - q.at(q.h)) / q.run),
-    Slip("h-added-to-value", "wrong-point", "{h} is added to the value of {f}, and must be added to {x}",
+    Slip("h-added-to-value", "wrong-point", "{h} is added to the value of {f}; it must be added to {x}",
          lambda q: (q.height(0) + q.h - q.height(q.behind)) / q.run),
-    Slip("first-at-h", "wrong-point", "{f} is taken at {h} alone, not at {ahead}",
+    Slip("first-at-h", "wrong-point", "{f} is taken at {h}; it must be taken at {ahead}",
          lambda q: (q.at(q.h) - q.height(q.behind)) / q.run),
-    Slip("step-multiplied", "wrong-point", "{f} is taken at {x} * {h}: a step is added, not multiplied with",
+    Slip("step-multiplied", "wrong-point", "{f} is taken at {x} * {h}; it must be taken at {ahead}",
          lambda q: (q.at(q.x * q.h) - q.height(q.behind)) / q.run),
-    Slip("heights-added", "wrong-sign", "the two values of {f} are added, and must be subtracted",
+    Slip("heights-added", "wrong-sign", "the two values of {f} are added; one must be subtracted from the other",
          lambda q: (q.height(q.ahead) + q.height(q.behind)) / q.run),
-    Slip("sign-of-rise-lost", "wrong-sign", "the sign of the difference is lost",
+    Slip("sign-of-rise-lost", "wrong-sign", "the absolute value of the difference is used, so that its sign is lost",
          lambda q: abs(q.right_rise()) / q.run),
-    Slip("divided-by-x-and-h", "wrong-operand", "it is divided by {x} + {h}: a slope is divided by the step alone",
+    Slip("divided-by-x-and-h", "wrong-operand",
+         "the change of {f} is divided by {x} + {h}; it must be divided by {run}",
          lambda q: q.right_rise() / (np.asarray(q.x) + q.h)),
     Slip("only-first-divided", "wrong-operand",
-         "only the first of the two values is divided: the whole difference must be",
+         "only the first of the two values is divided; the whole difference must be divided",
          lambda q: q.height(q.ahead) / q.run - q.height(q.behind)),
     Slip("only-second-divided", "wrong-operand",
-         "only the second of the two values is divided: the whole difference must be",
+         "only the second of the two values is divided; the whole difference must be divided",
          lambda q: q.height(q.ahead) - q.height(q.behind) / q.run),
-    Slip("change-of-slope", "wrong-local", "this is how the slope changes, and not the slope",
+    Slip("change-of-slope", "wrong-local", "this is the rate at which the slope changes; it must be the slope",
          lambda q: (q.rise(1, 0) - q.rise(0, -1)) / q.h**2),
-    Slip("difference-of-slopes", "wrong-local", "the slope behind is subtracted from the slope ahead",
+    Slip("difference-of-slopes", "wrong-local",
+         "the slope to the left of {x} is subtracted from the slope to the right of {x}",
          lambda q: (q.rise(1, 0) - q.rise(0, -1)) / (2 * q.h)),
     Slip("step-never-set-back", "wrong-point",
-         "the entries that came before are moved as well: the step is never taken back",
+         "the entries that come before are moved as well: their steps are never taken back",
          lambda q: _slope(replace(q, together=True))),
-    Slip("step-times-x", "wrong-point", "the step is {h} times {x}, and must be {h}",
+    Slip("step-times-x", "wrong-point", "the step is {h} times {x}; it must be {h}",
          lambda q: q.right_rise(q.h * q.x) / q.run),
-    Slip("weights-missing", "missing-upstream", "{v} is not in it: all outputs count alike", _slope_without_weights),
+    Slip("weights-missing", "missing-upstream",
+         "{v} is not used: all outputs have the same weight", _slope_without_weights),
     Slip("weighted-behind", "elementwise-for-matmul",
-         "the outputs are added without {v}, and the result is multiplied by it: each output has its own weight",
+         "the outputs are added first, and the sum is multiplied by {v}; multiply each output by its weight, then add",
          lambda q: _slope_without_weights(q) * q.weights),
-    Slip("weights-summed", "sum-of-products", "the outputs and {v} are each summed on their own, and then multiplied",
+    Slip("weights-summed", "sum-of-products",
+         "the sum of the outputs is multiplied by the sum of {v}; multiply each output by its weight, then add",
          lambda q: _slope_without_weights(q) * _weights(q).sum()),
-    Slip("weighted-twice", "extra-factor", "{v} is multiplied in once more: it belongs inside the sum, and only there",
+    Slip("weighted-twice", "extra-factor",
+         "the result is multiplied by {v} once more; {v} must be used only inside the sum",
          lambda q: _slope(q) * q.weights),
     Slip("weights-squared", "extra-factor", "every output is weighted with {v} twice", _slope_with_squared_weights),
-    Slip("value-for-weights", "value-for-gradient", "every output is weighted with its own value, where {v} belongs",
+    Slip("value-for-weights", "value-for-gradient", "every output is weighted with its own value in place of {v}",
          _slope_weighted_by_value),
-    Slip("function-itself", "forward-value", "this is {f} at {x} itself, not how it changes", _function_value),
+    Slip("function-itself", "forward-value",
+         "this is the value of {f} at {x}; it must be the slope there", _function_value),
     *(Slip("own-step", "hard-coded", f"the step is {number}, whatever {{h}} is",
            lambda q, step=step: q.right_rise(step) / ((q.ahead - q.behind) * step))  # type: ignore[misc]
       for steps, number in ((TINY_STEPS, "a tiny number"), *(((step,), f"{step:g}") for step in OWN_STEPS))
@@ -318,19 +325,20 @@ def slips_of_offsets(ahead: float, behind: float) -> Iterator[Slip]:
                 yield Slip(
                     "function-at-other-places",
                     "wrong-point",
-                    f"{{f}} is taken at {_point_text(first)} and {_point_text(second)}, not at {{ahead}} and {{behind}}"
-                    + ("" if run == first - second else ", and divided by the distance of these"),
+                    f"{{f}} is taken at {_point_text(first)} and {_point_text(second)}"
+                    + ("" if run == first - second else ", and the change divided by {run}")
+                    + "; it must be taken at {ahead} and {behind}",
                     lambda q, first=first, second=second, run=run: q.rise(first, second) / (run * q.h),  # type: ignore[misc]
                 )
 
 
 def _point_text(steps: float) -> str:
-    """Return the point at an offset as text with message fields: `{x} + 2 {h}` for 2.
+    """Return the point at an offset as text with message fields: `{x} + 2 * {h}` for 2.
 
     Args:
         steps: the offset, in steps from x.
     """
-    size = "" if abs(steps) in (0.5, 1) else f"{abs(steps):g} "
+    size = "" if abs(steps) in (0.5, 1) else f"{abs(steps):g} * "
     half = " / 2" if abs(steps) == 0.5 else ""
     return "{x}" if steps == 0 else f"{{x}} {'+' if steps > 0 else '-'} {size}{{h}}{half}"
 
@@ -338,7 +346,7 @@ def _point_text(steps: float) -> str:
 def wrong_quotient(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that an answer is a certain wrong difference quotient in every trial; `None` where it is none.
 
-    Such as "f is taken at x and x - h, not at x + h and x".
+    Such as "f is taken at x and x - h; it must be taken at x + h and x".
 
     Args:
         answer: the answer; `None` is returned unless it is a value.
@@ -390,7 +398,8 @@ def _fits(slip: Slip, quotients: Sequence[tuple[Sample, Quotient | None]]) -> bo
 def _message_fields(samples: Samples, right: Sequence[float]) -> dict[str, str]:
     """Return the message fields: the learner's names of the arguments, and the two right points as text.
 
-    Such as {"f": "f", "x": "x", "v": "", "h": "h", "ahead": "x + h", "behind": "x"}.
+    Such as {"f": "f", "x": "x", "v": "", "h": "h", "ahead": "x + h", "behind": "x", "count": "1", "run": "h"}: `count`
+    is their distance in steps, and `run` their distance.
 
     Args:
         samples: the answer in each trial.
@@ -398,8 +407,11 @@ def _message_fields(samples: Samples, right: Sequence[float]) -> dict[str, str]:
     """
     f, x, *weights, h = samples[0].trial.inputs
     names = {"f": f, "x": x, "v": weights[0] if weights else "", "h": h}
+    count = f"{right[0] - right[1]:g}"
     return {
         **names,
+        "count": count,
+        "run": h if count == "1" else f"{count} * {h}",
         "ahead": _point_text(right[0]).format(**names),
         "behind": _point_text(right[1]).format(**names),
     }

@@ -404,7 +404,7 @@ numerical_vjp = Routine(
             "diagonal-only",
             "return",
             _own_output_only,
-            says="every entry counts only the output at the same index",
+            says="every entry uses only the output at the same index",
             hints=("When `x[i]` is nudged, which outputs change? Print `f` before and after the nudge.",),
         ),
         Misconception(

@@ -50,7 +50,7 @@ df_db = Exercise(
             "extra-factor",
             "return",
             lambda b: b.diag(),
-            says="the right entries are filled, but with the biases, not with the derivatives",
+            says="the right entries are filled, but with the biases; they must hold the derivatives",
             hints=("Raise `b[l]` by 0.001. By how much does `f[l]` rise, and does it depend on the value of `b[l]`?",),
         ),
         Misconception(
@@ -73,7 +73,7 @@ input_grad = Exercise(
     hints={
         "return": (
             "Nudge `x[k]`. Which outputs move?",
-            "Each of these outputs is one path to the loss, with its own entry of `df`; the paths add.",
+            "Each output that moves is one path to the loss, with its own entry of `df`; the paths add up.",
             "Write the sum over the outputs with its indices: the axis `m` is summed over, and `(n,)` remains.",
         ),
     },
@@ -82,7 +82,7 @@ input_grad = Exercise(
             "diagonal-only",
             "return",
             lambda w, out_g: (w * out_g).tril().triu().sum(1),
-            says="every entry counts only the output with the same index",
+            says="every entry uses only the output with the same index",
             hints=("Nudge `x[0]`: does only `f[0]` move?",),
         ),
     ),

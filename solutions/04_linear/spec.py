@@ -10,7 +10,8 @@ lin_grad = Exercise(
     hints={
         "inp.g": (
             "One entry of `inp` is multiplied by a whole row of `w`: how many outputs does it affect?",
-            "Each of these outputs contributes its upstream gradient, multiplied by the entry of `w` on that path.",
+            "Each output that the entry affects contributes its upstream gradient, times the entry of `w` on that"
+            " path.",
             "Write the shapes of `out.g` and `w` side by side: sum over the axis they share, so that `(bs, n)` "
             "remains.",
         ),
@@ -60,7 +61,7 @@ lin_grad_nd = Exercise(
     hints={
         "inp.g": (
             "Does any of the `bs` times `t` rows affect the output of another row?",
-            "No: nothing is summed over `bs` or `t` here, and every row of `inp` has its own gradient.",
+            "Nothing is summed over `bs` or `t` here: every row of `inp` has its own gradient.",
             "The product of `lin_grad` works unchanged: `@` acts on the last two axes and keeps the leading ones; "
             "`(bs, t, n)` remains.",
         ),
@@ -178,7 +179,8 @@ bmm_grad = Exercise(
         ),
         "b.g": (
             "Every example has its own `b`. Is anything summed over the batch?",
-            "No; but within one example, `b[k,j]` is used once for each of the `n` rows of `a`.",
+            "Nothing is summed over the batch; but within one example, `b[k,j]` is used once for each of the `n` rows"
+            " of `a`.",
             "Sum over the axis `n` and keep `bs` in front; transpose the last two axes of `a`, and only those.",
         ),
     },

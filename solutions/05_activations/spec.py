@@ -119,7 +119,7 @@ softplus_grad = Exercise(
             "to 1 like "
             "that?",
             "Exponential, sum, logarithm: multiply the three derivatives, and simplify.",
-            "You know this quotient of exponentials: it maps any number to a probability.",
+            "The result is a quotient of exponentials that you know: it maps any number to a probability.",
         ),
     },
 )

@@ -173,8 +173,9 @@ log_softmax_grad = Exercise(
         "inp.g": (
             "Each output is its own input minus a logsumexp that the whole row shares. Which two paths does that make?",
             "On one path `out.g` is unchanged. On the other, the entries of `out.g` in a row add up at logsumexp.",
-            "That sum is multiplied by the softmax probabilities and subtracted; the probabilities can be computed "
-            "from `out`.",
+            "The sum of `out.g` over a row is multiplied by the softmax probabilities, which you can compute from"
+            " `out`, "
+            "and subtracted.",
         ),
     },
 )
@@ -311,7 +312,8 @@ hinge_grad = Exercise(
             "wrong-factor",
             "inp.g",
             lambda inp, targ: -targ * (targ * inp < 1) / (targ * inp < 1).sum().clamp_min(1),
-            says="the gradient is divided by the number of examples that have a loss, not of all examples",
+            says="the gradient is divided by the number of examples that have a loss; it must be divided by the"
+            " number of all examples",
             hints=("Over how many numbers is this mean taken? Are the zeros among them?",),
         ),
     ),
@@ -326,7 +328,8 @@ svm_grad = Exercise(
         "inp.g": (
             "Which wrong classes of a row contribute: all, or those whose score plus 1 is larger than that of the "
             "right class?",
-            "Each of them adds to the gradient of its own score. What does it add to that of the right class?",
+            "Each wrong class that contributes adds to the gradient of its own score. What does it add at the right"
+            " class?",
             "Start from a mask of the classes that contribute; put minus their number at the right class; multiply by "
             "the factor of the mean.",
         ),

@@ -97,7 +97,8 @@ tied_weights_grad = Exercise(
         "w.g": (
             "Underline every `w` in the forward pass. How many are there?",
             "Pretend that the two are different matrices, and write down the gradient of each. What are their shapes?",
-            "The second one is transposed, so its gradient has to be transposed back before the two are added.",
+            "The second `w` is transposed, so its gradient has to be transposed back before the two gradients are"
+            " added.",
         ),
     },
 )

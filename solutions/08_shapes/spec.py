@@ -136,7 +136,7 @@ mul_grad = Exercise(
         "b.g": (
             "At what rate does a product grow with its right factor?",
             "There are two steps: multiply at the full shape of `out`, then reduce to the shape of `b`.",
-            "The same as for `a`, with both exchanged: the other factor, and the shape to reduce to.",
+            "As for `a`, but with `a` as the other factor, and reduced to the shape of `b`.",
         ),
     },
 )
@@ -150,7 +150,7 @@ permute_grad = Exercise(
         "inp.g": (
             "No number changes, only its index. If you nudge one entry of `inp`, where in `out` is it?",
             "Axis `i` of `out` is axis `order[i]` of `inp`. So which axis of `out` is axis `j` of `inp`?",
-            "Find the positions of 0, 1 and 2 in order: these positions, in turn, are the inverse permutation.",
+            "Find the positions of 0, 1 and 2 in `order`: these three positions are the inverse permutation.",
         ),
     },
 )
@@ -311,7 +311,7 @@ stack_grad = Exercise(
         "b.g": (
             "At which index of the new axis is `b`?",
             "`b` comes after `a`.",
-            "The same as for `a`, at the next index; `select` and `unbind` remove an axis.",
+            "As for `a`, but at the next index; `select` and `unbind` remove an axis.",
         ),
     },
 )
@@ -338,7 +338,8 @@ cumsum_grad = Exercise(
     hints={
         "inp.g": (
             "Nudge the first entry along `dim`: which outputs change? And if you nudge the last one?",
-            "An entry affects its own output and all later ones. Over which upstream gradients is its sum?",
+            "An entry affects its own output and all later ones. Which upstream gradients must be added up for its"
+            " gradient?",
             "The gradient is a cumulative sum again, but one that begins at the other end of the axis.",
         ),
     },

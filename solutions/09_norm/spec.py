@@ -91,9 +91,10 @@ def _in_other_groups(count):
 
 _OTHER_GROUPS = (
     (lambda channels, groups: channels // groups,
-     "groups is used as the number of channels in a group, but it is the number of groups"),
+     "groups is used as the number of channels in a group; it is the number of groups"),
     (lambda channels, groups: channels,
-     "each channel is standardized alone, as in instance norm, but the channels of a group share mean and variance"),
+     "each channel is standardized alone, as in instance norm; the channels of a group share one mean and one"
+     " variance"),
 )  # fmt: skip
 
 
@@ -120,8 +121,8 @@ standardize_grad = Exercise(
     hints={
         "inp.g": (
             "Raise one entry of a row. Along which three paths does it affect the output of the row?",
-            "Directly; through the mean, which is subtracted from every entry; and through the std, by which every "
-            "entry is divided.",
+            "There are three paths: directly; through the mean, which is subtracted from every entry; and through the "
+            "std, by which every entry is divided.",
             "From `out.g` subtract its mean, and `out` times the mean of the product of `out.g` and `out`; then "
             "divide by the std.",
         ),
@@ -158,12 +159,12 @@ batchnorm_steps_grad = Exercise(
         ),
         "gamma.g": (
             "What was `gamma` multiplied by in the last step, and in how many rows?",
-            "Multiply the upstream gradient, entry by entry, by the other factor of that product.",
+            "Multiply the upstream gradient, entry by entry, by what `gamma` was multiplied by.",
             "Then sum over the rows: the whole batch uses the same `gamma`.",
         ),
         "beta.g": (
             "How often is one entry of `beta` added?",
-            "Once in every row, with the local derivative 1.",
+            "It is added once in every row, with the local derivative 1.",
             "`beta` is the bias of unit 4 again: sum the upstream gradient over the rows.",
         ),
         "inv.g": (
@@ -179,7 +180,8 @@ batchnorm_steps_grad = Exercise(
         ),
         "centred.g": (
             "In which two steps is `centred` used?",
-            "As a factor of `hat`, and squared, inside the mean that gives `var`. Add the two contributions.",
+            "`centred` is a factor of `hat`, and it is squared inside the mean that gives `var`. Add the two"
+            " contributions.",
             "In the second contribution, each entry gets its column's `var.g`, times the derivatives of the mean and "
             "of the square.",
         ),
@@ -190,7 +192,7 @@ batchnorm_steps_grad = Exercise(
         ),
         "inp.g": (
             "In which two steps is `inp` used?",
-            "Directly in the difference, with the derivative 1, and in the mean, with the weight one over `bs`.",
+            "`inp` is used in the difference, with the derivative 1, and in the mean, with the weight one over `bs`.",
             "Add `centred.g` as it is, and `mean.g`, divided equally among the rows.",
         ),
     },
@@ -227,7 +229,7 @@ batchnorm_grad = Exercise(
     },
 )
 
-_OF_BATCH = "mean and variance are those of the batch; the running statistics, mean and var, must be used"
+_OF_BATCH = "the mean and the variance of the batch are used; the running statistics, mean and var, must be used"
 _WHOSE_STATISTICS = ("Two of the arguments are statistics collected during training. Where do you use them?",)
 batchnorm_eval_grad = Exercise(
     title="Batch norm with running statistics, backwards",
@@ -245,17 +247,16 @@ batchnorm_eval_grad = Exercise(
         "inp.g": (
             "Nudge one entry of `inp`. Do `mean` and `var` change, when they are arguments?",
             "No other row or column of `out` changes, and `out` is a linear function of `inp`.",
-            "Take the slope of that linear function, column by column, times the upstream gradient.",
+            "Take the slope of `out` as a linear function of `inp`, column by column, times the upstream gradient.",
         ),
         "gamma.g": (
             "What was `gamma` multiplied by?",
-            "By the standardized input, computed with the `mean` and `var` that you are given, not with those of the "
-            "batch.",
+            "`gamma` was multiplied by the standardized input, computed with the `mean` and `var` that you are given.",
             "The other factor times `out.g`, summed over the batch.",
         ),
         "beta.g": (
             "Does the gradient of `beta` depend on which statistics are used?",
-            "No: `beta` is added once in every row.",
+            "The statistics play no part: `beta` is added once in every row.",
             "Sum `out.g` over the axis that numbers the examples.",
         ),
     },
@@ -320,12 +321,12 @@ rmsnorm_grad = Exercise(
             "Compare it with layer norm. Which step is missing here, and which path with it?",
             "Two paths remain: each entry directly, and through the root mean square by which the whole row is "
             "divided.",
-            "Take the gradient of the quotient, minus the quotient times the mean of the product of the two; then "
-            "divide by the rms.",
+            "Let `hat = inp / rms`. Take the gradient of `hat`, minus `hat` times the mean of the product of the two; "
+            "then divide by the rms.",
         ),
         "gamma.g": (
             "What was `gamma` multiplied by?",
-            "By the row after the division; and every row of the batch uses the same `gamma`.",
+            "`gamma` was multiplied by the row after the division; every row of the batch uses the same `gamma`.",
             "The other factor times `out.g`, summed over the batch.",
         ),
     },
@@ -356,7 +357,7 @@ groupnorm_grad = Exercise(
         ),
         "beta.g": (
             "How often is one entry of `beta` added?",
-            "Once for every example and every position.",
+            "It is added once for every example and every position.",
             "Sum `out.g` so that only the axis `c` remains.",
         ),
     },

@@ -81,7 +81,7 @@ conv1d_grad = Exercise(
         ),
         "b.g": (
             "How many entries of `out` does one `b[o]` affect?",
-            "All positions of its channel, in every example.",
+            "It affects all positions of its channel, in every example.",
             "Sum `out.g` over two axes; only `(o,)` remains.",
         ),
     },
@@ -108,7 +108,8 @@ conv2d_grad = Exercise(
         ),
         "w.g": (
             "By which entries of the padded input is one tap multiplied? Also by those of the border?",
-            "By every `stride`-th one, beginning at the row and column of the tap, as many as `out` has.",
+            "It is multiplied by every `stride`-th entry, beginning at the row and column of the tap, as many as"
+            " `out` has.",
             "Pad `inp` as the forward pass does; compute one product for each tap, summed over examples, rows and "
             "columns.",
         ),

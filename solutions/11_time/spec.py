@@ -106,7 +106,7 @@ rnn_step_grad = Exercise(
         ),
         "b.g": (
             "How often is `b` used in this time step?",
-            "Once in every row, before the tanh. What is the gradient there?",
+            "It is used once in every row, before the tanh. What is the gradient there?",
             "Take the gradient before the tanh and sum it over the batch.",
         ),
     },
@@ -256,11 +256,11 @@ gru_step_grad = Exercise(
             "Underline `x` in the forward pass. Through which of r, z and n does it affect `out`?",
             "Concatenate the gradients before the activations of r, z and n, in this order; what remains is a linear "
             "layer.",
-            "The gradient before the tanh of n has no factor r here: r multiplies only the part that comes from `h`.",
+            "The gradient of `xn` has no factor r: r multiplies only `hn`, the part that comes from `h`.",
         ),
         "h.g": (
             "How many paths lead from `h` to `out`? Count the gates, and look at the last line.",
-            "One goes straight through `z * h`, the others through the product with `u`.",
+            "One path goes straight through `z * h`; the others go through the product with `u`.",
             "The third part of the gradient of `h @ u` has gone through the product with r; that of `x @ w` has not.",
         ),
         "w.g": (
@@ -271,7 +271,7 @@ gru_step_grad = Exercise(
         ),
         "u.g": (
             "`w` was multiplied by `x`, `u` by `h`. Is the upstream gradient of the two products the same?",
-            "For r and z it is. In n, the part from `h @ u` was multiplied by r before it was added.",
+            "For r and z it is the same. In n, the part from `h @ u` was multiplied by r before it was added.",
             "So the third part of the gradient of `h @ u` has one factor more than that of `x @ w`.",
         ),
         "b.g": (
@@ -342,7 +342,7 @@ clip_grad_norm = Routine(
                       hints=("Double every gradient. How must the norm change, and how does yours?",)),
         Misconception("wrong-local", "return",
                       lambda grads, limit: [_clipped([grad], limit)[0] for grad in grads],
-                      says="each array is scaled by its own norm: there is one norm of all of them together",
+                      says="each array is scaled by its own norm; it must be scaled by the norm of all arrays together",
                       hints=("Is the direction of all entries together the same before and after?",)),
         Misconception("wrong-local", "return", lambda grads, limit: [grad.clamp(-limit, limit) for grad in grads],
                       says="every entry is clamped to the limit by itself, which changes the direction",

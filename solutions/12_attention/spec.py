@@ -147,7 +147,8 @@ swiglu_grad = Exercise(
     hints={
         "inp.g": (
             "How many paths lead from `inp` to `out`?",
-            "Through the value and through the gate. Each is a linear layer with an upstream gradient of its own.",
+            "There are two paths, through the value and through the gate. Each is a linear layer with its own"
+            " upstream gradient.",
             "First find the gradients of the two matrix products, (bs, m) each; then add two contributions.",
         ),
         "w1.g": (
@@ -157,7 +158,7 @@ swiglu_grad = Exercise(
         ),
         "w2.g": (
             "Two operations lie between `inp @ w2` and `out`. Which?",
-            "The product, whose other factor is `inp @ w1`, and silu, whose derivative you know from unit 5.",
+            "They are the product, whose other factor is `inp @ w1`, and silu, whose derivative you know from unit 5.",
             "silu is `x` times its sigmoid: both uses of `x` contribute to its derivative.",
         ),
     },
@@ -229,7 +230,7 @@ info_nce_grad = Exercise(
 _BLOCK_HINTS = {
     "x": (
         "How many paths start at `x`? Look at both lines of the forward pass.",
-        "The short one goes straight through both sums. The others go through the norm, and through q, k or v.",
+        "The short path goes straight through both sums. The others go through the norm, and through q, k or v.",
         "Add the three gradients after the norm and take the sum through the norm once; then add the skip connection.",
     ),
     "wq": (

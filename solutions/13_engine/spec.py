@@ -28,56 +28,65 @@ _TENSORS = {"add": 2, "mul": 2, "matmul": 2, "sum": 1, "relu": 1, "softmax": 1}
 # What goes wrong in a rule: the operation, the code, in words, and the rule for each operand (None leaves it as it is).
 # A rule takes the upstream gradient g, the value y of the step, and what the step took.
 _OF_NUMBERS = (
-    ("mul", "forward-value", "it multiplies by its own value, the product, for both",
+    ("mul", "forward-value", "the gradients of both operands are multiplied by the product itself",
      (lambda g, y, a, b: g * y,) * 2),
-    ("mul", "wrong-operand", "it multiplies by the sum of the operands for both of them",
+    ("mul", "wrong-operand", "the gradients of both operands are multiplied by the sum of the operands",
      (lambda g, y, a, b: g * (a + b),) * 2),
-    ("div", "wrong-local", "the square in the denominator is missing for its second operand",
+    ("div", "wrong-local", "in the gradient of its second operand, the denominator is not squared",
      (None, lambda g, y, a, b: -g * a / b)),
-    ("div", "missing-local", "the numerator is missing for its second operand",
+    ("div", "missing-local", "in the gradient of its second operand, the numerator is missing",
      (None, lambda g, y, a, b: -g / b**2)),
-    ("div", "wrong-local", "both the minus sign and the square are missing for its second operand",
+    ("div", "wrong-local",
+     "in the gradient of its second operand, the minus sign is missing and the denominator is not squared",
      (None, lambda g, y, a, b: g * a / b)),
-    ("div", "wrong-local", "it divides by the second operand for both operands", (None, lambda g, y, a, b: g / b)),
-    ("div", "wrong-operand", "it is that of mul", (lambda g, y, a, b: g * b, lambda g, y, a, b: g * a)),
-    ("div", "wrong-operand", "for its first operand it multiplies by the second one, and must divide by it",
+    ("div", "wrong-local",
+     "both operands get the upstream gradient divided by the second operand", (None, lambda g, y, a, b: g / b)),
+    ("div", "wrong-operand", "it is the rule of mul", (lambda g, y, a, b: g * b, lambda g, y, a, b: g * a)),
+    ("div", "wrong-operand",
+     "in the gradient of its first operand, it multiplies by the second operand; it must divide by it",
      (lambda g, y, a, b: g * b, None)),
-    ("div", "missing-local", "its first operand gets the upstream gradient as it is", ("upstream", None)),
+    ("div", "missing-local",
+     "its first operand gets the upstream gradient as it is; it must be divided by the second operand",
+     ("upstream", None)),
     ("pow", "missing-local", "the factor k, the exponent, is missing", (lambda g, y, a, k: g * a ** (k - 1),)),
     ("pow", "wrong-local", "the exponent is not lowered by one", (lambda g, y, a, k: g * k * y,)),
-    ("pow", "wrong-local", "the factor is k - 1, and must be k",
+    ("pow", "wrong-local", "the factor is k - 1; it must be k",
      (lambda g, y, a, k: g * (k - 1) * a ** (k - 1),)),
-    ("pow", "wrong-local", "it multiplies the input by the exponent and takes no power",
+    ("pow", "wrong-local", "the input is multiplied by the exponent, but not raised to a power",
      (lambda g, y, a, k: g * k * a,)),
     ("pow", "hard-coded", "it treats every exponent as 2", (lambda g, y, a, k: g * 2 * a,)),
-    ("pow", "missing-local", "the factor is the exponent alone: the power of the input is missing",
+    ("pow", "missing-local", "the power of the input is missing; only the exponent is used",
      (lambda g, y, a, k: g * k,)),
-    ("pow", "wrong-local", "it is the derivative with respect to the exponent, with a logarithm",
+    ("pow", "wrong-local", "the derivative with respect to the exponent is used, with a logarithm",
      (lambda g, y, a, k: g * y * math.log(a),)),
-    ("exp", "wrong-point", "its derivative is taken at its output, exp of exp", (lambda g, y, a: g * math.exp(y),)),
-    ("exp", "wrong-local", "it is treated as a power: its input becomes a factor and is lowered by one in the exponent",
+    ("exp", "wrong-point",
+     "its derivative is taken at its output, so that exp is applied twice", (lambda g, y, a: g * math.exp(y),)),
+    ("exp", "wrong-local", "exp is treated as a power: the exponent comes down as a factor and is lowered by one",
      (lambda g, y, a: g * a * math.exp(a - 1),)),
-    ("exp", "wrong-local", "it multiplies by its input in place of its derivative", (lambda g, y, a: g * a,)),
-    ("exp", "wrong-local", "it divides by its output", (lambda g, y, a: g / y,)),
-    ("log", "wrong-point", "it divides by its output, and must divide by its input", (lambda g, y, a: g / y,)),
-    ("log", "wrong-local", "it multiplies by its input, and must divide by it", (lambda g, y, a: g * a,)),
-    ("log", "forward-value", "it multiplies by its own value", (lambda g, y, a: g * y,)),
-    ("log", "wrong-local", "it divides by the square of its input", (lambda g, y, a: g / a**2,)),
-    ("tanh", "wrong-point", "its derivative uses the square of the input in place of that of the output",
+    ("exp", "wrong-local", "it multiplies by the input in place of the derivative", (lambda g, y, a: g * a,)),
+    ("exp", "wrong-local", "it divides by its output; it must multiply by it", (lambda g, y, a: g / y,)),
+    ("log", "wrong-point", "it divides by its output; it must divide by its input", (lambda g, y, a: g / y,)),
+    ("log", "wrong-local", "it multiplies by its input; it must divide by it", (lambda g, y, a: g * a,)),
+    ("log", "forward-value", "it multiplies by its output in place of its derivative", (lambda g, y, a: g * y,)),
+    ("log", "wrong-local",
+     "it divides by the square of its input; it must divide by its input", (lambda g, y, a: g / a**2,)),
+    ("tanh", "wrong-point", "its derivative uses the square of the input in place of the square of the output",
      (lambda g, y, a: g * (1 - a * a),)),
     ("tanh", "wrong-point", "its derivative is taken at its output as if that were its input: tanh is applied twice",
      (lambda g, y, a: g * (1 - math.tanh(y) ** 2),)),
     ("tanh", "wrong-local", "the square in its derivative is missing", (lambda g, y, a: g * (1 - y),)),
-    ("tanh", "wrong-local", "its derivative has a plus in front of the square", (lambda g, y, a: g * (1 + y * y),)),
-    ("tanh", "wrong-local", "its derivative is that of a sigmoid", (lambda g, y, a: g * y * (1 - y),)),
-    ("tanh", "wrong-local", "its derivative is the square alone", (lambda g, y, a: g * y * y,)),
-    ("tanh", "forward-value", "it multiplies by its own value", (lambda g, y, a: g * y,)),
-    ("relu", "inverted-mask", "it passes the gradient on where its input is negative, and nowhere else",
+    ("tanh", "wrong-local",
+     "its derivative has a plus in front of the square; it must be a minus", (lambda g, y, a: g * (1 + y * y),)),
+    ("tanh", "wrong-local", "the derivative of a sigmoid is used", (lambda g, y, a: g * y * (1 - y),)),
+    ("tanh", "wrong-local",
+     "its derivative is the square of the output; it must be 1 minus that square", (lambda g, y, a: g * y * y,)),
+    ("tanh", "forward-value", "it multiplies by its output in place of its derivative", (lambda g, y, a: g * y,)),
+    ("relu", "inverted-mask", "its mask is inverted: the gradient passes where the input is negative",
      (lambda g, y, a: g * (a <= 0),)),
-    ("relu", "forward-value", "it multiplies by its own value", (lambda g, y, a: g * y,)),
-    ("relu", "wrong-point", "its mask uses the sign of the upstream gradient, not that of its input",
+    ("relu", "forward-value", "it multiplies by its output in place of its derivative", (lambda g, y, a: g * y,)),
+    ("relu", "wrong-point", "its mask uses the sign of the upstream gradient in place of the sign of its input",
      (lambda g, y, a: g * (g > 0),)),
-    ("relu", "not-linear", "it passes the gradient on only where both the gradient and its input are positive",
+    ("relu", "not-linear", "the gradient passes only where both the gradient and the input are positive",
      (lambda g, y, a: g * ((g > 0) & (a > 0)),)),
 )  # fmt: skip
 # Steps that compute something else, and whose rules fit that: the operation, in words, its value, and its rules.
@@ -95,15 +104,19 @@ _OTHER_NUMBERS = (
 # Of the whole engine: the code, in words, and how it goes back.
 _LAST_USE = "where a value is used several times, only the contribution of its last use is kept"
 _LAST_ONE = "where a value is used several times, the last contribution to be computed replaces the others"
-_TOO_EARLY = "each value is visited when it is first reached: it passes its gradient on before all uses add to it"
-_AGAIN = "a value passes on its whole gradient at every new contribution: earlier ones are passed on again"
+_TOO_EARLY = (
+    "each value is visited when it is first reached: it passes its gradient on before all of its uses have added to it"
+)
+_AGAIN = (
+    "a value passes on its whole gradient at every new contribution, so that earlier contributions are passed on again"
+)
 _OF_THE_WALK = (
     *(("overwritten", _LAST_ONE, {"keep": keep, "start": start})
       for keep in (lambda old, new, name, slot: new,
                    lambda old, new, name, slot: old if name == "relu" and _is_zero(new) else new)
       for start in (None, 0.0)),
     ("missing-path", _LAST_USE, {"keep": lambda old, new, name, slot: old}),
-    ("missing-path", "where a step takes the same value twice, as v * v does, only one of the two uses counts",
+    ("missing-path", "where a step takes the same value twice, as v * v does, only one of the two uses contributes",
      {"skip": "repeated"}),
     ("wrong-order",
      "the backward pass visits the steps from first to last: gradients are still 0 when they are passed on",
@@ -112,11 +125,13 @@ _OF_THE_WALK = (
       for again in (False, True)
       for order in ("oldest met first", "newest met first", "newest met last operand first")),
     ("wrong-order", _AGAIN, {"order": "edge by edge"}),
-    ("value-for-gradient", "the backward pass starts from the last value itself, and must start from its gradient",
+    ("value-for-gradient",
+     "the backward pass starts from the last value itself; it must start from the gradient of that value, 1",
      {"first": lambda y: y}),
     ("missing-upstream", "every gradient is 0: the backward pass starts from no gradient, or clears it on the way",
      {"first": lambda y: y * 0}),
-    *(("hard-coded", "every gradient starts at 1, and only that of the last value should", {"start": 1.0, "skip": skip})
+    *(("hard-coded",
+       "every gradient starts at 1; only the gradient of the last value must start at 1", {"start": 1.0, "skip": skip})
       for skip in ("", "dead")),
 )  # fmt: skip
 # With steps that the last value is not made from; and with steps that are apart from the others of their name.
@@ -128,13 +143,14 @@ _OF_DEAD_STEPS = (
      {"skip": "before dead"}),
 )  # fmt: skip
 _OF_ONE_NAME = (
-    *(("missing-path", f"where {name} takes the same value twice, only one of the two uses counts",
+    *(("missing-path", f"where {name} takes the same value twice, only one of the two uses contributes",
        {"skip": "repeated", "skip_names": (name,)}) for name in ("add", "mul")),
     ("wrong-point",
-     "what a step saves for the backward pass is stored once per operation: all see the operands of the last",
+     "what a step saves for the backward pass is stored once per operation: all steps of it use the operands of the"
+     " last",
      {"shared": tuple(_NUMBERS)}),
     ("wrong-point",
-     "what mul saves for the backward pass is stored once for all its steps: all see the operands of the last",
+     "what mul saves for the backward pass is stored once for all mul steps: all use the operands of the last",
      {"shared": ("mul",)}),
 )  # fmt: skip
 
@@ -160,9 +176,9 @@ def _rule_slips(operations, particular, of_shape=()):
             says = f"{whose} what it passes {to} has the wrong sign"
             yield "wrong-sign", says, name, _with(alone, place, "negated")
         if name not in ("add", "sub", *of_shape):
-            says = f"{whose} it passes the upstream gradient on as it is, without its local derivative"
+            says = f"{whose} it passes the upstream gradient on unchanged, without the local derivative"
             yield "missing-local", says, name, ("upstream",) * count
-        says = f"{whose} it passes its local derivative on, without the upstream gradient"
+        says = f"{whose} it passes only the local derivative on, without the upstream gradient"
         yield "missing-upstream", says, name, ("without upstream",) * count
         if count > 1 and name not in ("add", *of_shape):
             says = f"{whose} each operand gets the gradient of the other"
@@ -235,10 +251,10 @@ def _set_by(name, slots=(0, 1)):
     return {"keep": lambda old, new, by, slot: new if by == name and slot in slots else old + new}
 
 
-_SAME_NUMBER = "of values that are equal only one passes its gradient on: they are treated as one value"
-_SETS = "is wrong: it sets the gradient of its operands, and must add to it"
-_SETS_ONE = "is wrong: it sets the gradient of its {} operand, and must add to it"
-_NO_UPSTREAM = "no step multiplies by the upstream gradient: each passes on its local derivative alone"
+_SAME_NUMBER = "of several values that are equal, only one passes its gradient on: they are treated as one value"
+_SETS = "is wrong: it overwrites the gradients of its operands; it must add to them"
+_SETS_ONE = "is wrong: it overwrites the gradient of its {} operand; it must add to it"
+_NO_UPSTREAM = "no step multiplies by the upstream gradient: each passes on only its local derivative"
 # Many engines make differences and quotients of other steps; -1 and -2 are what is taken, 0 and 1 what has been made.
 _SUB = {"sub": (("const", -1.0), ("mul", -2, 0), ("add", -1, 1))}
 _DIV = {"div": (("pow", -2, -1), ("mul", -1, 0))}
@@ -415,7 +431,7 @@ topological_order = Routine(
             lambda parents: list(range(len(parents))),
         ),
         _order_slip(
-            "it holds the position of each value, and must hold the value at each position",
+            "the list holds the position of each value; it must hold the value at each position",
             lambda order, parents: (
                 _is_complete(order, parents) and _is_in_order(sorted(range(len(order)), key=order.__getitem__), parents)
             ),
@@ -507,70 +523,72 @@ def _summed_to(g, like):
 
 
 _OF_TENSORS = (
-    ("mul", "forward-value", "it multiplies by its own value, the product, for both",
+    ("mul", "forward-value", "the gradients of both operands are multiplied by the product itself",
      (lambda g, y, a, b: g * y,) * 2),
-    ("mul", "wrong-operand", "it multiplies by the operand's own value in place of the other one's",
+    ("mul", "wrong-operand",
+     "the gradient of each operand is multiplied by that operand; it must be multiplied by the other one",
      (lambda g, y, a, b: g * a, lambda g, y, a, b: g * b)),
-    ("mul", "missing-local", "it passes the upstream gradient on as it is, without its local derivative",
+    ("mul", "missing-local", "it passes the upstream gradient on unchanged, without the local derivative",
      ("upstream", "upstream")),
     ("mul", "sum-of-products", "the gradient of a tensor that was broadcast is summed before it is multiplied",
      (lambda g, y, a, b: _summed_to(g, a) * b, lambda g, y, a, b: _summed_to(g, b) * a)),
-    ("matmul", "inverse-for-transpose", "its first operand is inverted, and must be transposed",
+    ("matmul", "inverse-for-transpose", "its first operand is inverted; it must be transposed",
      (None, lambda g, y, a, b: _pseudo_inverse(a) @ g)),
-    ("matmul", "inverse-for-transpose", "its second operand is inverted, and must be transposed",
+    ("matmul", "inverse-for-transpose", "its second operand is inverted; it must be transposed",
      (lambda g, y, a, b: g @ _pseudo_inverse(b), None)),
-    ("matmul", "inverse-for-transpose", "its operands are inverted, and must be transposed",
+    ("matmul", "inverse-for-transpose", "its operands are inverted; they must be transposed",
      (lambda g, y, a, b: g @ _pseudo_inverse(b), lambda g, y, a, b: _pseudo_inverse(a) @ g)),
-    ("sum", "reshape-for-transpose", "the gradient is repeated and filled in row by row, whichever axis was summed",
+    ("sum", "reshape-for-transpose", "the gradient is repeated row by row, whichever axis was summed",
      (lambda g, y, a, dim=None: _row_by_row(g, a),)),
-    ("matmul", "reshape-for-transpose", "its second operand is reshaped, and must be transposed",
+    ("matmul", "reshape-for-transpose", "its second operand is reshaped; it must be transposed",
      (lambda g, y, a, b: g @ b.reshape(b.shape[::-1]), None)),
-    ("matmul", "reshape-for-transpose", "its first operand is reshaped, and must be transposed",
+    ("matmul", "reshape-for-transpose", "its first operand is reshaped; it must be transposed",
      (None, lambda g, y, a, b: a.reshape(a.shape[::-1]) @ g)),
     ("sum", "mean-for-sum", "it divides by the number of entries, as a mean would", (_mean_back(True, True),)),
     ("sum", "mean-for-sum", "over one axis it divides by the number of entries, as a mean would",
      (_mean_back(True, False),)),
     ("sum", "mean-for-sum", "over all entries it divides by their number, as a mean would",
      (_mean_back(False, True),)),
-    ("relu", "inverted-mask", "it passes the gradient on where its input is negative, and nowhere else",
+    ("relu", "inverted-mask", "its mask is inverted: the gradient passes where the input is negative",
      (lambda g, y, a: g * (a <= 0),)),
-    ("relu", "forward-value", "it multiplies by its own value", (lambda g, y, a: g * y,)),
-    ("relu", "wrong-point", "its mask uses the sign of the upstream gradient, not that of its input",
+    ("relu", "forward-value", "it multiplies by its output in place of its derivative", (lambda g, y, a: g * y,)),
+    ("relu", "wrong-point", "its mask uses the sign of the upstream gradient in place of the sign of its input",
      (lambda g, y, a: g * (g > 0),)),
-    ("relu", "not-linear", "it passes the gradient on only where both the gradient and its input are positive",
+    ("relu", "not-linear", "the gradient passes only where both the gradient and the input are positive",
      (lambda g, y, a: g * ((g > 0) & (a > 0)),)),
-    ("softmax", "diagonal-only", "only the diagonal of its Jacobian is used, p (1 - p)",
+    ("softmax", "diagonal-only", "only the diagonal of its Jacobian is used, p * (1 - p)",
      (lambda g, y, a, dim: g * y * (1 - y),)),
-    ("softmax", "missing-path", "it only multiplies by its value: each entry affects the others of its row as well",
+    ("softmax", "missing-path",
+     "it only multiplies by its output; each entry affects the other entries of its row as well",
      (lambda g, y, a, dim: g * y,)),
-    ("softmax", "wrong-local", "the plain sum of the row is subtracted in place of the sum weighted by its values",
+    ("softmax", "wrong-local", "the plain sum of each row is subtracted in place of the sum weighted by the output",
      (lambda g, y, a, dim: y * (g - g.sum(-1, keepdims=True)),)),
-    ("softmax", "mean-for-sum", "the mean of the weighted row is subtracted in place of its sum",
+    ("softmax", "mean-for-sum", "the mean of the weighted row is subtracted in place of the sum of the weighted row",
      (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.mean(-1, keepdims=True)),)),
-    ("softmax", "mean-for-sum", "the plain mean of the row is subtracted in place of the one weighted by its values",
+    ("softmax", "mean-for-sum", "the plain mean of each row is subtracted in place of the sum weighted by the output",
      (lambda g, y, a, dim: y * (g - g.mean(-1, keepdims=True)),)),
-    ("softmax", "summed-wrong-axis", "its sum runs over the columns, not over each row",
+    ("softmax", "summed-wrong-axis", "its sum runs over the columns; it must run over each row",
      (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.sum(0, keepdims=True)),)),
-    ("softmax", "summed-wrong-axis", "its sum runs over all entries, not over each row",
+    ("softmax", "summed-wrong-axis", "its sum runs over all entries; it must run over each row",
      (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.sum()),)),
-    ("softmax", "missing-local", "the factor that is its own value is missing",
+    ("softmax", "missing-local", "the factor that is its output is missing",
      (lambda g, y, a, dim: g - (g * y).sum(-1, keepdims=True),)),
-    ("softmax", "wrong-sign", "the sum of the row is added, and must be subtracted",
+    ("softmax", "wrong-sign", "the weighted sum of the row is added; it must be subtracted",
      (lambda g, y, a, dim: y * (g + (g * y).sum(-1, keepdims=True)),)),
 )  # fmt: skip
 
 
 _OTHER_TENSORS = (
     ("sum", "it is a mean", lambda a, dim=None: a.mean(dim), (_mean_back(True, True),)),
-    ("sum", "it treats axis 0 as no axis, as `if axis` does", lambda a, dim=None: a.sum(dim or None),
+    ("sum", "axis 0 is treated as no axis, as by `if axis`", lambda a, dim=None: a.sum(dim or None),
      (lambda g, y, a, dim=None: _spread(g, a, dim or None),)),
-    ("sum", "it treats every axis as axis 0", lambda a, dim=None: a.sum(None if dim is None else 0),
+    ("sum", "every axis is treated as axis 0", lambda a, dim=None: a.sum(None if dim is None else 0),
      (lambda g, y, a, dim=None: _spread(g, a, None if dim is None else 0),)),
-    ("relu", "below 0 it has a slope of 0.01, as a leaky relu", lambda a: a * (0.01 + 0.99 * (a > 0)),
+    ("relu", "it has a slope of 0.01 below 0, as a leaky relu has", lambda a: a * (0.01 + 0.99 * (a > 0)),
      (lambda g, y, a: g * (0.01 + 0.99 * (a > 0)),)),
-    ("softmax", "it runs over all entries", lambda a, dim: _softmax(a, None),
+    ("softmax", "it runs over all entries; it must run over each row", lambda a, dim: _softmax(a, None),
      (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.sum()),)),
-    ("softmax", "it runs over the columns, not over the rows", lambda a, dim: _softmax(a, 0),
+    ("softmax", "it runs over the columns; it must run over the rows", lambda a, dim: _softmax(a, 0),
      (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.sum(0, keepdims=True)),)),
 )  # fmt: skip
 _BY_VALUE = {"softmax": (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.sum(-1, keepdims=True)),)}
@@ -606,13 +624,14 @@ def _one_number(g, like):
 # What becomes of a gradient whose tensor was broadcast: the code, in words, and what is done to it.
 _NOT_SUMMED = (
     ("missing-batch-sum", "is not summed over the axes along which it was copied", lambda g, like: g),
-    ("missing-batch-sum", "is summed over the axes that it lacked, but not over those of size 1", _first_axes_only),
-    ("mean-for-sum", "is averaged over its copies, and must be summed", _averaged),
-    ("mean-for-sum", "is averaged over the axes that it lacked, and must be summed over them",
+    ("missing-batch-sum",
+     "is summed over the axes that the tensor lacked, but not over its axes of size 1", _first_axes_only),
+    ("mean-for-sum", "is averaged over the copies; it must be summed", _averaged),
+    ("mean-for-sum", "is averaged over the axes that the tensor lacked; it must be summed over them",
      _averaged_over_first_axes),
-    ("partial-batch", "is that of its first copy alone, and must be the sum over all copies", _first_copy),
-    ("partial-batch", "is that of the first row alone, although it was copied for every row", _first_row),
-    ("summed-wrong-axis", "is the same number in every entry: it is summed over all axes", _one_number),
+    ("partial-batch", "is that of the first copy alone; it must be the sum over all copies", _first_copy),
+    ("partial-batch", "is that of the first row alone; the tensor was copied for every row", _first_row),
+    ("summed-wrong-axis", "is the same number in every entry, summed over all axes", _one_number),
 )  # fmt: skip
 
 
@@ -623,7 +642,7 @@ def _in_place(old, new, name, slot):
 
 def _tensor_slips():
     """Yield every mistake that can be named: the code, the message, and the engine that makes it."""
-    says = "every gradient is 0: look at where the backward pass starts, and at what the last step passes on"
+    says = "every gradient is 0: the backward pass starts from 0, or the last step passes nothing on"
     yield "missing-upstream", says, Engine(walk={"first": lambda y: y * 0})
     for code, says, walk in (*_OF_THE_WALK, *_OF_DEAD_STEPS):
         if walk.get("order") != "earliest first" and "every gradient is 0" not in says:
@@ -645,7 +664,9 @@ def _tensor_slips():
         yield "overwritten", f"the backward rule of {name} {_SETS}", Engine(walk=_set_by(name))
 
 
-_ONE_ARRAY = "tensors share one array as their gradient: what is added in place to one is added to the others as well"
+_ONE_ARRAY = (
+    "several tensors share one array as their gradient: what is added in place to one is added to the others as well"
+)
 
 
 def _of_tensors(engine):
@@ -693,21 +714,21 @@ tensor_engine = Routine(
 # Several backward passes.
 def _script_slips():
     """Yield every mistake that can be named: the code, the message, and the engine that makes it."""
-    replaced = "a call of backward replaces the gradients of an earlier one: calls add up until zero_grad"
+    replaced = "a call of backward replaces the gradients of an earlier call; the gradients must add up until zero_grad"
     yield "overwritten", replaced, Engine(session={"kept": "nothing"})
-    between = "intermediate values keep their gradients from call to call, and pass them on once more"
+    between = "intermediate values keep their gradients from one call to the next, and pass them on again"
     for cleared in ("inputs", "all"):
         for grown in (False, True):
             yield "stale-gradient", between, Engine(session={"kept": "all", "cleared": cleared, "grown": grown})
     yield "stale-gradient", "zero_grad does not clear the inputs' gradients", Engine(session={"cleared": "nothing"})
     for done in ("made", "walked"):
-        says = "a backward pass skips the steps that an earlier one has visited"
+        says = "a backward pass skips the steps that an earlier backward pass has visited"
         yield "missing-path", says, Engine(session={"done": done})
-    says = "each backward pass starts at the newest value, not at the one that it is called on"
+    says = "each backward pass starts at the newest value; it must start at the value that it is called on"
     yield "wrong-operand", says, Engine(session={"newest": True})
     says = "a gradient passes through detach to the value that was detached"
     yield "wrong-graph", says, Engine({"detach": ("upstream",)})
-    says = "detach cuts off the value itself, also for the steps that use it undetached"
+    says = "detach cuts off the value itself, even for the steps that use it without detach"
     yield "missing-path", says, Engine(session={"cut": True})
     for code, says, walk in _OF_THE_WALK:
         if code != "hard-coded":
@@ -850,19 +871,20 @@ def _made_again_from_last_state(program, every):
 
 
 _PIECE_SLIPS = (
-    ("missing-local", "every segment starts from out.g, and must start from what the segment after it gave", "x w b",
+    ("missing-local",
+     "every segment starts from out.g; it must start from the gradient that the segment after it passes back", "x w b",
      _begun_anew),
     ("missing-path", "only the last segment of the chain is used in the backward pass", "x w b", _last_piece_alone),
     ("missing-path", "the last segment is left out where it is shorter than the others", "x w b",
      _short_piece_left_out),
     ("missing-path", "the last segment is left out where it is shorter than the others, unless it is the only one",
      "x w b", _rest_left_out),
-    ("overwritten", "each segment starts w.g at 0, and must add to what the segments after it gave", "w",
+    ("overwritten", "each segment starts w.g at 0; it must add to the contributions of the segments after it", "w",
      _weights_of_first_piece),
     ("wrong-order", "the backward pass visits the segments from the first to the last", "x w b", _from_first_piece),
-    ("overwritten", "its rows are counted from 0 in each segment, so that segments overwrite each other", "b",
+    ("overwritten", "the rows of b.g are counted from 0 in each segment, so that segments overwrite each other", "b",
      _first_rows_alone),
-    ("wrong-point", "the derivative of tanh uses the state before the step, not the one after it", "x w b",
+    ("wrong-point", "the derivative of tanh uses the state before the step; it must use the state after it", "x w b",
      _slope_before),
     ("wrong-point", "the states of a segment are recomputed without b", "x w b", _made_again_without_b),
     ("wrong-point", "the states of every segment are recomputed with the first rows of b", "x w b",

@@ -87,7 +87,7 @@ _BLIND = {
     ),
     "whole": (
         "(inp == inp.round()).all() and (out.g == out.g.round()).all()",
-        "All numbers in its calls are integers",
+        "All numbers in your test are integers",
         "What does rounding change in an integer?",
     ),
     "alike": (
@@ -519,7 +519,7 @@ test_softmax = examination(
     (
         "An upstream gradient of ones gives a gradient of 0 here. Which mistakes give 0 as well?",
         "Draw `inp` and `out.g` at random, some of them large, at several sizes; compare with the lesson's formula.",
-        "Compare four things: shape, dtype, the entries up to rounding, and that `out.g` is unchanged.",
+        "Check four things: the shape, the dtype, the entries up to rounding, and that `out.g` is unchanged.",
     ),
 )
 
@@ -618,7 +618,7 @@ smallest_failing_input = Routine(
         *_one_of_two(
             "shape-special",
             _smallest(_by_entries, start=2),
-            "sizes are tried from 2 on: 1 is a size as well",
+            "sizes are tried from 2 on; 1 is a size as well",
             "What are the smallest possible sizes?",
         ),
         *_one_of_two(
@@ -630,25 +630,26 @@ smallest_failing_input = Routine(
         *_one_of_two(
             "wrong-operand",
             _smallest(lambda size: size),
-            "the sizes are ordered by bs first: (1, 6) is tried before (2, 1)",
+            "the sizes are ordered by bs first: (1, 6) is tried before (2, 1), which has fewer entries",
             "Which of (1, 6) and (2, 1) has fewer entries?",
         ),
         *_one_of_two(
             "wrong-operand",
             _smallest(lambda size: size[::-1]),
-            "the sizes are ordered by n first: (6, 1) is tried before (1, 2)",
+            "the sizes are ordered by n first: (6, 1) is tried before (1, 2), which has fewer entries",
             "Which of (6, 1) and (1, 2) has fewer entries?",
         ),
         *_one_of_two(
             "wrong-operand",
             _smallest(lambda size: (size[0] * size[1], size[1])),
-            "of sizes with equally many entries, that with fewer columns is chosen, and must be that with fewer rows",
+            "of two sizes with equally many entries, the one with fewer columns is chosen; it must be the one with"
+            " fewer rows",
             "Of (1, 2) and (2, 1), which has fewer rows?",
         ),
         *_one_of_two(
             "wrong-operand",
             _smallest(lambda size: (sum(size), size[0])),
-            "the sizes are ordered by bs + n, and must be ordered by the number of entries, bs * n",
+            "the sizes are ordered by bs + n; they must be ordered by the number of entries, bs * n",
             "How many entries does an array of 2 rows and 3 columns have?",
         ),
     ),
@@ -778,7 +779,7 @@ gamma.g = (out.g * hat).sum(0)""",
             "inp gamma",
             "wrong-factor",
             _with_variance(lambda right, n: right * n / (n - 1)),
-            "the variance is divided by n - 1, and in the forward pass by n",
+            "the variance is divided by n - 1; in the forward pass it is divided by n",
             "By what does `var` divide by default?",
         ),
         *edited(
@@ -786,7 +787,7 @@ gamma.g = (out.g * hat).sum(0)""",
             "inp gamma",
             "wrong-operand",
             _with_variance(lambda right, n: right**0.5),
-            "the square root is taken of the standard deviation, and must be taken of the variance",
+            "the square root is taken of the standard deviation; it must be taken of the variance",
             "Which of the two contains a square root already?",
         ),
         *edited(
@@ -794,7 +795,7 @@ gamma.g = (out.g * hat).sum(0)""",
             "inp gamma",
             "wrong-operand",
             _with_variance(lambda right, n: (right * n / (n - 1)) ** 0.5),
-            "the square root is taken of the standard deviation (with n - 1), and must be taken of the variance",
+            "the square root is taken of the standard deviation (with n - 1); it must be taken of the variance",
             "Which of the two contains a square root already?",
         ),
         *edited(
@@ -802,7 +803,7 @@ gamma.g = (out.g * hat).sum(0)""",
             "inp gamma",
             "summed-wrong-axis",
             _with_mean_of_batch,
-            "the mean is taken over the batch, and in the forward pass over each row",
+            "the mean is taken over the batch; in the forward pass it is taken over each row",
             "Over which axis does layer norm normalize?",
         ),
     ),

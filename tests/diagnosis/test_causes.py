@@ -185,7 +185,7 @@ def stepped(v: dict[str, Any]) -> torch.Tensor:
          "besides, every entry is -2 times that"),
         (BENT, stepped, "wrong-operand", "v minus 0.1 times its gradient"),
         (ROWS, lambda v: (v["x"].softmax(-1) - 0.9 * v["t"] - 0.1 * v["t"].mean(-1, keepdim=True)) / len(v["x"]),
-         "wrong-local", "0.1 of it spread evenly over its row"),
+         "wrong-local", "smoothed by 0.1"),
         (ROWS, last_row_left_out, "partial-batch", "t is not subtracted in the last row"),
     ],
 )  # fmt: skip

@@ -48,7 +48,7 @@ def curve(v: dict[str, Any]) -> torch.Tensor:
     ("exercise", "rule", "name"),
     [
         (TWO, lambda v: curve(v) + v["t"], "wrong-sign: t is added"),
-        (TWO, lambda v: curve(v) - v["t"].sigmoid(), "wrong-operand: t goes through the function of"),
+        (TWO, lambda v: curve(v) - v["t"].sigmoid(), "wrong-operand: is applied to t as well"),
         (TWO, lambda v: (v["x"] > 0) * 1.0 - v["t"], "wrong-local: rounded to 0 or 1"),
         (TWO, lambda v: v["x"].tanh() - v["t"], "wrong-local: its tanh is used"),
         (TWO, lambda v: 2 * (curve(v) - v["t"]) * curve(v) * (1 - curve(v)),

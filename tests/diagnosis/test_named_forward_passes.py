@@ -118,15 +118,15 @@ def jacobian(shares: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("exercise", "answer", "rule", "name"),
     [
-        (LOSS, "x.g", lambda v: mse(v["x"] - v["t"].mean(0)), "wrong-operand: the mean of its rows"),
-        (LOSS, "x.g", lambda v: mse(v["x"] - v["t"].mean()), "wrong-operand: its mean in every entry"),
-        (LOSS, "x.g", lambda v: mse(v["x"] - v["t"][0]), "partial-batch: its first row"),
-        (LOSS, "x.g", lambda v: mse(v["x"].mean(0) - v["t"]), "wrong-operand: the mean of its rows"),
+        (LOSS, "x.g", lambda v: mse(v["x"] - v["t"].mean(0)), "wrong-operand: the mean of the rows of t"),
+        (LOSS, "x.g", lambda v: mse(v["x"] - v["t"].mean()), "wrong-operand: the mean of t in every entry"),
+        (LOSS, "x.g", lambda v: mse(v["x"] - v["t"][0]), "partial-batch: the first row of t"),
+        (LOSS, "x.g", lambda v: mse(v["x"].mean(0) - v["t"]), "wrong-operand: the mean of the rows of x"),
         (LINEAR, "w.g", lambda v: v["x"].roll(1, 0).T @ v["out_g"], "wrong-operand"),
-        (LINEAR, "w.g", lambda v: v["x"].abs().T @ v["out_g"], "wrong-operand: its absolute value"),
-        (LINEAR, "w.g", lambda v: v["x"].flip(0).T @ v["out_g"], "wrong-operand: reversed order"),
+        (LINEAR, "w.g", lambda v: v["x"].abs().T @ v["out_g"], "wrong-operand: the absolute value of x"),
+        (LINEAR, "w.g", lambda v: v["x"].flip(0).T @ v["out_g"], "wrong-operand: reverse order"),
         (LINEAR, "w.g", lambda v: (v["x"] - v["x"].mean(0)).T @ v["out_g"], "wrong-operand: the mean of its rows"),
-        (SHARES, "x.g", lambda v: v["out_g"] @ jacobian(v["x"][0].softmax(-1)), "partial-batch: its first row"),
+        (SHARES, "x.g", lambda v: v["out_g"] @ jacobian(v["x"][0].softmax(-1)), "partial-batch: the first row of t"),
     ],
 )
 def test_other_rows_or_numbers_of_an_input_are_named(exercise: Exercise, answer: str, rule: Rule, name: str) -> None:
@@ -160,7 +160,7 @@ SENT = Exercise(
     ("exercise", "rule", "name"),
     [
         (SENT, lambda v: torch.zeros_like(v["x"]).index_add(0, v["i"], v["out_g"][v["i"]]),
-         "wrong-operand: uses i in place of the index j"),
+         "wrong-operand: i is used in place of the index j"),
     ],
 )  # fmt: skip
 def test_another_loss_count_index_or_order_is_named(exercise: Exercise, rule: Rule, name: str) -> None:

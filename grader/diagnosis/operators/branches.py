@@ -18,7 +18,7 @@ from grader.program.program import EdgeContext, EdgeVjp, Program
 from grader.program.selectors import ValueName, values_by_name
 
 from .contract import Example, operator
-from .places import edges, nodes
+from .places import edges, expression_of, nodes
 from .pointwise import local_derivative_at
 
 MASKING = ("relu", "relu6", "hardtanh", "threshold", "hardshrink", "softshrink", "where", "masked_fill", "clamp",
@@ -87,13 +87,8 @@ def masked_slot_groups(program: Program, place: Place) -> Iterator[tuple[int, ..
     rank=2.0,
     at=masking,
     choices=masked_slot_groups,
-    message="in the gradient of {operands} through {step}, the mask is inverted: {consequence}",
-    fields=lambda program, place, choice: {
-        "operands": " and ".join(program.name_of(program.source((place[0], slot))) for slot in choice),
-        "consequence": "the gradient passes where it must be 0"
-        if 0.0 in mask_slopes(program, place, choice[0])
-        else "its two values are exchanged",
-    },
+    message="{what}",
+    fields=lambda program, place, choice: {"what": describe_inversion(program, place, choice)},
 )
 def invert_mask(program: Program, place: Place, choice: tuple[int, ...]) -> Program | None:
     """Multiply the upstream gradient of a node by 1 less its mask, in the vjps of the operands in the slots `choice`.
@@ -114,6 +109,30 @@ def invert_mask(program: Program, place: Place, choice: tuple[int, ...]) -> Prog
     for slot in choice:
         program = program.with_vjp((place[0], slot), partial(_invert_slopes, sum(mask_slopes(program, place, slot))))
     return program
+
+
+def describe_inversion(program: Program, place: Place, slots: tuple[int, ...]) -> str:
+    """Return a clause on an inverted mask, such as "in the gradient of x through `relu(x)`, the mask is inverted: ...".
+
+    Of two branches, as in `maximum(a, b)`: "the two branches of `maximum(a, b)` are exchanged ...".
+
+    Args:
+        program: the program of a trial.
+        place: a node whose derivative is a mask.
+        slots: the slots of the operands whose contribution is edited.
+    """
+    step = expression_of(program, program.nodes[place[0]])
+    if len(slots) == 2 and program.nodes[place[0]].name != "mul":
+        return (
+            f"the two branches of {step} are exchanged in the backward pass: each gets its gradient where the other"
+            " one was chosen"
+        )
+    operands = " and ".join(program.name_of(program.source((place[0], slot))) for slot in slots)
+    low, high = mask_slopes(program, place, slots[0])
+    return (
+        f"in the gradient of {operands} through {step}, the mask is inverted: it is {high:.3g} where it must be"
+        f" {low:.3g}, and {low:.3g} where it must be {high:.3g}"
+    )
 
 
 def _invert_slopes(total: float, at: EdgeContext) -> Array:
@@ -196,7 +215,7 @@ def is_product_with_mask(program: Program, place: Place) -> bool:
     code="inverted-mask",
     rank=3.0,
     at=nodes.where(is_product_with_mask),
-    message="{step} is computed with the inverted mask, in the forward and in the backward pass",
+    message="the mask of {step} is inverted in both the forward and the backward pass",
 )
 def invert_mask_in_both_passes(program: Program, place: Place, choice: None) -> Program:
     """Compute a product x * mask as x * (1 - mask), in the forward pass and hence in the backward pass.
@@ -264,7 +283,7 @@ def square_mask_slot(program: Program, place: Place) -> int | None:
     code="transposed",
     rank=2.2,
     at=edges.where(lambda program, place: square_mask_slot(program, place) is not None),
-    message="in what {step} contributes to {operand} the mask is transposed: the gradient goes to the other side of the"
+    message="in the gradient of {operand} through {step}, the mask is transposed: it keeps the wrong side of the"
     " diagonal",
 )
 def transpose_mask(program: Program, place: Place, choice: None) -> Program | None:
@@ -378,11 +397,11 @@ LOWER_DERIVATIVES: Mapping[str, Callable[[Node, Array], Array]] = {
 }  # fmt: skip
 HALVES: Mapping[str, tuple[str, str, Callable[[Array, Array, Array], Array]]] = {
     "exchanged": (
-        "inverted-mask", "above 0 and that below 0 are exchanged",
+        "inverted-mask", "the derivatives above 0 and below 0 are exchanged",
         lambda x, lower, upper: np.where(x > 0, lower, upper),
     ),
-    "lower": ("wrong-local", "below 0 is used above 0 as well", lambda x, lower, upper: lower),
-    "upper": ("wrong-local", "above 0 is used below 0 as well", lambda x, lower, upper: upper),
+    "lower": ("wrong-local", "the derivative below 0 is used above 0 as well", lambda x, lower, upper: lower),
+    "upper": ("wrong-local", "the derivative above 0 is used below 0 as well", lambda x, lower, upper: upper),
 }  # fmt: skip
 
 
@@ -400,7 +419,7 @@ def _option(node: Node, name: str) -> float:
     rank=2.0,
     at=edges.of(*LOWER_DERIVATIVES).at_slot(0),
     choices=lambda program, place: HALVES,
-    message="the derivative of {step} {how}",
+    message="in the backward pass of {step}, {how}",
     fields=lambda program, place, choice: {"how": HALVES[choice][1]},
 )
 def use_wrong_half_of_derivative(program: Program, place: Place, choice: str) -> Program:
@@ -551,7 +570,7 @@ def mask_operands(program: Program, place: Place) -> Iterator[MaskOperand]:
     rank=2.5,
     at=edges.where(is_masked_by_comparison),
     choices=mask_operands,
-    message="in the backward pass of {step}, the mask is made from {other}; it must be made from {own}",
+    message="in the backward pass of {step}, the mask is computed from {other}; it must be computed from {own}",
     fields=lambda program, place, choice: {
         "other": "the upstream gradient" if choice.value is None else choice.value.describe(program),
         "own": name_of_comparison_operand(program, place, choice.slot),
@@ -689,20 +708,57 @@ def tie_choices(program: Program, place: Place) -> Iterator[Tie]:
         yield from ("first", "second")
 
 
+def describe_tie(program: Program, place: Place) -> str:
+    """Return where two branches of a node meet, such as "the operands of `maximum(a, b)` are equal".
+
+    Args:
+        program: the program of a trial.
+        place: the node.
+    """
+    node = program.nodes[place[0]]
+    step = expression_of(program, node)
+    if node.name in ("maximum", "minimum"):
+        return f"the two operands of {step} are equal"
+    if node.name == "relu":
+        return f"the argument of {step} is 0"
+    if node.name == "clamp":
+        return f"the argument of {step} is equal to a limit"
+    return f"the two sides of the comparison in {step} are equal"
+
+
+def describe_tie_mistake(program: Program, place: Place, choice: Tie) -> str:
+    """Return a clause on the upstream gradient where two branches of a node meet, and on where it must go.
+
+    Args:
+        program: the program of a trial.
+        place: the node.
+        choice: which operands get it.
+    """
+    names = [program.name_of(program.source((place[0], slot))) for slot, _ in program.forward.edges[place[0]]]
+    is_shared = program.nodes[place[0]].name in ("maximum", "minimum")  # as torch does, half for each
+    if choice in ("first", "second"):
+        own, other = names if choice == "first" else names[::-1]
+        right = "each must get half of it" if is_shared else f"it must go to {other}"
+        return f"the whole upstream gradient goes to {own}; {right}"
+    if is_shared:
+        got = "the whole upstream gradient" if choice == "counts" else "none of the upstream gradient"
+        subject = "both get" if len(names) == 2 else f"{names[0]} gets"
+        return f"{subject} {got}; {'each' if len(names) == 2 else 'it'} must get half of it"
+    if choice == "counts":
+        return "the whole upstream gradient passes; the comparison must exclude equality"
+    return "no gradient passes; the comparison must include equality"
+
+
 @operator(
     "ties-counted-otherwise",
     code="wrong-local",
     rank=3.0,
     at=nodes.of("relu", "clamp", "maximum", "minimum", "where", "masked_fill", "mul").where(has_ties),
     choices=tie_choices,
-    message="exactly where the branches of {step} meet, {what}",
+    message="exactly where {tie}, {what}",
     fields=lambda program, place, choice: {
-        "what": {
-            "counts": "the whole gradient passes: the comparison must exclude the equal case",
-            "does not count": "no gradient passes: the comparison must include the equal case",
-            "first": "the whole gradient goes to the first operand",
-            "second": "the whole gradient goes to the second operand",
-        }[choice]
+        "tie": describe_tie(program, place),
+        "what": describe_tie_mistake(program, place, choice),
     },
 )
 def change_derivative_at_ties(program: Program, place: Place, choice: Tie) -> Program:
@@ -845,8 +901,9 @@ def scale_of_mask(program: Program, place: Place) -> float | None:
     code="missing-local",
     rank=1.9,
     at=edges.of("mul").where(lambda program, place: scale_of_mask(program, place) is not None),
-    message="in the gradient of {operand} through {step}, the mask is applied, but not the number that it is"
-    " multiplied by",
+    choices=lambda program, place: (None,),
+    message="in the gradient of {operand} through {step}, the mask is 1 where it must be {scale}",
+    fields=lambda program, place, choice: {"scale": f"{scale_of_mask(program, place) or 1.0:.3g}"},
 )
 def leave_out_scale_of_mask(program: Program, place: Place, choice: None) -> Program | None:
     """Multiply the upstream gradient by a mask of 0 and 1 where the forward pass multiplies by one of 0 and c.

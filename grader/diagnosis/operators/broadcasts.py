@@ -96,7 +96,7 @@ class CopyReduction:
 
     Args:
         code: the public code.
-        clause: what is done, as a message says it, with the field `{axes}`.
+        clause: what is done, as a message says it.
         of: takes the contributions and the axes of the copies, from the front; returns them reduced to size 1 along
             these axes, such as their mean.
     """
@@ -136,30 +136,27 @@ def _last_nonzero(array: Array, axes: tuple[int, ...]) -> Array:
 
 COPY_REDUCTIONS: Mapping[str, CopyReduction] = {
     "averaged": CopyReduction(
-        "mean-for-sum", "the gradients of its copies along {axes} are averaged; they must be summed",
+        "mean-for-sum", "the gradients of its copies are averaged; they must be summed",
         lambda array, axes: array.mean(axis=axes, keepdims=True),
     ),
     "first": CopyReduction(
         "partial-batch",
-        "only the gradient of the first of its copies along {axes} is used; "
-        "the gradients of all copies must be summed",
+        "only the gradient of its first copy is used; the gradients of all copies must be summed",
         lambda array, axes: _slice_along(array, axes, slice(0, 1)),
     ),
     "last": CopyReduction(
         "partial-batch",
-        "only the gradient of the last of its copies along {axes} is used; "
-        "the gradients of all copies must be summed",
+        "only the gradient of its last copy is used; the gradients of all copies must be summed",
         lambda array, axes: _slice_along(array, axes, slice(-1, None)),
     ),
     "largest": CopyReduction(
         "partial-batch",
-        "only the largest gradient of its copies along {axes} is kept; "
-        "the gradients of all copies must be summed",
+        "only the largest gradient of its copies is kept; the gradients of all copies must be summed",
         lambda array, axes: array.max(axis=axes, keepdims=True),
     ),
     "overwritten": CopyReduction(
         "overwritten",
-        "of several nonzero gradients of its copies along {axes}, only the last one is kept; all must be summed",
+        "only the last nonzero gradient of its copies is kept; the gradients of all copies must be summed",
         lambda array, axes: _last_nonzero(array, axes),
     ),
 }  # fmt: skip
@@ -179,13 +176,13 @@ class ReducedCopies:
 
 
 def describe_broadcast_axes(along: Along) -> str:
-    """Return what a learner calls the axes along which an operand was broadcast: `the new axes`, for instance.
+    """Return a phrase that says which axes of a broadcast are meant, such as ` along its axes of size 1`; may be empty.
 
     Args:
         along: whether the new axes in front, those of size 1 that were stretched, or all of these are meant.
     """
-    words = {"every axis": "the axes", "new axes": "the new axes", "stretched axes": "the axes of size 1"}
-    return "the broadcast axes" if along == "every axis" else words[along]
+    words = {"new axes": "the axes that it lacks", "stretched axes": "its axes of size 1"}
+    return f" along {words[along]}" if along in words else ""
 
 
 @operator(
@@ -194,9 +191,10 @@ def describe_broadcast_axes(along: Along) -> str:
     rank=3.1,  # behind what says along which axis
     at=broadcast_edges,
     choices=lambda program, place: (ReducedCopies(how, along) for along in AXES_KINDS for how in COPY_REDUCTIONS),
-    message="in the gradient of {operand} through {step}, {what}",
+    message="{operand} is broadcast{axes} in {step}, but {what}",
     fields=lambda program, place, choice: {
-        "what": COPY_REDUCTIONS[choice.how].clause.format(axes=describe_broadcast_axes(choice.along)),
+        "axes": describe_broadcast_axes(choice.along),
+        "what": COPY_REDUCTIONS[choice.how].clause,
     },
 )
 def reduce_copies_wrongly(program: Program, place: Place, choice: ReducedCopies) -> Program | None:
@@ -262,29 +260,31 @@ def _() -> Example:
 
 WRONG_SHAPES: Mapping[str, tuple[str, str, Callable[[Array, Shape, Shape], Array]]] = {
     "nothing": (
-        "missing-batch-sum", "the gradients of its copies are not summed",
+        "missing-batch-sum", "the gradients of the copies of {operand} are not summed",
         lambda array, shape, other: array,
     ),
     "new axes": (
-        "missing-batch-sum", "only the new axes are summed over; the axes of size 1 must be summed over as well",
+        "missing-batch-sum", "the sum runs only over the axes that {operand} lacks; it must also run over those along"
+        " which {operand} has size 1",
         lambda array, shape, other: sum_to_shape(array, shape, broadcast_axes(array.shape, shape, "stretched axes")),
     ),
     "stretched axes": (
-        "missing-batch-sum", "only the axes of size 1 are summed over; the new axes must be summed over as well",
+        "missing-batch-sum", "the sum runs only over the axes along which {operand} has size 1; it must also run over"
+        " those that {operand} lacks",
         lambda array, shape, other: sum_to_shape(array, shape, broadcast_axes(array.shape, shape, "new axes")),
     ),
     "the first axis": (
-        "summed-wrong-axis", "the sum always runs over the first axis, not over the axes that {operand} was"
-        " broadcast along",
+        "summed-wrong-axis", "the sum always runs over the first axis; it must run over the axes along which"
+        " {operand} is broadcast",
         lambda array, shape, other: array.sum(0),
     ),
     "the last axis": (
-        "summed-wrong-axis", "the sum always runs over the last axis, not over the axes that {operand} was broadcast"
-        " along",
+        "summed-wrong-axis", "the sum always runs over the last axis; it must run over the axes along which"
+        " {operand} is broadcast",
         lambda array, shape, other: array.sum(-1),
     ),
     "the axes of the other": (
-        "wrong-operand", "it is summed to the shape of {partner}; it must be summed to the shape of {operand}",
+        "wrong-operand", "the sum has the shape of {partner}; it must have the shape of {operand}",
         lambda array, shape, other: sum_to_shape(array, other),
     ),
 }  # fmt: skip
@@ -364,7 +364,7 @@ WRONG_SUMS: Mapping[str, tuple[str, str, Callable[[EdgeContext], Array]]] = {
             sum_to_shape(at.g, np.shape(at.x)) * np.asarray(at.node.values[1 - at.slot]), np.shape(at.x)),
     ),
     "reshaped": (
-        "reshape-for-transpose", "{upstream} is reshaped to rows of its size before the sum, which mixes up its"
+        "reshape-for-transpose", "{upstream} is reshaped to rows as long as {operand} before the sum; that mixes up the"
         " entries",
         lambda at: contributions_of_copies(at).reshape(-1, np.size(at.x)).sum(0).reshape(np.shape(at.x)),
     ),
@@ -393,7 +393,9 @@ def wrong_sums(program: Program, place: Place) -> Iterator[str]:
     choices=wrong_sums,
     message="in the gradient of {operand} through {step}, {what}",
     fields=lambda program, place, choice: {
-        "what": WRONG_SUMS[choice][1].format(upstream=f"the gradient of {program.name_of(place[0])}")
+        "what": WRONG_SUMS[choice][1].format(
+            upstream=f"the gradient of {program.name_of(place[0])}", operand=program.name_of(program.source(place))
+        )
     },
 )
 def sum_copies_wrongly(program: Program, place: Place, choice: str) -> Program | None:

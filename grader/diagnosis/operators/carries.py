@@ -101,8 +101,8 @@ def may_be_transposed(program: Program, place: Place) -> Iterator[tuple[Key, ...
     rank=2.5,
     at=carried_first_values,
     choices=may_be_transposed,
-    message="the gradient of {names} goes back to the previous iteration as a change of {names} goes forward to the"
-    " next one: the Jacobian of the iteration must be transposed",
+    message="the gradient of {names} is passed back to the previous iteration through the Jacobian of one iteration;"
+    " the transpose of that Jacobian must be used",
     fields=lambda program, place, choice: {"names": describe_keys(program, choice)},
 )
 def carry_forwards(program: Program, place: Place, choice: tuple[Key, ...]) -> Program | None:
@@ -166,8 +166,8 @@ def interacting_states(program: Program, place: Place) -> Iterator[tuple[Key, ..
     rank=1.8,
     at=carried_first_values,
     choices=interacting_states,
-    message="the gradients of {names} are passed back to the previous iteration each to its own value alone; the paths"
-    " from one to another are missing",
+    message="the gradients of {names} are each passed back only to the same value of the previous iteration; the paths"
+    " from one of these values to another are missing",
     fields=lambda program, place, choice: {"names": describe_keys(program, choice)},
 )
 def separate_states(program: Program, place: Place, choice: tuple[Key, ...]) -> Program | None:
@@ -255,11 +255,11 @@ def updated_reads(program: Program, place: Place) -> Iterator[UpdatedRead]:
     rank=2.3,
     at=carried_first_values,
     choices=updated_reads,
-    message="the gradient of {names} is passed back to the previous iteration first, and then used {what}; it must be"
-    " used before",
+    message="the gradient of {names} is passed back to the previous iteration before it is used {what}; use it first,"
+    " then pass it back",
     fields=lambda program, place, choice: {
         "names": describe_keys(program, choice.keys),
-        "what": "for everything else"
+        "what": "for anything else"
         if choice.reader is None
         else f"for the gradient of {describe_keys(program, (choice.reader,))}",
     },
@@ -442,8 +442,8 @@ def _own_edges(program: Program, value: int) -> list[Place]:
     rank=2.1,
     at=carried_first_values,
     choices=read_outside_of_loop,
-    message="the gradients of what makes {names} are computed before the contributions of the same iteration are added"
-    " to the gradient of {names}",
+    message="the gradient of {names} is used before the contributions of the same iteration are added to it; add them"
+    " first",
     fields=lambda program, place, choice: {"names": describe_keys(program, choice)},
 )
 def use_gradient_before_own(program: Program, place: Place, choice: tuple[Key, ...]) -> Program | None:
@@ -534,7 +534,7 @@ def _alternate(first: tuple[int, ...], other: tuple[int, ...]) -> bool:
     at=outputs.where(lambda program, place: place[1] == 0),
     choices=leaks,
     message="the backward pass of the loop of {begins} starts with the gradient that is left over from the loop of"
-    " {ends}; set it to zero in between",
+    " {ends}; set this gradient to zero before the loop",
     fields=lambda program, place, choice: {
         "begins": describe_state(program, choice.begins),
         "ends": describe_state(program, choice.ends),
@@ -727,16 +727,20 @@ def _pull_on_other_side(function: Segment, g: Array) -> Array:
 
 ADJOINT_MISTAKES: Mapping[str, AdjointMistake] = {
     "not transposed": AdjointMistake(
-        "transposed", "the linear system has I - J in place of its transpose, J being the Jacobian of one iteration",
+        "transposed", "the matrix of the linear system is I - J; it must be the transpose of I - J, where J is the"
+        " Jacobian of one iteration",
         lambda f, g, count: _iterate(g, count, f.push)),
     "multiplied": AdjointMistake(
-        "wrong-local", "the gradient is multiplied by the matrix I - J.T; a linear system with it must be solved",
+        "wrong-local", "the gradient is multiplied by I - J.T, where J is the Jacobian of one iteration; a linear"
+        " system with this matrix must be solved instead",
         lambda f, g, count: g - f.pull(g)),
     "sign": AdjointMistake(
-        "wrong-sign", "the linear system has I + J.T in place of I - J.T, J being the Jacobian of one iteration",
+        "wrong-sign", "the matrix of the linear system is I + J.T; it must be I - J.T, where J is the Jacobian of one"
+        " iteration",
         lambda f, g, count: _iterate(g, count, lambda a: -f.pull(a))),
     "other side": AdjointMistake(
-        "wrong-local", "in the Jacobian of one iteration, the last derivative is multiplied from the wrong side",
+        "wrong-local", "one factor of the Jacobian of one iteration, the last derivative, is multiplied from the wrong"
+        " side",
         lambda f, g, count: _iterate(g, count, lambda a: _pull_on_other_side(f, a))),
 }  # fmt: skip
 
@@ -761,7 +765,7 @@ def fixed_point_steps(program: Program, place: Place) -> list[Step]:
     rank=2.2,
     at=carried_first_values.where(lambda program, place: bool(fixed_point_steps(program, place))),
     choices=lambda program, place: ADJOINT_MISTAKES,
-    message="in the gradient of {value} as a fixed point, {mistake}",
+    message="in the gradient through the fixed point {value}, {mistake}",
     fields=lambda program, place, choice: {"mistake": ADJOINT_MISTAKES[choice].message},
 )
 def mistake_fixed_point(program: Program, place: Place, choice: str) -> Program | None:

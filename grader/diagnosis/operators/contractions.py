@@ -170,7 +170,7 @@ def describe_arrangement(program: Program, place: Place, arrangement: Arrangemen
         place: the edge (product of two arrays, slot of the factor).
         arrangement: the wrong arrangement of the contribution to that factor.
     """
-    clauses = ["the two factors are in the wrong order"] if arrangement.exchanged else []
+    clauses = ["the two factors of the product are in the wrong order"] if arrangement.exchanged else []
     for part in arrangement.transposed:
         name = name_product_array(program, place, part)
         missing = part == "partner" and program.reader(place).name == "matmul"
@@ -184,7 +184,7 @@ def describe_arrangement(program: Program, place: Place, arrangement: Arrangemen
     rank=1.5,
     at=products,
     choices=arrangements,
-    message="in the product for the gradient of {operand} through {step}, {arrangement}",
+    message="in the gradient of {operand} through {step}, {arrangement}",
     fields=lambda program, place, choice: {"arrangement": describe_arrangement(program, place, choice)},
 )
 def transpose_wrongly(program: Program, place: Place, choice: Arrangement) -> Program:
@@ -252,14 +252,14 @@ def _() -> Example:
 RESHAPES: Mapping[str, Callable[[Array], Array]] = {
     # what must be transposed is reshaped to the transpose's shape; given back as what is transposed to it
     "{array} is reshaped; it must be transposed": lambda q: _transpose(q.reshape(_transpose(q).shape)),
-    "{array} is reshaped with its last axis in front": lambda q: np.moveaxis(
+    "{array} is reshaped with its last axis in front; it must be transposed": lambda q: np.moveaxis(
         q.reshape(q.shape[-1], *q.shape[:-1]), 0, -1
     ),
     # the same for either factor, so that it is said of both
-    "the rows of the two factors are in different orders, so the wrong rows are multiplied": lambda q: np.swapaxes(
-        q, 0, 1
-    ).reshape(q.shape),
-    "the rows of the two factors are in different orders and the wrong rows are multiplied": lambda q: np.swapaxes(
+    "the rows of the two factors are in different orders, so that wrong pairs of rows are multiplied": lambda q: (
+        np.swapaxes(q, 0, 1).reshape(q.shape)
+    ),
+    "the rows of the two factors are in different orders and wrong pairs of rows are multiplied": lambda q: np.swapaxes(
         q.reshape(q.shape[1], q.shape[0], *q.shape[2:]), 0, 1
     ),
 }
@@ -367,7 +367,7 @@ def has_matrix_as_partner(program: Program, place: Place) -> bool:
     code="inverse-for-transpose",
     rank=2.5,
     at=products.where(has_matrix_as_partner),
-    message="for the gradient of {operand}, the {inverse} of {partner} is used in place of its transpose",
+    message="in the gradient of {operand}, the {inverse} of {partner} is used in place of the transpose of {partner}",
     choices=lambda program, place: (None,),
     fields=lambda program, place, choice: {"inverse": inverse_name(program, place)},
 )
@@ -571,8 +571,8 @@ def spreads(program: Program, place: Place) -> tuple[Spread, ...]:
     rank=2.5,
     at=products,
     choices=spreads,
-    message="in what {step} contributes to the gradient of {operand}, {partner} and the upstream gradient are"
-    " multiplied entry by entry, and their sum over the batch is spread over {operand} as a {choice}",
+    message="in the gradient of {operand} through {step}, {partner} and the upstream gradient are multiplied entry by"
+    " entry and summed over the batch, the same sum in every {choice}; they must be multiplied as matrices",
 )
 def multiply_entries(program: Program, place: Place, choice: Spread) -> Program:
     """Contribute (x * g).sum(0), spread over the rows or columns of a square w, to w of `x @ w`, in place of x.T @ g.
@@ -650,8 +650,8 @@ def shared_uses(program: Program, place: Place) -> Iterator[SharedUses]:
     rank=2.3,
     at=values,
     choices=shared_uses,
-    message="the factors of the {count} products with {value} are added, and so are their gradients, before they are"
-    " multiplied: multiply each pair first, then add",
+    message="{value} occurs in {count} products: their other factors are summed, and so are their upstream gradients,"
+    " before they are multiplied; multiply pair by pair, then add",
     fields=lambda program, place, choice: {"count": str(len(choice.places(program, place[0])))},
 )
 def sum_uses_first(program: Program, place: Place, choice: SharedUses) -> Program | None:

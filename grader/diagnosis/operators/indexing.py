@@ -75,7 +75,7 @@ def selects_repeatedly(program: Program, place: Place) -> bool:
 REPEATED = {
     "the last": "the last of the contributions", "the first": "the first of the contributions",
     "the mean": "the mean of the contributions",
-    "the last run": "the sum of the contributions in its last unbroken run alone",
+    "the last run": "the sum of the contributions of its last uninterrupted run in the index only",
     "the last of each row": "the sum of the last contributions in each row of the index",
 }  # fmt: skip
 
@@ -277,7 +277,7 @@ def selects_by_index(node: Node) -> bool:
     rank=2.2,
     at=values,
     choices=last_contributions,
-    message="where the indices of {step} repeat an entry of {value}, only the contribution that is written last is"
+    message="where {step} takes an entry of {value} several times, only the contribution that is written last is"
     " kept;"
     " all must be added",
     fields=lambda program, place, choice: {"step": describe_edge_kind(program, choice.edge_kind)},
@@ -381,8 +381,8 @@ def _row_size(node: Node) -> int:
     code="transposed",
     rank=2.0,
     at=selection_edges.where(permutes_rows),
-    message="in the gradient of {operand}, the entries are selected again with the index of {step}; they must be put"
-    " back in place",
+    message="in the gradient of {operand}, entries are selected as in {step}; each entry must be put back where it was"
+    " taken from",
 )
 def use_index_forwards(program: Program, place: Place, choice: None) -> Program:
     """Select entries of the upstream gradient g where they must be put back: g[order] for x in `x[order]`.
@@ -447,13 +447,13 @@ ADJACENT = "next to each other"
 def copy_orders(program: Program, place: Place) -> Iterator[str]:
     """Yield one string, in the words of the message: where in the node's value the copies of an entry are.
 
-    `ADJACENT` for `repeat_interleave` (a a b b), "as far apart as the whole is long" for `repeat` (a b a b).
+    `ADJACENT` for `repeat_interleave` (a a b b), "a whole repetition apart" for `repeat` (a b a b).
 
     Args:
         program: the program of a trial.
         place: an edge (node that repeats its operand, slot 0).
     """
-    yield ADJACENT if program.reader(place).name == "repeat_interleave" else "as far apart as the whole is long"
+    yield ADJACENT if program.reader(place).name == "repeat_interleave" else "a whole repetition apart"
 
 
 @operator(
@@ -462,7 +462,7 @@ def copy_orders(program: Program, place: Place) -> Iterator[str]:
     rank=2.0,
     at=edges.of(*COPYING).at_slot(0).where(lambda program, place: repeated_axis(program, place) is not None),
     choices=copy_orders,
-    message="the gradient of {operand} sums copies of different entries; in {step}, the copies of an entry are"
+    message="the gradient of {operand} adds up copies of different entries; in {step}, the copies of an entry are"
     " {choice}",
 )
 def sum_wrong_copies(program: Program, place: Place, choice: str) -> Program | None:
@@ -709,7 +709,7 @@ def index_array(program: Program, name: IndexName, reader: int) -> Array | None:
 def name_of_own_index(program: Program, place: Place, slot: int) -> str:
     """Return what a learner calls the index array in a slot of the reader of `place`."""
     operand = program.reader(place).operand(slot)
-    return "its own" if operand is None else f"the index {program.name_of(operand)}"
+    return "its own index" if operand is None else f"the index {program.name_of(operand)}"
 
 
 def constant_indices(program: Program) -> tuple[ConstantIndex, ...]:
@@ -778,7 +778,7 @@ def index_replacements(program: Program, place: Place) -> Iterator[IndexReplacem
         "there": choice.name.describe(program),
         "here": name_of_own_index(program, place, choice.slot),
     },
-    message="for the gradient of {operand}, the backward pass of {step} uses {there} in place of {here}",
+    message="in the gradient of {operand} through {step}, {there} is used in place of {here}",
 )
 def use_wrong_index_in_vjp(program: Program, place: Place, choice: IndexReplacement) -> Program | None:
     """Compute the vjp along an edge with a wrong index array; the forward pass is right.
@@ -855,7 +855,7 @@ def forward_index_replacements(program: Program, place: Place) -> Iterator[Forwa
         "here": name_of_own_index(program, place, choice.index.slot),
         "where": describe_affects(program, choice.affects),
     },
-    message="{step} is computed with {there} in place of {here} {where}",
+    message="{step} is computed with {there} in place of {here}, {where}",
 )
 def use_wrong_index_in_forward(program: Program, place: Place, choice: ForwardIndexReplacement) -> Program | None:
     """Use a wrong index array in a node, in both passes, or only in vjps that read its value as a partner operand.
@@ -936,7 +936,7 @@ def literal_shifts(program: Program, place: Place) -> Iterator[SelectionShift]:
     at=nodes.of(*SELECTIONS),
     choices=literal_shifts,
     fields=lambda program, place, choice: {"where": WHERE[choice.to]},
-    message="in place of {step}, the entries of {operand} are taken {where} throughout",
+    message="the entries of {operand} are taken {where}, in place of {step}, in both the forward and the backward pass",
 )
 def select_from_wrong_position(program: Program, place: Place, choice: SelectionShift) -> Program:
     """Select entries from a wrong position in both passes, such as x[:-1] for `x[1:]`.
@@ -1028,8 +1028,8 @@ def name_group(program: Program, choice: IndexName | str) -> str:
         "other": name_group(program, choice),
         "own": name_of_own_index(program, place, 1).removeprefix("the index "),
     },
-    message="in what {operand} gets through {step}, the sum runs over {other}: it must run over those with the same"
-    " number in {own}",
+    message="in the gradient of {operand} through {step}, the sum runs over {other}; it must run over those with the"
+    " same number in {own}",
 )
 def sum_over_other_groups(program: Program, place: Place, choice: IndexName | str) -> Program | None:
     """Sum the terms of a quotient `w / total[group]` over other groups on the way back through the total.
@@ -1131,7 +1131,7 @@ def factor_of_sum(program: Program, place: Place) -> tuple[Node, int] | None:
         "own": name_of_own_index(program, place, 1).removeprefix("the index "),
         "factor": name_factor_of_sum(program, place),
     },
-    message="in what {operand} gets through {step}, {factor} is taken by the index {other}, and must be by {own}",
+    message="in the gradient of {operand} through {step}, {factor} is indexed by {other}; it must be indexed by {own}",
 )
 def take_factor_by_another_index(program: Program, place: Place, choice: IndexName) -> Program | None:
     """Take the factor of a sum over groups by another index than that of the groups, such as the sender's degree.
@@ -1304,9 +1304,8 @@ def _() -> Example:
     code="missing-local",
     rank=2.0,
     at=edges.of("scatter", "scatter_add", "index_add").at_slot(2),
-    message="the gradient of {operand} is not gathered from the places where {step} put its entries: it keeps the"
-    " order of "
-    "the output",
+    message="the gradient of {operand} keeps the order of the output; it must be gathered from the places where {step}"
+    " put the entries of {operand}",
 )
 def leave_out_gather(program: Program, place: Place, choice: None) -> Program:
     """Give a scattered operand the first rows of the upstream gradient, in place of the rows that it was scattered to.
@@ -1495,7 +1494,7 @@ def pairs_of_joined_parts(program: Program, place: Place) -> Iterator[tuple[int,
     fields=lambda program, place, choice: {
         "parts": " and ".join(program.name_of(program.source((place[0], slot))) for slot in choice)
     },
-    message="of the parts that {step} joins, {parts} get each other's gradient",
+    message="{parts}, which {step} joins, get each other's gradient",
 )
 def exchange_joined_parts(program: Program, place: Place, choice: tuple[int, int]) -> Program | None:
     """Give two operands of a `cat` or `stack`, the node `place`, each other's part of the upstream gradient.
@@ -1683,7 +1682,7 @@ class GroupMistake:
 
 
 GROUP_SUMS = {
-    "own": "holds the entry alone, as for a sigmoid; it must run over the group",
+    "own": "covers only the entry itself, as for a sigmoid; it must run over the whole group",
     "unweighted": "lacks the probabilities as a factor",
 }
 
@@ -1709,10 +1708,11 @@ def group_mistakes(program: Program, place: Place) -> Iterator[GroupMistake]:
     rank=2.0,
     at=nodes.of("div").where(lambda program, place: grouped_softmax(program, place) is not None),
     choices=group_mistakes,
-    message="in the derivative of {step}, a softmax over groups, the sum of the probabilities times the upstream"
-    " gradient {mistake}",
+    message="{step} is a softmax within each group; in its derivative, the sum of probability times upstream gradient"
+    " {mistake}",
     fields=lambda program, place, choice: {
-        "mistake": GROUP_SUMS.get(choice.of) or f"runs over groups by {choice.index.describe(program)}"
+        "mistake": GROUP_SUMS.get(choice.of)
+        or f"runs over the groups of {choice.index.describe(program)}; it must run over those of the softmax"
         if choice.index is not None
         else GROUP_SUMS[choice.of]
     },
@@ -1770,8 +1770,8 @@ def _() -> Example:
     at=nodes.of("repeat_interleave").where(
         lambda program, place: isinstance(program.reader(place).options.get("repeats"), int)
     ),
-    message="in the backward pass of {step}, the copies are taken to follow in turns, as those of `repeat`; the copies"
-    " of one entry follow each other",
+    message="in the backward pass of {step}, the copies are taken in the order of `repeat` (a, b, a, b); here the"
+    " copies of an entry follow each other (a, a, b, b)",
 )
 def repeat_in_turns(program: Program, place: Place, choice: None) -> Program | None:
     """Take copy i of n * r to be one of entry i % n, and not of i // r, where r copies of n entries are used.

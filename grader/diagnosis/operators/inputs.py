@@ -135,37 +135,37 @@ def shift_rows(x: Array, by: int) -> Array:
 
 
 ROW_REPLACEMENTS: Replacements = {
-    "its first row in every row": lambda x: repeat_part(x, x[:1]),
-    "its last row in every row": lambda x: repeat_part(x, x[-1:]),
-    "the row before each of its rows": lambda x: np.roll(x, 1, 0),
-    "the row after each of its rows": lambda x: np.roll(x, -1, 0),
-    "the row before each of its rows and zeros before the first": lambda x: shift_rows(x, 1),
-    "the row after each of its rows and zeros after the last": lambda x: shift_rows(x, -1),
-    "its rows in reversed order": lambda x: np.flip(x, 0),
+    "the first row of {x} in every row": lambda x: repeat_part(x, x[:1]),
+    "the last row of {x} in every row": lambda x: repeat_part(x, x[-1:]),
+    "{x} shifted down by one row, with its last row first": lambda x: np.roll(x, 1, 0),
+    "{x} shifted up by one row, with its first row last": lambda x: np.roll(x, -1, 0),
+    "{x} shifted down by one row, with zeros in the first row": lambda x: shift_rows(x, 1),
+    "{x} shifted up by one row, with zeros in the last row": lambda x: shift_rows(x, -1),
+    "the rows of {x} in reverse order": lambda x: np.flip(x, 0),
 }
 NUMBER_REPLACEMENTS: Replacements = {
-    "the mean of its rows in every row": lambda x: repeat_part(x, x.mean(0, keepdims=True)),
-    "the sum of its rows in every row": lambda x: repeat_part(x, x.sum(0, keepdims=True)),
-    "its mean in every entry": lambda x: repeat_part(x, x.mean()),
-    "its sum in every entry": lambda x: repeat_part(x, x.sum()),
-    "the mean of each row in all entries of the row": lambda x: repeat_part(x, x.mean(-1, keepdims=True)),
-    "the sum of each row in all entries of the row": lambda x: repeat_part(x, x.sum(-1, keepdims=True)),
-    "its difference from the mean of its rows": lambda x: x - x.mean(0),
-    "its absolute value": np.abs,
-    "its square": np.square,
-    "its rounded values": np.round,
-    "its negative": np.negative,
-    "its columns in ascending order": lambda x: np.sort(x, 0),
+    "the mean of the rows of {x} in every row": lambda x: repeat_part(x, x.mean(0, keepdims=True)),
+    "the sum of the rows of {x} in every row": lambda x: repeat_part(x, x.sum(0, keepdims=True)),
+    "the mean of {x} in every entry": lambda x: repeat_part(x, x.mean()),
+    "the sum of {x} in every entry": lambda x: repeat_part(x, x.sum()),
+    "the mean of each row of {x} in all entries of the row": lambda x: repeat_part(x, x.mean(-1, keepdims=True)),
+    "the sum of each row of {x} in all entries of the row": lambda x: repeat_part(x, x.sum(-1, keepdims=True)),
+    "{x} minus the mean of its rows": lambda x: x - x.mean(0),
+    "the absolute value of {x}": np.abs,
+    "the square of {x}": np.square,
+    "{x} rounded to whole numbers": np.round,
+    "the negative of {x}": np.negative,
+    "{x} with every column sorted": lambda x: np.sort(x, 0),
 }
 CONSTANT_REPLACEMENTS: Replacements = {"0": np.zeros_like, "1": np.ones_like}
 INDEX_REPLACEMENTS: Replacements = {
-    "its value minus 1": lambda x: x - 1,
-    "its value plus 1": lambda x: x + 1,
+    "{x} minus 1": lambda x: x - 1,
+    "{x} plus 1": lambda x: x + 1,
     "the numbers 0, 1, 2, ...": lambda x: np.arange(x.size).reshape(x.shape),
 }
-TABLE_REPLACEMENTS: Replacements = {"its entries in column order": lambda x: x.T.reshape(x.shape)}
+TABLE_REPLACEMENTS: Replacements = {"the entries of {x} in column order": lambda x: x.T.reshape(x.shape)}
 SMOOTHED_TARGETS: Replacements = {  # where each row adds up to 1
-    f"it smoothed, {share:g} of it spread evenly over its row": (
+    f"{{x}} smoothed by {share:g}": (
         lambda x, share=share: (1 - share) * x + share * x.mean(-1, keepdims=True)  # type: ignore[misc]
     )
     for share in (0.1, 0.2, 0.05)
@@ -175,8 +175,8 @@ INPUT_REPLACEMENTS: Replacements = {
     **SMOOTHED_TARGETS,
 }  # fmt: skip
 CODES = {
-    "its entries in column order": "reshape-for-transpose", **dict.fromkeys(SMOOTHED_TARGETS, "wrong-local"),
-    "its first row in every row": "partial-batch", "its last row in every row": "partial-batch",
+    "the entries of {x} in column order": "reshape-for-transpose", **dict.fromkeys(SMOOTHED_TARGETS, "wrong-local"),
+    "the first row of {x} in every row": "partial-batch", "the last row of {x} in every row": "partial-batch",
     "1": "missing-local", "0": "wrong-point",
 }  # fmt: skip
 
@@ -204,8 +204,8 @@ class InputReplacement:
 def input_replacements(program: Program, place: Place) -> Iterator[InputReplacement]:
     """Yield `InputReplacement`s: the name of an input, and what is used in its place, a key of `INPUT_REPLACEMENTS`.
 
-    Such as "its rows in reversed order", "0", "its square", or for an index array "its value minus 1". Where there are
-    several biases, "0" for all of them at once is yielded as well.
+    Such as "the rows of {x} in reverse order", "0", "the square of {x}", or for an index array "{x} minus 1". Where
+    there are several biases, "0" for all of them at once is yielded as well.
 
     Args:
         program: the program of a trial.
@@ -251,7 +251,10 @@ def is_bias(program: Program, value: int) -> bool:
     rank=4.0,
     at=whole_program,
     choices=input_replacements,
-    fields=lambda program, place, choice: {"names": " and ".join(choice.names), "instead": choice.instead},
+    fields=lambda program, place, choice: {
+        "names": " and ".join(choice.names),
+        "instead": choice.instead.format(x=" and ".join(choice.names)),
+    },
     message="in place of {names}, the computation uses {instead}",
 )
 def replace_input(program: Program, place: Place, choice: InputReplacement) -> Program:
@@ -312,23 +315,25 @@ def _() -> Example:
 UPSTREAM_REPLACEMENTS: Replacements = {
     **ROW_REPLACEMENTS,
     **NUMBER_REPLACEMENTS,
-    "its sign": np.sign,
-    "its first entry everywhere": lambda g: repeat_part(g, g.reshape(-1)[0]),
-    "its part between -1 and 1": lambda g: np.clip(g, -1, 1),
-    "a reshape of its transpose": lambda g: np.reshape(np.swapaxes(g, -1, -2), g.shape) if g.ndim > 1 else g,
+    "the sign of {x}": np.sign,
+    "the first entry of {x} everywhere": lambda g: repeat_part(g, g.reshape(-1)[0]),
+    "{x} clipped to the range from -1 to 1": lambda g: np.clip(g, -1, 1),
+    "a reshape of the transpose of {x}": lambda g: np.reshape(np.swapaxes(g, -1, -2), g.shape) if g.ndim > 1 else g,
 }
 UPSTREAM_CODES = {
-    "its first row in every row": "partial-batch", "its last row in every row": "partial-batch",
-    "the sum of its rows in every row": "sum-of-products",
-    "the sum of each row in all entries of the row": "sum-of-products",
-    "a reshape of its transpose": "reshape-for-transpose", "its negative": "wrong-sign", "its sign": "not-linear",
-    "its part between -1 and 1": "not-linear", "its absolute value": "not-linear", "its square": "not-linear",
-    "its rounded values": "not-linear",
+    "the first row of {x} in every row": "partial-batch", "the last row of {x} in every row": "partial-batch",
+    "the sum of the rows of {x} in every row": "sum-of-products",
+    "the sum of each row of {x} in all entries of the row": "sum-of-products",
+    "a reshape of the transpose of {x}": "reshape-for-transpose",
+    "the negative of {x}": "wrong-sign", "the sign of {x}": "not-linear",
+    "{x} clipped to the range from -1 to 1": "not-linear", "the absolute value of {x}": "not-linear",
+    "the square of {x}": "not-linear",
+    "{x} rounded to whole numbers": "not-linear",
 }  # fmt: skip
 
 
 def upstream_replacements(program: Program, place: Place) -> Iterator[str]:
-    """Yield the keys of `UPSTREAM_REPLACEMENTS`, such as "its sign": wrong arrays in place of the upstream gradient.
+    """Yield the keys of `UPSTREAM_REPLACEMENTS`, wrong arrays in place of the upstream gradient: "the sign of {x}".
 
     Nothing is yielded where no upstream gradient is given, as for a loss, or where it is a single number.
 
@@ -348,7 +353,8 @@ def upstream_replacements(program: Program, place: Place) -> Iterator[str]:
     rank=3.0,
     at=outputs,
     choices=upstream_replacements,
-    message="in place of {upstream}, the backward pass uses {choice}",
+    message="in place of {upstream}, the backward pass uses {instead}",
+    fields=lambda program, place, choice: {"instead": choice.format(x=program.upstream_name)},
 )
 def replace_upstream(program: Program, place: Place, choice: str) -> Program:
     """Begin the backward pass with a wrong array, made of the upstream gradient: its rows shifted by one, say.
@@ -356,7 +362,7 @@ def replace_upstream(program: Program, place: Place, choice: str) -> Program:
     Args:
         program: the right program.
         place: the edge from the loss to an output.
-        choice: which array, a key of `UPSTREAM_REPLACEMENTS`, such as "its rows in reversed order".
+        choice: which array, a key of `UPSTREAM_REPLACEMENTS`, such as "the rows of {x} in reverse order".
 
     Returns:
         The rewritten program.
@@ -399,15 +405,15 @@ ROW_WEIGHTS: Mapping[str, Callable[[int], Array]] = {
     "only the last group of three is used": lambda n: np.arange(n) >= (n - 1) // 3 * 3,
     "the first is added twice": lambda n: 1 + (np.arange(n) == 0),
     "the last is added twice": lambda n: 1 + (np.arange(n) == n - 1),
-    "each is added as often as there are entries from it on": lambda n: np.arange(n, 0, -1),
-    "each is added as often as there are entries up to it": lambda n: np.arange(n) + 1,
-    "each has a weight of 0.1 in a running mean, and 0.9 times that for each entry after it": lambda n: (
+    "each is added once for every entry from it to the last": lambda n: np.arange(n, 0, -1),
+    "each is added once for every entry from the first to it": lambda n: np.arange(n) + 1,
+    "each has the weight that a running mean gives it: 0.1, times 0.9 for every entry after it": lambda n: (
         0.1 * 0.9 ** np.arange(n - 1, -1, -1)
     ),
 }
 
 
-WEIGHING = ("twice", "often", "running mean")  # in these, every row has a weight
+WEIGHING = ("twice", "once for every", "running mean")  # in these, every row has a weight
 
 
 @dataclass(frozen=True)
@@ -597,7 +603,7 @@ def upstream_mixtures(program: Program, place: Place) -> Iterator[UpstreamMixtur
 
 
 def describe_mixture(upstream: str, value: str, how: str) -> str:
-    """Return a clause that says how a value is combined with the upstream gradient, such as "y is added to out.g ...".
+    """Return a clause that says how a value is combined with the upstream gradient: "the backward pass uses ...".
 
     Args:
         upstream: the name of the upstream gradient.
@@ -606,10 +612,11 @@ def describe_mixture(upstream: str, value: str, how: str) -> str:
             the value is not positive.
     """
     if how == "positive":
-        return f"{upstream} is used only where {value} is positive"
+        return f"the backward pass uses {upstream} only where {value} is positive"
     if how == "factor of":
-        return f"{upstream} is multiplied by {value} before it is used"
-    return f"{value} is {how} {upstream} before it is used"
+        return f"the backward pass uses {upstream} times {value} in place of {upstream}"
+    operation = "plus" if how == "added to" else "minus"
+    return f"the backward pass uses {upstream} {operation} {value} in place of {upstream}"
 
 
 @operator(

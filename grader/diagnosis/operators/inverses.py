@@ -71,41 +71,42 @@ INVERSE_FORMULAS: Mapping[str, MatrixFormula] = {
         "transposed", "the upstream gradient must not be transposed",
         lambda g, x, y: -_transpose(y) @ _transpose(g) @ _transpose(y)),
     "squares of the inverse": MatrixFormula(
-        "elementwise-for-matmul", "the entries of the inverse are squared, as for one over a number",
+        "elementwise-for-matmul", "the entries of the inverse are squared, as in the derivative of 1 / x",
         lambda g, x, y: -g * y**2),
     "squares of the matrix": MatrixFormula(
-        "elementwise-for-matmul", "each entry is treated as one over a number", lambda g, x, y: -g / x**2),
+        "elementwise-for-matmul", "the derivative of 1 / x is used for each entry of the matrix",
+        lambda g, x, y: -g / x**2),
 }  # fmt: skip
 DETERMINANT_FORMULAS: Mapping[str, MatrixFormula] = {
     "not transposed": MatrixFormula(
         "transposed", "the inverse must be transposed", lambda g, x, y: _as_matrices(g * y) * np.linalg.inv(x)),
     "transpose": MatrixFormula(
-        "inverse-for-transpose", "the transpose is used in place of the transposed inverse",
+        "inverse-for-transpose", "the transposed matrix is used in place of the transposed inverse",
         lambda g, x, y: _as_matrices(g * y) * _transpose(x)),
     "entry by entry": MatrixFormula(
-        "elementwise-for-matmul", "one over each entry is used in place of the inverse",
+        "elementwise-for-matmul", "the reciprocal of each entry is used in place of the inverse matrix",
         lambda g, x, y: _as_matrices(g * y) / x),
     "diagonal": MatrixFormula(
-        "wrong-local", "only the product of the diagonal is differentiated",
+        "wrong-local", "only the product of the diagonal entries is differentiated",
         lambda g, x, y: _as_matrices(g * y) * np.eye(x.shape[-1]) / x),
     "determinant missing": MatrixFormula(
-        "missing-local", "the determinant itself is missing as a factor",
+        "missing-local", "the factor that is the determinant itself is missing",
         lambda g, x, y: _as_matrices(g) * _transpose(np.linalg.inv(x))),
 }  # fmt: skip
 LOG_DETERMINANT_FORMULAS: Mapping[str, MatrixFormula] = {
     "not transposed": MatrixFormula(
         "transposed", "the inverse must be transposed", lambda g, x, y: _as_matrices(g) * np.linalg.inv(x)),
     "transpose": MatrixFormula(
-        "inverse-for-transpose", "the transpose is used in place of the transposed inverse",
+        "inverse-for-transpose", "the transposed matrix is used in place of the transposed inverse",
         lambda g, x, y: _as_matrices(g) * _transpose(x)),
     "as for a determinant": MatrixFormula(
-        "extra-factor", "the determinant is a factor, as in the gradient of the determinant itself",
+        "extra-factor", "there is an extra factor, the determinant, as in the derivative of the determinant itself",
         lambda g, x, y: _as_matrices(g * np.linalg.det(x)) * _transpose(np.linalg.inv(x))),
     "entry by entry": MatrixFormula(
-        "elementwise-for-matmul", "one over each entry is used in place of the inverse",
+        "elementwise-for-matmul", "the reciprocal of each entry is used in place of the inverse matrix",
         lambda g, x, y: _as_matrices(g) / x),
     "diagonal": MatrixFormula(
-        "wrong-local", "only the logarithms of the diagonal are differentiated",
+        "wrong-local", "only the logarithms of the diagonal entries are differentiated",
         lambda g, x, y: _as_matrices(g) * np.eye(x.shape[-1]) / x),
 }  # fmt: skip
 
@@ -116,7 +117,7 @@ LOG_DETERMINANT_FORMULAS: Mapping[str, MatrixFormula] = {
     rank=2.0,
     at=edges.of("inverse", "linalg_inv"),
     choices=lambda program, place: INVERSE_FORMULAS,
-    message="in the gradient of the inverse {step}, {mistake}",
+    message="in the gradient of {operand} through the inverse {step}, {mistake}",
     fields=lambda program, place, choice: {"mistake": INVERSE_FORMULAS[choice].message},
 )
 def use_wrong_inverse_vjp(program: Program, place: Place, choice: str) -> Program:
@@ -155,7 +156,7 @@ def _() -> Example:
     rank=2.0,
     at=edges.of("det", "linalg_det"),
     choices=lambda program, place: DETERMINANT_FORMULAS,
-    message="in the gradient of the determinant {step}, {mistake}",
+    message="in the gradient of {operand} through the determinant {step}, {mistake}",
     fields=lambda program, place, choice: {"mistake": DETERMINANT_FORMULAS[choice].message},
 )
 def use_wrong_determinant_vjp(program: Program, place: Place, choice: str) -> Program:
@@ -194,7 +195,7 @@ def _() -> Example:
     rank=2.0,
     at=edges.of("logdet", "slogdet", "linalg_slogdet"),
     choices=lambda program, place: LOG_DETERMINANT_FORMULAS,
-    message="in the gradient of the logarithm of the determinant, {step}, {mistake}",
+    message="in the gradient of {operand} through the log-determinant {step}, {mistake}",
     fields=lambda program, place, choice: {"mistake": LOG_DETERMINANT_FORMULAS[choice].message},
 )
 def use_wrong_log_determinant_vjp(program: Program, place: Place, choice: str) -> Program | None:
@@ -238,7 +239,7 @@ class SolveMistake(NamedTuple):
 
     Args:
         code: the public code.
-        message: what is wrong, in words.
+        message: what is wrong, in words, with the field `{matrix}`.
         adjoint: takes the matrix a, (..., n, n), and g, (..., n, k); returns what is used in place of c.
         of_matrix: takes c, the solution y and the right-hand side b, (..., n, k) each; returns the contribution to a.
     """
@@ -261,31 +262,41 @@ def _right_matrix_vjp(c: Array, y: Array, b: Array) -> Array:
 
 SOLVE_MISTAKES: Mapping[str, SolveMistake] = {
     "not transposed": SolveMistake(
-        "transposed", "the equations are solved with the matrix itself; they must be solved with its transpose",
+        "transposed", "the linear system is solved with {matrix}; it must be solved with the transpose of {matrix}",
         np.linalg.solve, _right_matrix_vjp),
     "multiplied by the transpose": SolveMistake(
-        "wrong-local", "the gradient is multiplied by the transposed matrix; equations with it must be solved",
+        "wrong-local", "the upstream gradient is multiplied by the transpose of {matrix}; the linear system with that"
+        " transpose must be solved instead",
         lambda a, g: _transpose(a) @ g, _right_matrix_vjp),
     "multiplied": SolveMistake(
-        "wrong-local", "the gradient is multiplied by the matrix; equations with its transpose must be solved",
+        "wrong-local", "the upstream gradient is multiplied by {matrix}; the linear system with the transpose of"
+        " {matrix} must be solved instead",
         lambda a, g: a @ g, _right_matrix_vjp),
     "gradient itself": SolveMistake(
-        "missing-local", "the gradient is passed on unchanged; equations with the transposed matrix must be solved",
+        "missing-local", "the upstream gradient is passed on unchanged; the linear system with the transpose of"
+        " {matrix} must be solved",
         lambda a, g: g, _right_matrix_vjp),
     "right-hand side": SolveMistake(
-        "wrong-operand", "the gradient of the matrix is made of the right-hand side and not of the solution",
+        "wrong-operand", "the gradient of {matrix} is computed from the right-hand side; it must be computed from the"
+        " solution",
         _right_adjoint, lambda c, y, b: -c @ _transpose(b)),
     "sign": SolveMistake(
-        "wrong-sign", "the gradient of the matrix has the wrong sign", _right_adjoint,
+        "wrong-sign", "the gradient of {matrix} has the wrong sign", _right_adjoint,
         lambda c, y, b: c @ _transpose(y)),
     "matrix transposed": SolveMistake(
-        "transposed", "the gradient of the matrix is transposed", _right_adjoint, lambda c, y, b: -y @ _transpose(c)),
+        "transposed", "the gradient of {matrix} is transposed", _right_adjoint, lambda c, y, b: -y @ _transpose(c)),
 }  # fmt: skip
 
 
 def is_solved_from_the_left(program: Program, place: Place) -> bool:
     """Return whether the node `place` solves a @ y = b for y, and not y @ a = b."""
     return program.reader(place).options.get("left") in (None, True) and len(program.reader(place).values) > 1
+
+
+def name_of_matrix(program: Program, place: Place) -> str:
+    """Return what a learner calls the matrix of a linear system: `a` for the node `place` of `solve(a, b)`."""
+    matrix = program.reader(place).operand(0)
+    return "the matrix" if matrix is None else program.name_of(matrix)
 
 
 @operator(
@@ -295,7 +306,9 @@ def is_solved_from_the_left(program: Program, place: Place) -> bool:
     at=nodes.of("linalg_solve", "linalg_solve_triangular", "solve_triangular", "solve").where(is_solved_from_the_left),
     choices=lambda program, place: SOLVE_MISTAKES,
     message="in the backward pass of {step}, {mistake}",
-    fields=lambda program, place, choice: {"mistake": SOLVE_MISTAKES[choice].message},
+    fields=lambda program, place, choice: {
+        "mistake": SOLVE_MISTAKES[choice].message.format(matrix=name_of_matrix(program, place))
+    },
 )
 def use_wrong_solve_vjp(program: Program, place: Place, choice: str) -> Program | None:
     """Use wrong formulas for the vjps of the solution y of a @ y = b, as if a.T were a, for example.

@@ -359,13 +359,14 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         "wrong-point", "the function that computes {prediction} is applied twice",
         lambda d: _prediction_at(d, d.prediction) - d.label, "function"),
     "function of target": DifferenceFormula(
-        "wrong-operand", "{target} goes through the function of {prediction} as well",
+        "wrong-operand", "the function that computes {prediction} is applied to {target} as well",
         lambda d: d.prediction - _prediction_at(d, d.label), "function"),
     "marked entries": DifferenceFormula(
         "diagonal-only", "only the entries marked by {target} get a gradient",
         lambda d: d.label * (d.prediction - d.label), "classes"),
     "marks of all rows": DifferenceFormula(
-        "broadcast-accident", "the marks of all rows of {target} are subtracted in every row",
+        "broadcast-accident", "in every row, 1 is subtracted at the classes of all rows; it must be subtracted only at"
+        " the class of the row",
         lambda d: d.prediction - d.label.max(axis=0), "classes", of_label=True),
     "numbers": DifferenceFormula(
         "wrong-operand", "the class indices themselves are subtracted in place of {target}",
@@ -386,20 +387,20 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         "partial-batch", "{target} is not subtracted in the first row",
         lambda d: d.prediction - _label_without_row(d.label, 0)),
     "through function": DifferenceFormula(
-        "extra-factor", "it is multiplied by the derivative of the function that computes {prediction}; that is"
+        "extra-factor", "{prediction} minus {target} is multiplied by the derivative of {prediction}, which is"
         " already included",
         lambda d: _vjp_of_prediction(d, d.prediction - d.label), "function"),
     "squared error": DifferenceFormula(
-        "wrong-local", "the gradient of a squared error of {prediction} is taken",
+        "wrong-local", "{prediction} minus {target} is differentiated as in a squared error",
         lambda d: _vjp_of_prediction(d, 2 * (d.prediction - d.label)), "function"),
     "predicted class": DifferenceFormula(
         "wrong-operand", "1 is subtracted where {prediction} is largest; {target} must be subtracted",
         lambda d: d.prediction - d.decision, "classes"),
     "loss": DifferenceFormula(
-        "forward-value", "this is the contribution of each entry to the loss, not a gradient",
+        "forward-value", "each entry is its part of the loss, a value of the forward pass, and not a derivative",
         lambda d: -d.label * np.log(d.prediction), "classes"),
     "without function": DifferenceFormula(
-        "missing-local", "this is the gradient with respect to {prediction}", lambda d: -d.label / d.prediction,
+        "missing-local", "the chain rule stops at {prediction}", lambda d: -d.label / d.prediction,
         "classes"),
     "share not divided": DifferenceFormula(
         "missing-local", "the smoothing term is not divided by the number of classes",
@@ -412,17 +413,17 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         "missing-local", "the 1 of the right class is not reduced by smoothing",
         lambda d: d.prediction - _one_hot(d) - d.smoothing / d.x.shape[-1], "smoothing"),
     "mark in place of share": DifferenceFormula(
-        "overwritten", "the weight of the right class replaces its part of what smoothing shares, and must be added",
+        "overwritten", "the right class has its own weight, but not its share of the smoothing",
         lambda d: d.prediction - (1 - d.smoothing) * _one_hot(d)
         - d.smoothing / d.x.shape[-1] * (1 - _one_hot(d)), "smoothing"),
     **{
         f"smoothing of {typed:g}": DifferenceFormula(
-            "hard-coded", f"{{target}} is smoothed by {typed:g}, whatever the loss smooths by",
+            "hard-coded", f"{{target}} is smoothed by {typed:g}, whatever the smoothing of the loss is",
             partial(_smoothed_by, typed), "smoothing")
         for typed in (0.1, 0.2, 0.05, 0.01)
     },
     "shares exchanged": DifferenceFormula(
-        "wrong-operand", "the weights of the right class and of the smoothing are exchanged",
+        "wrong-operand", "the weight of the right class and the weight of the smoothing are exchanged",
         lambda d: d.prediction - d.smoothing * _one_hot(d) - (1 - d.smoothing) / d.x.shape[-1], "smoothing"),
 }  # fmt: skip
 FUNCTION_CODES: Mapping[str, str] = {  # of the others the code is that of another derivative
@@ -597,8 +598,12 @@ def is_probability_in_logarithms(program: Program, place: Place) -> bool:
     code="missing-local",
     rank=2.0,
     at=values.where(is_probability_in_logarithms),
-    message="in the gradient of {value}, the division by p (1 - p) is missing, as in the formula for logits: {value} is"
-    " a probability p already",
+    choices=lambda program, place: (None,),
+    message="in the gradient of {value}, the division by p * (1 - p) is missing{where}; only the formula for logits has"
+    " no such division",
+    fields=lambda program, place, choice: {
+        "where": "" if (name := program.name_of(place[0])) == "p" else f", where p is {name}"
+    },
 )
 def treat_probability_as_logit(program: Program, place: Place, choice: None) -> Program | None:
     """Multiply the gradient of a probability p by p * (1 - p), as in the loss of a logit whose sigmoid is p.
@@ -639,18 +644,31 @@ def prediction_functions(program: Program, place: Place) -> Iterator[DifferenceM
         yield from (DifferenceMistake(how, difference.names) for how in PREDICTION_FUNCTIONS)
 
 
+def describe_function(how: str, value: str) -> str:
+    """Return a function of a value in words, such as "the softmax of x over the last axis".
+
+    Args:
+        how: a key of `PREDICTION_FUNCTIONS`.
+        value: the name of the value.
+    """
+    if how == "the value itself":
+        return value
+    function, _, axis = how.replace("exp", "exponential").partition(" ")
+    return f"the {function} of {value} {axis}".rstrip()
+
+
 @operator(
     "prediction-mistaken",
     code=lambda choice: FUNCTION_CODES.get(choice.how, "wrong-local"),
     rank=2.2,
     at=values,
     choices=prediction_functions,
-    message="in the gradient of the loss with respect to {value}, {function} is {place}",
+    message="in the gradient of the loss with respect to {value}, {function} {place}",
     fields=lambda program, place, choice: {
-        "function": program.name_of(place[0]) if choice.how == "the value itself" else f"its {choice.how}",
-        "place": f"used in place of {choice.names[0]}"
+        "function": describe_function(choice.how, program.name_of(place[0])),
+        "place": f"is used in place of {choice.names[0]}"
         if choice.names[0]
-        else f"there in addition to {choice.names[1]}",
+        else f"minus {choice.names[1]} is used; only the latter belongs there, with a minus sign",
     },
 )
 def use_wrong_prediction(program: Program, place: Place, choice: DifferenceMistake) -> Program | None:
@@ -723,7 +741,7 @@ def class_slot(node: Node) -> int | None:
     rank=1.8,
     at=edges.of("gather", "getitem").at_slot(0).where(lambda program, place: bool(class_slot(program.reader(place)))),
     message="the gradient of {step} goes to the predicted class, the largest entry of each row; it must go to the"
-    " right one",
+    " right class",
 )
 def use_predicted_class(program: Program, place: Place, choice: None) -> Program | None:
     """Give the gradient of `x[range(n), classes]` to the greatest entry of each row, not to that of the right class.
@@ -821,8 +839,8 @@ def is_weighted_mean(program: Program, place: Place) -> bool:
     code="wrong-factor",
     rank=2.0,
     at=edges.of("div").at_slot(0).where(is_weighted_mean),
-    message="in the gradient through {layer}, the weighted mean is divided by the number of weights; it must be divided"
-    " by their sum",
+    message="in the gradient through {layer}, the weighted sum is divided by the number of terms; it must be divided by"
+    " the sum of their weights",
     choices=lambda program, place: (None,),
     fields=lambda program, place, choice: {"layer": f"`{program.reader(place).text}`"},
 )
@@ -867,7 +885,7 @@ def _() -> Example:
     code="wrong-local",
     rank=2.0,
     at=nodes.of("detach"),
-    message="the gradient passes through {step}, but that is a constant",
+    message="a gradient flows back through {step}, which is a constant",
 )
 def differentiate_constant(program: Program, place: Place, choice: None) -> Program:
     """Let the gradient through a `detach`, as if the value were no constant.

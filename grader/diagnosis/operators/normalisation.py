@@ -27,7 +27,7 @@ from grader.program.rearrangement import joined_axes, refined_shape
 from grader.program.selectors import ValueName, values_by_name
 
 from .contract import Example, operator
-from .places import nodes
+from .places import expression_of, nodes
 
 Axes = tuple[int, ...]
 
@@ -296,8 +296,8 @@ SCALES_IN_WORDS: Mapping[str | bool, tuple[str, str]] = {
 Term = Literal["mean", "variance"]
 MISSING_TERMS: Mapping[tuple[Term, ...], str] = {
     ("variance",): "the path through the {variance} is missing: the {scale} depends on every entry",
-    ("mean",): "the mean of the upstream gradient is not subtracted: the mean depends on every entry",
-    ("mean", "variance"): "mean and {scale} are treated as constants, but both depend on every entry",
+    ("mean",): "the path through the mean is missing: subtract the mean of the upstream gradient",
+    ("mean", "variance"): "the mean and the {scale} are treated as constants, but both depend on every entry",
 }
 
 
@@ -385,7 +385,8 @@ def _() -> Example:
     code="wrong-local",
     rank=2.0,
     at=normalisations.where(lambda program, place: not getattr(normalisation_of(program, place), "centred", True)),
-    message="in the gradient of {x} through {step} a mean is subtracted, as for layer norm; nothing is centred here",
+    message="in the gradient of {x} through {step}, a mean is subtracted, as for layer norm; the forward pass does not"
+    " subtract one",
     choices=lambda program, place: (None,),
     fields=normalisation_fields,
 )
@@ -458,18 +459,38 @@ def term_averagings(program: Program, place: Place) -> Iterator[TermAveraging]:
     yield TermAveraging("variance", "averaged with n - 1" if known.count != known.n - 1 else "averaged with n")
 
 
+def describe_averaging(program: Program, place: Place, choice: TermAveraging) -> str:
+    """Return what is done to a term and what must be, such as "summed; it must be divided by n, ...".
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes the normalised value.
+        choice: the term, and what is done in place of its mean.
+    """
+    known = normalisation_of(program, place)
+    count = "n - 1" if known is not None and choice.term == "variance" and known.count == known.n - 1 else "n"
+    if choice.how == "not summed":
+        done = "summed" if known is not None and known.count == 1 else "averaged"
+        return f"not {done} over the entries that are normalised together"
+    done = (
+        "summed, but not divided"
+        if choice.how == "summed"
+        else f"divided by {choice.how.removeprefix('averaged with ')}"
+    )
+    return f"{done}; it must be divided by {count}, where n is the number of entries that are normalised together"
+
+
 @operator(
     "normalisation-averaged-otherwise",
     code=lambda choice: choice.code,
     rank=2.0,
     at=normalisations,
     choices=term_averagings,
-    message="in the gradient of {x} through {step}, the term of the {term} is {how}; n is the number of entries that"
-    " are normalised together",
+    message="in the gradient of {x} through {step}, the {term} term is {how}",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
         "term": normalisation_fields(program, place, choice)[choice.term] if choice.term == "variance" else choice.term,
-        "how": choice.how,
+        "how": describe_averaging(program, place, choice),
     },
 )
 def average_term_wrongly(program: Program, place: Place, choice: TermAveraging) -> Program | None:
@@ -581,7 +602,19 @@ def substitute_name(program: Program, value: ValueName | Literal["uncentred"]) -
         program: the program of a trial.
         value: its name, or `"uncentred"` for the normalised value without its mean subtracted.
     """
-    return "the normalised value without its mean subtracted" if value == "uncentred" else value.describe(program)
+    return "the normalised value with no mean subtracted" if value == "uncentred" else value.describe(program)
+
+
+def name_of_normalised_value(program: Program, place: Place) -> str:
+    """Return what a learner calls the normalised value: its variable, such as `hat`, or "the normalised value".
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes it, perhaps multiplied by a gain.
+    """
+    known, name = normalisation_of(program, place), program.name_of(place[0])
+    has_name = known is not None and isinstance(known.gain, float) and name.isidentifier()
+    return name if has_name and name != program.output_name else "the normalised value"
 
 
 @operator(
@@ -590,13 +623,14 @@ def substitute_name(program: Program, value: ValueName | Literal["uncentred"]) -
     rank=2.0,
     at=normalisations,
     choices=substitutes,
-    message="in the gradient of {x} through {step}, {wrong} in the term of the {variance}, {where}",
+    message="in the {term} term of the gradient of {x}, {wrong}, {where}",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
-        "where": choice.where,
-        "wrong": "the normalised value is missing"
+        "term": normalisation_fields(program, place, choice)["variance"].replace(" ", "-"),
+        "where": f"both {choice.where}" if " and " in choice.where else choice.where,
+        "wrong": f"{name_of_normalised_value(program, place)} is missing"
         if choice.value is None
-        else f"{substitute_name(program, choice.value)} is used in place of the normalised value",
+        else f"{substitute_name(program, choice.value)} is used in place of {name_of_normalised_value(program, place)}",
     },
 )
 def replace_normalised_value(program: Program, place: Place, choice: Substitute) -> Program | None:
@@ -701,14 +735,17 @@ def _gradient_with_larger_epsilon(more: float, known: Normalisation, g: Array) -
 WRONG_SCALES: Mapping[str, tuple[str, Formula]] = {
     "missing": ("missing-local", lambda known, g: known.gradient(g) / known.r),
     "applied twice": ("extra-factor", lambda known, g: known.gradient(g) * known.r),
-    "a multiplication": ("wrong-local", lambda known, g: known.gradient(g) / known.r**2),
-    "missing, with all other terms": ("missing-local", lambda known, g: g),
-    "differentiated without the 1/2 of its root": (
+    "replaced by a multiplication": ("wrong-local", lambda known, g: known.gradient(g) / known.r**2),
+    "missing, and so are all other terms": ("missing-local", lambda known, g: g),
+    "differentiated without the factor 1/2 of the square root": (
         "missing-local",
         lambda known, g: known.gradient(g) - known.r * known.variance_term(g),
     ),
     **{
-        f"made with {more:g} more under its root": ("wrong-point", partial(_gradient_with_larger_epsilon, more))
+        f"computed with {more:g} more under the square root": (
+            "wrong-point",
+            partial(_gradient_with_larger_epsilon, more),
+        )
         for more in (1.0, 0.1, 0.01, 0.001)
     },
 }
@@ -731,8 +768,9 @@ def scale_gradient_wrongly(program: Program, place: Place, choice: str) -> Progr
     Args:
         program: the right program.
         place: the node that computes the normalised value.
-        choice: which of these, a key of `WRONG_SCALES`: "missing", "applied twice", "a multiplication", "made with 0.1
-            more under its root"; or "missing, with all other terms", for g alone.
+        choice: which of these, a key of `WRONG_SCALES`: "missing", "applied twice", "replaced by a multiplication",
+            "computed with 0.1 more under the square root"; or "missing, and so are all other terms", for g
+            alone.
 
     Returns:
         The rewritten program; `None` where the node computes no normalised value in this trial.
@@ -794,12 +832,12 @@ def wrong_axes(program: Program, place: Place) -> Iterator[WrongAxes]:
     rank=2.0,
     at=normalisations,
     choices=wrong_axes,
-    message="in the gradient of {x} through {step}, the means run over {wrong} in the term of the {terms}; they must"
-    " run over {right}",
+    message="in the gradient of {x} through {step}, the means in the {terms} run over {wrong}; they must run over"
+    " {right}",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
-        "terms": " and in that of the ".join(
-            normalisation_fields(program, place, choice).get(term, term) for term in choice.terms
+        "terms": " and the ".join(
+            f"{normalisation_fields(program, place, choice).get(term, term)} term" for term in choice.terms
         ),
         **_axes_fields(program, place, choice.axes),
     },
@@ -921,11 +959,12 @@ def _statistics_in_words(program: Program, place: Place) -> str:
     rank=2.2,
     at=normalisations,
     choices=other_statistics,
-    message="in the gradient of {x} through {step}, {statistics} taken over {wrong}, not over {right}",
+    message="in the gradient of {x} through {step}, {statistics} taken over {wrong}; {verb} must be taken over {right}",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
         **_axes_fields(program, place, choice.axes),
-        "statistics": _statistics_in_words(program, place),
+        "statistics": (statistics := _statistics_in_words(program, place)),
+        "verb": "they" if statistics.endswith(" are") else "it",
     },
 )
 def normalise_over_other_axes(program: Program, place: Place, choice: OtherStatistics) -> Program | None:
@@ -995,8 +1034,8 @@ def parts_of_joined_axis(program: Program, place: Place) -> range:
     rank=2.5,
     at=normalisations,
     choices=parts_of_joined_axis,
-    message="in the gradient of {x} through {step}, the means run over {axis} alone, and not over all entries that are"
-    " normalised together",
+    message="in the gradient of {x} through {step}, the means run over {axis} alone; they must run over all entries"
+    " that are normalised together",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
         "axis": _name_of_part(program, place, choice),
@@ -1074,7 +1113,7 @@ def _() -> Example:
     rank=3.5,
     at=normalisations,
     choices=lambda program, place: dict.fromkeys(choice.axes for choice in wrong_axes(program, place)),
-    message="the forward pass is recomputed with {step} normalised over {wrong}; it must be normalised over {right}",
+    message="in the recomputed forward pass, {step} is normalised over {wrong}; it must be normalised over {right}",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
         **_axes_fields(program, place, choice),
@@ -1176,8 +1215,8 @@ GAIN_POSITIONS: tuple[GainPosition, ...] = ("after the means", "outside the mean
     rank=2.0,
     at=normalisations.where(lambda program, place: gain_of(program, place) is not None),
     choices=lambda program, place: GAIN_POSITIONS,
-    message="in the gradient of {x} through {step}, the gain is applied {choice}; multiply the upstream gradient by it"
-    " before taking the means",
+    message="in the gradient of {x} through {step}, the gain is applied {choice}; multiply the upstream gradient by the"
+    " gain first, then take the means",
     fields=normalisation_fields,
 )
 def misplace_gain(program: Program, place: Place, choice: GainPosition) -> Program | None:
@@ -1244,8 +1283,8 @@ def is_variance(program: Program, place: Place) -> bool:
     rank=3.5,
     at=nodes.of("var", "std", "mean").where(is_variance),
     choices=lambda program, place: VARIANCE_AFFECTS,
-    message="the forward pass is recomputed with {step} divided by {wrong} instead of {right}; n is the number"
-    " of entries",
+    message="the forward pass is recomputed with a variance divided by {wrong}; {step} divides by {right}, where n is"
+    " the number of entries",
     fields=lambda program, place, choice: dict(
         zip(("wrong", "right"), ("n", "n - 1") if _is_unbiased(program.reader(place)) else ("n - 1", "n"), strict=True)
     ),
@@ -1320,6 +1359,12 @@ def subtraction_of_given_mean(program: Program, place: Place) -> Node | None:
 
 
 Statistics = Literal["in the derivative", "in the forward pass as well"]
+BATCH_STATISTICS: Mapping[Statistics, str] = {
+    "in the derivative": "in the derivative of {step}, mean and variance are treated as functions of the batch; here"
+    " they are constants",
+    "in the forward pass as well": "{step} is computed with the mean and the variance of the batch in both the forward"
+    " and the backward pass; here both are given constants",
+}
 STATISTICS: tuple[Statistics, ...] = ("in the derivative", "in the forward pass as well")
 
 
@@ -1329,8 +1374,12 @@ STATISTICS: tuple[Statistics, ...] = ("in the derivative", "in the forward pass 
     rank=2.5,
     at=nodes.of("div", "mul").where(lambda program, place: subtraction_of_given_mean(program, place) is not None),
     choices=lambda program, place: STATISTICS,
-    message="{step} is treated as if its mean and variance were computed from the batch, {choice}; here they are"
-    " constants",
+    message="{what}",
+    fields=lambda program, place, choice: {
+        "what": BATCH_STATISTICS[choice].format(
+            step=f"`{node.text}`" if (node := program.nodes[place[0]]).composite else expression_of(program, node)
+        )
+    },
 )
 def use_batch_statistics(program: Program, place: Place, choice: Statistics) -> Program | None:
     """Treat the given mean and scale of a batch norm as if they were those of x: in the derivative, or in both passes.

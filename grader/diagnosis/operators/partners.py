@@ -708,7 +708,7 @@ def is_read_with_several_states(program: Program, place: Place) -> bool:
     code="wrong-operand",
     rank=2.5,
     at=values.where(is_read_with_several_states),
-    message="in the gradient of {value}, each state is taken after the step; it must be the state before it",
+    message="in the gradient of {value}, the state after each step is used; the state before the step must be used",
 )
 def use_states_after_step(program: Program, place: Place, choice: None) -> Program:
     """Compute the gradient of the value `place` with every loop-carried value as its iteration leaves it.
@@ -760,7 +760,7 @@ def _() -> Example:
     rank=2.3,
     at=first_values,
     choices=lambda program, place: ("last", "first"),
-    message="{value} of the {choice} iteration is used in all iterations of the backward pass",
+    message="the value of {value} in the {choice} iteration is used in all iterations of the backward pass",
 )
 def use_one_iteration_for_all(program: Program, place: Place, choice: str) -> Program:
     """Compute the backward pass of every iteration with a loop's value of the last, or of the first, iteration.
@@ -899,8 +899,8 @@ def stacked_partner_slots(program: Program, place: Place) -> Iterator[int]:
     rank=2.6,
     at=edges.where(has_partner),
     choices=stacked_partner_slots,
-    message="in the gradient of {operand} through {step}, the first matrix of {own} along {axis} is used for"
-    " all of them",
+    message="in the gradient of {operand} through {step}, the first matrix of {own} along {axis} is used in place of"
+    " all others",
     fields=lambda program, place, choice: {
         "own": program.name_of(source := program.source((place[0], choice))),
         "axis": program.name_of_axis(source, -program.nodes[source].value.ndim),
@@ -940,8 +940,8 @@ def _() -> Example:
     rank=2.6,
     at=edges.where(has_partner),
     choices=softmax_partner_slots,
-    message="in what {step} contributes to {operand}, 1 for the largest entry of {soft} and 0 for the others is used in"
-    " place of {soft}",
+    message="in the gradient of {operand} through {step}, {soft} is replaced by 1 for the largest probability and 0"
+    " for the others",
     fields=lambda program, place, choice: {"soft": program.name_of(program.source((place[0], choice)))},
 )
 def choose_largest_probability(program: Program, place: Place, choice: int) -> Program | None:
@@ -1134,7 +1134,7 @@ def describe_partner_update(program: Program, place: Place, choice: PartnerUpdat
     """
     name = program.name_of(program.source((place[0], choice.slot)))
     if choice.rate:
-        return f"{name} is used after a training step, as {name} minus {choice.rate:g} times its gradient"
+        return f"{name} has already been updated to {name} minus {choice.rate:g} times its gradient; update {name} last"
     return f"the gradient of {name} is used in place of {name}"
 
 
@@ -1243,7 +1243,7 @@ def gate_replacements(program: Program, place: Place) -> Iterator[GateReplacemen
     message="in the gradient of {operand} through {step}, {what} in place of {gated}",
     fields=lambda program, place, choice: {
         "gated": program.name_of(program.source((place[0], choice.slot))),
-        "what": "the gate stands alone"
+        "what": "only the gate is used"
         if choice.value is None
         else f"the gate times {choice.value.describe(program)} is used",
     },
@@ -1404,12 +1404,12 @@ def scales_by_number_in_loop(program: Program, place: Place) -> bool:
     code="wrong-local",
     rank=2.5,
     at=edges.where(scales_by_number_in_loop).in_every_iteration,
-    message="the gradient of {operand} through {step} is {what}",
+    message="the gradient of {operand} through {step} is {done} by {number}; it must be {right} by {number}",
     choices=lambda program, place: (None,),
     fields=lambda program, place, choice: {
-        "what": f"divided by {program.reader(place).values[1 - place[1]]:g}; it must be multiplied by it"
-        if program.reader(place).name == "mul"
-        else f"multiplied by {program.reader(place).values[1 - place[1]]:g}; it must be divided by it"
+        "done": "divided" if program.reader(place).name == "mul" else "multiplied",
+        "right": "multiplied" if program.reader(place).name == "mul" else "divided",
+        "number": f"{program.reader(place).values[1 - place[1]]:g}",
     },
 )
 def divide_for_multiply(program: Program, place: Place, choice: None) -> Program | None:
@@ -1469,7 +1469,7 @@ def is_in_longer_product(program: Program, place: Place) -> bool:
     code="missing-local",
     rank=2.5,  # where one gradient alone is wrong, `another-partner` comes first, and says more
     at=edges.where(is_in_longer_product).in_every_iteration,
-    message="the factor {operand} is missing in the gradients of what it is multiplied by in {product}",
+    message="in the gradients of the other factors of {product}, the factor {operand} is missing",
     fields=lambda program, place, choice: {
         "product": expression_of(program, program.nodes[factor_chain(program, place)[-1][0]])
     },

@@ -136,14 +136,14 @@ def kept_iterations(program: Program, place: Place) -> Iterator[IterationsToKeep
     rank=1.0,
     at=values,
     choices=kept_iterations,
-    message="of the contributions of {step} to {value} in each iteration, only {which} kept",
+    message="of the contributions of {step} to the gradient of {value}, only {which} kept",
     fields=lambda program, place, choice: {
         "step": describe_edge_kind(program, choice.edge_kind),
-        "which": "that of the first one, which the backward pass visits last, is"
+        "which": "that of the first iteration, which the backward pass visits last, is"
         if choice.code == "overwritten"
-        else f"that of the {choice.end} one is"
+        else f"that of the {choice.end} iteration is"
         if choice.count == 1
-        else f"those of the {choice.end} {choice.count} are",
+        else f"those of the {choice.end} {choice.count} iterations are",
     },
 )
 def keep_iterations_at_one_end(program: Program, place: Place, choice: IterationsToKeep) -> Program | None:
@@ -533,7 +533,7 @@ def has_three_contributions(program: Program, place: Place) -> bool:
     rank=1.5,
     at=values.where(has_three_contributions),
     choices=lambda program, place: edges_by_kind(program, place[0]),
-    message="of the contributions to the gradient of {value}, only that of {choice} is there",
+    message="of the contributions to the gradient of {value}, only that of {choice} is used",
 )
 def keep_one_path(program: Program, place: Place, choice: EdgeKind) -> Program:
     """Leave out all contributions to the value `place` but those by edges of the chosen `EdgeKind`.
@@ -664,7 +664,11 @@ def scaling_edge(program: Program, place: Place) -> Place | None:
     choices=lambda program, place: [program.reader(scaling_edge(program, place) or place).name == "mean"],
     fields=lambda program, place, choice: {
         "scaling": expression_of(program, program.reader(scaling_edge(program, place) or place)),
-        "what": "the division by the number of entries" if choice else "the factor",
+        "what": "the division by the number of entries"
+        if choice
+        else "the division"
+        if program.reader(scaling_edge(program, place) or place).name == "div"
+        else "the factor",
     },
     message="on the path through {operand}, {what} in {scaling} is missing",
 )
@@ -839,9 +843,8 @@ def contributions_to_value(program: Program, place: Place) -> Iterator[EdgeKind]
     rank=2.0,
     at=edges.of_family("pointwise"),
     choices=contributions_to_value,
-    message="the contribution of {choice} to the gradient of {value} is added after the derivative of {step}; it"
-    " must go"
-    " through it",
+    message="the contribution of {choice} to the gradient of {value} is added after the multiplication by the"
+    " derivative of {step}; add it before",
 )
 def add_contribution_behind_derivative(program: Program, place: Place, choice: EdgeKind) -> Program | None:
     """Compute the contribution of the edge `place` with a part of g added after the multiplication by the derivative.
@@ -941,8 +944,8 @@ def chain_of(program: Program, place: Place, steps: int) -> tuple[Place, ...] | 
     rank=2.6,  # more than a factor that one answer has too many: several have it
     at=edges.of_family("pointwise"),
     choices=shared_chain_lengths,
-    message="the contribution of {step} to the gradient of {operand} is computed in place in the upstream gradient of"
-    " {shared}, so everything else computed from that array contains the product as well",
+    message="the contribution of {step} to the gradient of {operand} is computed in place and overwrites the gradient"
+    " of {shared}, which is still needed; compute it in a new array",
     fields=lambda program, place, choice: {
         "shared": expression_of(program, program.reader(chain[0]))
         if (chain := chain_of(program, place, choice))
