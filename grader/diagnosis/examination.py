@@ -71,7 +71,7 @@ def examination(
         wrong = "\n".join(f"    {gradient} = 3 * {gradient} + 1" for gradient in gradients)
         given.append(backward_pass(f"{right}\nif not ({condition}):\n{wrong}", says, name, (), hint))
     for lost in gradients if len(gradients) > 1 else ():
-        given.append(backward_pass(f"{right}\n{lost} = 3 * {lost} + 1", f"It never compares {lost}", lost))
+        given.append(backward_pass(f"{right}\n{lost} = 3 * {lost} + 1", f"Your test never compares {lost}", lost))
     given += [backward_pass(body, says, name, (), hint) for name, body, says, hint in _probes(right, gradients)]
     return Routine(
         title=title,
@@ -111,44 +111,45 @@ def _probes(right: str, gradients: Sequence[str]) -> list[tuple[str, str, str, s
         (
             "unread",
             "pass",
-            f"It never looks at {names}, so one that does nothing is accepted, too",
+            f"Your test never looks at {names}, so a backward pass that does nothing is accepted as well",
             "Where does a backward pass leave its answer?",
         ),
         (
             "sums",
             each("d = torch.arange(G.numel()).reshape(G.shape).to(G.dtype)\nG = G + d - d.mean()"),
-            "It does not see where a number stands, as when sums are compared",
-            "Which entry belongs to which? Does a sum tell?",
+            "Your test does not notice where a number is, as when only sums are compared",
+            "Which entry belongs to which? Can a sum tell?",
         ),
         (
             "first",
             each("G = torch.where(torch.arange(G.numel()).reshape(G.shape) == 0, G, 3 * G + 1)"),
-            "It looks at the first entry only",
+            "Your test looks only at the first entry",
             "How does one compare all entries at once?",
         ),
         (
             "loose",
             each("G = 1.2 * G + 0.05"),
-            "Its comparison accepts errors of 20 %",
-            "How far from right is still accepted? How far is a right answer, rounded in another way?",
+            "The comparison in your test accepts errors of 20 %",
+            "How large an error is still accepted? How far off is a right answer that is rounded in another way?",
         ),
         (
             "exact",
             each("G = G * (1 + 4 * torch.finfo(G.dtype).eps)"),
-            "It compares so closely that the last digits decide, and these depend on the order of the operations",
-            "Are two floats that should be the same ever the same?",
+            "Your test compares so strictly that the last digits decide, and these depend on the order of the"
+            " operations",
+            "Are two floats that should be equal always equal?",
         ),
         (
             "near-zero",
             each("G = G + 4 * torch.finfo(G.dtype).eps * G.abs().max()"),
-            "It leaves no room for rounding where an entry is nearly 0, as allclose does without an atol of one's own",
-            "By how much may an entry of 1e-4 be off that is the difference of two numbers near 1?",
+            "Your test leaves no room for rounding where an entry is nearly 0, as allclose with its default atol",
+            "An entry of 1e-4 is the difference of two numbers near 1. By how much may it be off?",
         ),
         (
             "uncompared",
             each("G = 3 * G.flip(0) - 2"),
-            f"It compares no entry of {names} with anything, so any numbers of that shape are accepted",
-            "What should the entries be? Which two ways are there to know?",
+            f"Your test compares no entry of {names} with anything, so any numbers of the right shape are accepted",
+            "What should the entries be? In which two ways can you find out?",
         ),
     ]
 

@@ -388,7 +388,7 @@ numerical_vjp = Routine(
             "mean-for-sum",
             "return",
             lambda f, x, v, h: _central_gradient(lambda at: (f(at) * v).mean(), x, h),
-            says="every entry is divided by the number of outputs: the outputs are averaged, not added",
+            says="every entry is divided by the number of outputs: the outputs are averaged; they must be added",
             hints=("Does the weight of one output depend on how many outputs there are?",),
         ),
         Misconception(

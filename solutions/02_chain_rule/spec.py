@@ -56,7 +56,7 @@ dz_dy = Exercise(
             "wrong-point",
             "return",
             lambda y: 6 * (y + 2),
-            says="the derivative is taken at y + 2, but y already is x + 2",
+            says="the derivative is taken at y + 2, but y is already x + 2",
             hints=("Which value is `y` here: before or after the 2 was added?",),
         ),
         Misconception(

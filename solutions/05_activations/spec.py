@@ -89,7 +89,7 @@ sigmoid_grad = Exercise(
         "inp.g": (
             "Where is the sigmoid steepest, and how steep is it far out on either side?",
             "The derivative can be written with `out` alone: a product of two numbers that add up to 1.",
-            "One of the two is `out` itself, the other its complement to 1; multiply them by the upstream gradient.",
+            "The two factors are `out` itself and its complement to 1; multiply both by the upstream gradient.",
         ),
     },
 )

@@ -174,8 +174,7 @@ log_softmax_grad = Exercise(
             "Each output is its own input minus a logsumexp that the whole row shares. Which two paths does that make?",
             "On one path `out.g` is unchanged. On the other, the entries of `out.g` in a row add up at logsumexp.",
             "The sum of `out.g` over a row is multiplied by the softmax probabilities, which you can compute from"
-            " `out`, "
-            "and subtracted.",
+            " `out`, and subtracted.",
         ),
     },
 )

@@ -217,7 +217,7 @@ info_nce_grad = Exercise(
         "a.g": (
             "The loss is a cross-entropy. Which class is the target of row `i`?",
             "Prediction minus target, divided by the number of rows; the targets are on the diagonal.",
-            "Then go back through the division and the product: which matrix was `a` multiplied by?",
+            "From the scores, go back through the division and the product: which matrix was `a` multiplied by?",
         ),
         "b.g": (
             "In the product, `b` is on the right and transposed. Which axis of the scores counts the rows of `b`?",

@@ -355,7 +355,7 @@ jacobian_by_rows = Routine(
                       says="the entries of the rows are reshaped into columns",
                       hints=("Is the array that `vjp` returns a row, or a column?",)),
         Misconception("extra-factor", "return", lambda vjp, x, m: _rows(vjp, x, m) * x,
-                      says="every column is multiplied by its entry of x",
+                      says="column i is multiplied by x[i]",
                       hints=("What does `vjp` return: does a row still need a factor?",)),
     ),
 )  # fmt: skip
@@ -678,8 +678,8 @@ momentum_step = Routine(
              "g is multiplied by 1 - beta, as in an average; here g is added as it is",
              "Look at the docstring: what is the weight of `g`?"),
             ("wrong-operand", {"new_m": lambda g, m, beta: (1 - beta) * m + beta * g},
-             "in m, the weights are those of an average, and exchanged; beta must multiply the old m, and g has no"
-             " factor",
+             "in m, the weights are those of an average, and exchanged; beta must multiply the old m, and g must"
+             " have no factor",
              "With `beta` near 1, should m forget quickly or slowly?"),
             ("wrong-operand", {"new_m": lambda g, m, beta: m + beta * g},
              "in m, beta multiplies g; it must multiply the old m", "Which of the two should fade?"),
@@ -689,7 +689,7 @@ momentum_step = Routine(
              "beta is missing in m: old gradients never fade", "Which of the two should fade?"),
             ("wrong-sign", {"new_m": lambda g, m, beta: beta * m - g},
              "in m, the sign of g is wrong: the minus sign belongs in the step of p",
-             "How many minus signs are there?"),
+             "How many minus signs does the formula in the docstring have?"),
             ("missing-path", {"new_m": lambda m, beta: beta * m},
              "g is missing in the new m", "What is new in this step?"),
             ("wrong-factor", {"new_m": lambda g, m, lr, beta: beta * m + lr * g,
@@ -708,7 +708,8 @@ momentum_step = Routine(
             ("wrong-operand", {"new_m": lambda g, m, lr: lr * m + g},
              "lr multiplies the old m in place of beta", "Which of them lets the past fade?"),
             ("wrong-sign", {"new_m": lambda g, m, beta: g - beta * m},
-             "the old m is subtracted from g; it must be added", "How many minus signs are there?"),
+             "the old m is subtracted from g; it must be added",
+             "How many minus signs does the formula in the docstring have?"),
             ("hard-coded", {"new_m": lambda g, m: 0.9 * m + g}, "0.9 is hard-coded; it must be beta",
              "What is the argument `beta` for?"),
             ("extra-factor", {"new_m": lambda g, m, lr, beta: beta * m + lr * g},
@@ -720,9 +721,9 @@ momentum_step = Routine(
                       "the old m is returned; the next step needs the new m",
                       ("What will the next call be given as its `m`?",)),
         Misconception("wrong-operand", "return.0", _momentum_rule({}, "new_m"),
-                      "the new m is returned in place of the new p", ("In which order must they be returned?",)),
+                      "the new m is returned in place of the new p", ("In which order must the values be returned?",)),
         Misconception("wrong-operand", "return.1", _momentum_rule({}, "new_p"),
-                      "the new p is returned in place of the new m", ("In which order must they be returned?",)),
+                      "the new p is returned in place of the new m", ("In which order must the values be returned?",)),
         Misconception("forward-value", "return.0", lambda p: p, "the old p is returned",
                       ("Which p should the next call start from?",)),
     ),
@@ -885,7 +886,8 @@ adam_step = Routine(
                                "new_v": lambda g, v, beta2: beta2 * v + g**2},
              "in both moments, the factor 1 - beta of the new part is missing", "Do the two weights add up to 1?"),
             ("wrong-sign", {"new_m": lambda g, m, beta1: beta1 * m - (1 - beta1) * g},
-             "in m, g is subtracted: the minus sign belongs in the step of p", "How many minus signs are there?"),
+             "in m, g is subtracted: the minus sign belongs in the step of p",
+             "How many minus signs does the formula in the docstring have?"),
             ("wrong-local", {"hat_m": lambda new_m, beta1, t: new_m / (1 - beta1**t) ** 0.5},
              "the first moment is divided by the square root of its correction; no root is taken there",
              "Is a root taken of the first moment?"),
@@ -925,11 +927,11 @@ adam_step = Routine(
           for place, name, rule in ((0, "p", lambda p: p), (1, "m", lambda m: m), (2, "v", lambda v: v))),
         *(Misconception("wrong-operand", f"return.{place}", _adam_rule({}, f"hat_{name}"),
                         f"the corrected {name} is returned; the next step needs {name} before its correction",
-                        ("How often would it be corrected after the next step?",))
+                        ("How often would the moment be corrected after the next step?",))
           for place, name in ((1, "m"), (2, "v"))),
         *(Misconception("wrong-operand", f"return.{place}", _adam_rule({}, result),
                         f"the new {result[-1]} is returned in place of the new {name}",
-                        ("In which order must they be returned?",))
+                        ("In which order must the values be returned?",))
           for place, name in enumerate("pmv") for result in ("new_p", "new_m", "new_v") if result[-1] != name),
     ),
 )  # fmt: skip

@@ -22,67 +22,67 @@ _ALL_ONES = "(out.g == out.g.flatten()[0]).all()"
 _BLIND = {
     "ones": (
         _ALL_ONES,
-        "In every call, all entries of out.g are the same number",
+        "In every call of your test, all entries of out.g are the same number",
         "If every entry of `out.g` is the same, can the test see whether `out.g` was used?",
     ),
     "one-row": (
         "len(inp) == 1",
-        "Every inp has a single row, bs = 1",
+        "In your test, every inp has a single row, bs = 1",
         "What is the sum over a batch of one, and what is its mean?",
     ),
     "one-column": (
         "inp.shape[1] == 1",
-        "Every inp has a single column, n = 1",
+        "In your test, every inp has a single column, n = 1",
         "What is the mean of one number, and what is its sum?",
     ),
     "square": (
         "inp.shape[0] == inp.shape[1]",
-        "In every call, bs and n are the same number",
+        "In every call of your test, bs and n are the same number",
         "If bs and n are the same number, can the test see which of them was used?",
     ),
     "no-square": (
         "inp.shape[0] != inp.shape[1] or len(inp) == 1",
-        "No call has bs = n, where a wrong axis raises no error",
+        "Your test has no call with bs = n, where a wrong axis raises no error",
         "At which sizes can a row be used in place of a column without an error?",
     ),
     "no-single-row": (
         "len(inp) > 1",
-        "No call has a single row, bs = 1",
+        "Your test has no call with a single row, bs = 1",
         "What are the smallest sizes that are allowed? Does your test try them?",
     ),
     "few-rows": (
         "len(inp) <= 3",
-        "No call has more than three rows",
+        "Your test has no call with more than three rows",
         "How many rows does it take to see that one is left out?",
     ),
     "few-columns": (
         "inp.shape[1] <= 4",
-        "No call has more than four columns",
+        "Your test has no call with more than four columns",
         "How many columns does it take to see that one is left out?",
     ),
     "positive": (
         "(inp > 0).all()",
-        "Every entry of inp is positive",
+        "In your test, every entry of inp is positive",
         "Which mistakes show only for negative numbers?",
     ),
     "positive-scale": (
         "(scale > 0).all()",
-        "Every entry of scale is positive",
+        "In your test, every entry of scale is positive",
         "Which mistakes show only for negative numbers?",
     ),
     "positive-upstream": (
         "(out.g > 0).all()",
-        "Every entry of out.g is positive",
+        "In your test, every entry of out.g is positive",
         "Which mistakes show only for negative numbers?",
     ),
     "small": (
         "(out.g.abs() <= 1.5).all()",
-        "No entry of out.g is larger than 1.5",
+        "In your test, no entry of out.g is larger than 1.5",
         "A gradient is linear in `out.g`. How large are the entries of `out.g` in your test?",
     ),
     "modest": (
         "(inp.abs() < 80).all()",
-        "No entry of inp is as large as 80 in absolute value",
+        "In your test, no entry of inp is as large as 80 in absolute value",
         "For which inputs does `exp` overflow?",
     ),
     "whole": (
@@ -92,7 +92,7 @@ _BLIND = {
     ),
     "alike": (
         "(inp - inp[:, :1]).abs().max() < 1e-6",
-        "In every call, all entries of a row of inp are the same",
+        "In every call of your test, all entries of a row of inp are the same",
         "If all entries of a row are the same, can the test tell them apart?",
     ),
 }
@@ -593,12 +593,12 @@ smallest_failing_input = Routine(
     hints={
         "return.0": (
             "How can a program find out whether a bug shows at given sizes?",
-            "Try sizes one after the other. In which order is the first one that fails the answer?",
+            "Try sizes one after the other. In which order, so that the first one that fails is the answer?",
             "Sort all pairs from 1 to 6 by number of entries, then by bs; draw `inp` and `out.g` at random for each.",
         ),
         "return.1": (
             "How can a program find out whether a bug shows at given sizes?",
-            "Try sizes one after the other. In which order is the first one that fails the answer?",
+            "Try sizes one after the other. In which order, so that the first one that fails is the answer?",
             "Sort all pairs from 1 to 6 by number of entries, then by bs; draw `inp` and `out.g` at random for each.",
         ),
     },
@@ -607,7 +607,7 @@ smallest_failing_input = Routine(
             "wrong-operand",
             lambda bug: _smallest(_by_entries)(bug)[::-1],
             "bs and n are exchanged",
-            "Which of the two is the number of rows?",
+            "Which is the number of rows: bs, or n?",
         ),
         *_one_of_two(
             "shape-special",

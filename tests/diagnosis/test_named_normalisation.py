@@ -171,8 +171,10 @@ def mean(terms: Any, axes: Any = -1) -> Any:
 @pytest.mark.parametrize(
     ("exercise", "rule", "name"),
     [
-        (LAYER, norm(True, lambda g, h, r, v: r * (g - h * mean(g * h))), "missing-path: is not subtracted"),
-        (RMS, norm(False, lambda g, h, r, v: r * (g - mean(g) - h * mean(g * h))), "wrong-local: nothing is centred"),
+        (LAYER, norm(True, lambda g, h, r, v: r * (g - h * mean(g * h))),
+         "missing-path: the path through the mean is missing"),
+        (RMS, norm(False, lambda g, h, r, v: r * (g - mean(g) - h * mean(g * h))),
+         "wrong-local: the forward pass does not"),
         (LAYER, norm(True, lambda g, h, r, v: g - mean(g) - h * mean(g * h)), "missing-local: is missing"),
         (RMS, norm(False, lambda g, h, r, v: r * (g - h * mean(g * h, (1, 2)))),
          "summed-wrong-axis"),

@@ -107,21 +107,24 @@ def test_a_test_is_written_in_place_of_dots(course: Course) -> None:
         (
             "an upstream gradient of ones",
             "it rejects 10 of 20 wrong backward passes and accepts 10 of 10 right ones. "
-            "The wrong one that it accepts leaves out.g out. In every call, all entries of out.g are the same number",
+            "The wrong one that it accepts leaves out.g out. In every call of your test, all entries of out.g are the"
+            " same number",
             "it accepts: inp.g = torch.full_like(inp, 1 / inp.shape[1])",
             "If every entry of `out.g` is the same, can the test see whether `out.g` was used?",
         ),
         (
             "small sizes only",
             "it rejects 18 of 20 wrong backward passes and accepts 10 of 10 right ones. "
-            "The wrong one that it accepts leaves the rows from the fourth on at 0. No call has more than three rows",
+            "The wrong one that it accepts leaves the rows from the fourth on at 0. Your test has no call with more"
+            " than three rows",
             "it accepts: inp.g = out.g[:, None].expand(inp.shape) / inp.shape[1]; inp.g[3:] = 0",
             "How many rows does it take to see that one is left out?",
         ),
         (
             "squares only",
             "it rejects 16 of 20 wrong backward passes and accepts 10 of 10 right ones. "
-            "The wrong one that it accepts divides by bs in place of n. In every call, bs and n are the same number",
+            "The wrong one that it accepts divides by bs in place of n. In every call of your test, bs and n are the"
+            " same number",
             "it accepts: inp.g = out.g[:, None].expand(inp.shape) / len(inp)",
             "If bs and n are the same number, can the test see which of them was used?",
         ),
@@ -148,11 +151,17 @@ def test_the_finding_names_a_backward_pass_and_what_hides_it(
 @pytest.mark.parametrize(
     ("title", "why"),
     [
-        ("exact equality", "It compares so closely that the last digits decide, and these depend on the order of"),
-        ("a relative tolerance alone", "It leaves no room for rounding where an entry is nearly 0"),
-        ("one row only", "Every inp has a single row, bs = 1"),
-        ("only the shape is looked at", "It compares no entry of inp.g with anything"),
-        ("nothing is asserted", "It never looks at inp.g, so one that does nothing is accepted, too"),
+        (
+            "exact equality",
+            "Your test compares so strictly that the last digits decide, and these depend on the order of",
+        ),
+        ("a relative tolerance alone", "Your test leaves no room for rounding where an entry is nearly 0"),
+        ("one row only", "In your test, every inp has a single row, bs = 1"),
+        ("only the shape is looked at", "Your test compares no entry of inp.g with anything"),
+        (
+            "nothing is asserted",
+            "Your test never looks at inp.g, so a backward pass that does nothing is accepted as well",
+        ),
     ],
 )
 def test_why_is_what_a_probe_tells(title: str, why: str, grade: Grade) -> None:
@@ -163,7 +172,7 @@ def test_why_is_what_a_probe_tells(title: str, why: str, grade: Grade) -> None:
 def test_what_a_test_returns_counts_for_nothing(grade: Grade) -> None:
     answer = answer_of(grade("test_softmax", "def test_softmax(backward):\n    return False\n"))
     assert answer.message.endswith("What it returns counts for nothing: only an exception rejects, as from an `assert`")
-    assert "It never looks at inp.g" not in answer.message  # it may well look, and answer False
+    assert "Your test never looks at inp.g" not in answer.message  # it may well look, and answer False
     assert (answer.code, answer.score) == ("accepts-wrong", 0)
 
 

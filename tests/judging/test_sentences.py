@@ -94,7 +94,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    inp.g = (out.g - out.g.mean(0) - out * (out.g * out).mean(0)) / std\n",
         "inp.g",
         "in the gradient of inp through `centred / (... + #e-#).sqrt()`, the mean and the standard deviation are taken "
-        "over bs, not over n",
+        "over bs; they must be taken over n",
     ),
     "columns of two rows, of which rounding leaves little": (
         "standardize_grad",
@@ -104,7 +104,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    inp.g = (out.g - out.g.mean(0) - hat * (out.g * hat).mean(0)) / std\n",
         "inp.g",
         "in the gradient of inp through `centred / (... + #e-#).sqrt()`, the mean and the standard deviation are taken "
-        "over bs, not over n",
+        "over bs; they must be taken over n",
     ),
     "a count of all is a count": (
         "shifted_relu_grad",

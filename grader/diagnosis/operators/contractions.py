@@ -175,7 +175,8 @@ def describe_arrangement(program: Program, place: Place, arrangement: Arrangemen
         name = name_product_array(program, place, part)
         missing = part == "partner" and program.reader(place).name == "matmul"
         clauses.append(f"{name} must be transposed" if missing else f"{name} must not be transposed")
-    return " and ".join(clauses)
+    *others, last = clauses
+    return f"{', '.join(others)}{', and ' if others else ''}{last}"
 
 
 @operator(

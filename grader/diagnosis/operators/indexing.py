@@ -76,7 +76,7 @@ REPEATED = {
     "the last": "the last of the contributions", "the first": "the first of the contributions",
     "the mean": "the mean of the contributions",
     "the last run": "the sum of the contributions of its last uninterrupted run in the index only",
-    "the last of each row": "the sum of the last contributions in each row of the index",
+    "the last of each row": "the sum of only the last contribution in each row of the index",
 }  # fmt: skip
 
 

@@ -365,8 +365,8 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         "diagonal-only", "only the entries marked by {target} get a gradient",
         lambda d: d.label * (d.prediction - d.label), "classes"),
     "marks of all rows": DifferenceFormula(
-        "broadcast-accident", "in every row, 1 is subtracted at the classes of all rows; it must be subtracted only at"
-        " the class of the row",
+        "broadcast-accident", "1 is subtracted in every row at the classes of all rows; in each row it must be"
+        " subtracted only at the class of that row",
         lambda d: d.prediction - d.label.max(axis=0), "classes", of_label=True),
     "numbers": DifferenceFormula(
         "wrong-operand", "the class indices themselves are subtracted in place of {target}",
@@ -391,13 +391,14 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         " already included",
         lambda d: _vjp_of_prediction(d, d.prediction - d.label), "function"),
     "squared error": DifferenceFormula(
-        "wrong-local", "{prediction} minus {target} is differentiated as in a squared error",
+        "wrong-local", "the loss is differentiated as the squared error between {prediction} and {target}",
         lambda d: _vjp_of_prediction(d, 2 * (d.prediction - d.label)), "function"),
     "predicted class": DifferenceFormula(
         "wrong-operand", "1 is subtracted where {prediction} is largest; {target} must be subtracted",
         lambda d: d.prediction - d.decision, "classes"),
     "loss": DifferenceFormula(
-        "forward-value", "each entry is its part of the loss, a value of the forward pass, and not a derivative",
+        "forward-value", "each entry holds its part of the loss, a value of the forward pass, in place of its"
+        " derivative",
         lambda d: -d.label * np.log(d.prediction), "classes"),
     "without function": DifferenceFormula(
         "missing-local", "the chain rule stops at {prediction}", lambda d: -d.label / d.prediction,
@@ -668,7 +669,7 @@ def describe_function(how: str, value: str) -> str:
         "function": describe_function(choice.how, program.name_of(place[0])),
         "place": f"is used in place of {choice.names[0]}"
         if choice.names[0]
-        else f"minus {choice.names[1]} is used; only the latter belongs there, with a minus sign",
+        else f"minus {choice.names[1]} is used; it must be minus {choice.names[1]} alone",
     },
 )
 def use_wrong_prediction(program: Program, place: Place, choice: DifferenceMistake) -> Program | None:

@@ -294,6 +294,19 @@ SCALES_IN_WORDS: Mapping[str | bool, tuple[str, str]] = {
 # The terms of a normalisation -----------------------------------------------------------------------------------------
 
 Term = Literal["mean", "variance"]
+
+
+def name_of_term(program: Program, place: Place, term: Term) -> str:
+    """Return what a term of a normalisation's gradient is called: "mean", "variance", "norm", or "mean-of-squares".
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes the normalised value.
+        term: the term of the mean, or that of the variance.
+    """
+    return term if term == "mean" else normalisation_fields(program, place, None)["variance"].replace(" ", "-")
+
+
 MISSING_TERMS: Mapping[tuple[Term, ...], str] = {
     ("variance",): "the path through the {variance} is missing: the {scale} depends on every entry",
     ("mean",): "the path through the mean is missing: subtract the mean of the upstream gradient",
@@ -489,7 +502,7 @@ def describe_averaging(program: Program, place: Place, choice: TermAveraging) ->
     message="in the gradient of {x} through {step}, the {term} term is {how}",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
-        "term": normalisation_fields(program, place, choice)[choice.term] if choice.term == "variance" else choice.term,
+        "term": name_of_term(program, place, choice.term),
         "how": describe_averaging(program, place, choice),
     },
 )
@@ -623,10 +636,10 @@ def name_of_normalised_value(program: Program, place: Place) -> str:
     rank=2.0,
     at=normalisations,
     choices=substitutes,
-    message="in the {term} term of the gradient of {x}, {wrong}, {where}",
+    message="in the {term} term of the gradient of {x}, {wrong} {where}",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
-        "term": normalisation_fields(program, place, choice)["variance"].replace(" ", "-"),
+        "term": name_of_term(program, place, "variance"),
         "where": f"both {choice.where}" if " and " in choice.where else choice.where,
         "wrong": f"{name_of_normalised_value(program, place)} is missing"
         if choice.value is None
@@ -836,9 +849,7 @@ def wrong_axes(program: Program, place: Place) -> Iterator[WrongAxes]:
     " {right}",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
-        "terms": " and the ".join(
-            f"{normalisation_fields(program, place, choice).get(term, term)} term" for term in choice.terms
-        ),
+        "terms": " and the ".join(f"{name_of_term(program, place, term)} term" for term in choice.terms),
         **_axes_fields(program, place, choice.axes),
     },
 )
@@ -874,8 +885,21 @@ def _axes_fields(program: Program, place: Place, wrong: Axes) -> dict[str, str]:
     known = normalisation_of(program, place)
     if known is None:
         return {"wrong": "", "right": ""}
-    axes = {"wrong": wrong, "right": known.axes}
-    return {key: " and ".join(program.name_of_axis(known.source, axis) for axis in own) for key, own in axes.items()}
+    return {key: name_axes(program, known.source, axes) for key, axes in (("wrong", wrong), ("right", known.axes))}
+
+
+def name_axes(program: Program, value: int, axes: Axes) -> str:
+    """Return what a learner calls some axes of a value: "bs and t", or "axes 1 and 2 of grouped" where none has a name.
+
+    Args:
+        program: the program of a trial.
+        value: the id of the value.
+        axes: the axes, counted from the front.
+    """
+    names = [program.name_of_axis(value, axis) for axis in axes]
+    if len(names) > 1 and all(name.startswith("axis ") for name in names):
+        return f"axes {' and '.join(map(str, axes))} of {program.name_of(value)}"
+    return " and ".join(names)
 
 
 @average_over_wrong_axes.example
@@ -1189,15 +1213,43 @@ def gain_of(program: Program, place: Place) -> Array | None:
         program: the program of a trial.
         place: the node that computes the normalised value.
     """
-    value, shape = place[0], program.nodes[place[0]].value.shape
-    known = normalisation_of(program, place)
+    shape, known = program.nodes[place[0]].value.shape, normalisation_of(program, place)
     if known is not None and np.ndim(known.gain):
         return np.broadcast_to(np.asarray(known.gain), shape)
+    if (edge := edge_of_gain(program, place)) is None:
+        return None
+    node = program.reader(edge)
+    return np.broadcast_to(np.asarray(node.values[edge[1]]), node.value.shape).reshape(shape)
+
+
+def name_of_gain(program: Program, place: Place) -> str:
+    """Return what a learner calls the gain of a normalised value, such as `gamma`; "the gain" where it has no name.
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes the normalised value.
+    """
+    edge = edge_of_gain(program, place)
+    operand = None if edge is None else program.reader(edge).operand(edge[1])
+    return "the gain" if operand is None else program.name_of(operand)
+
+
+def edge_of_gain(program: Program, place: Place) -> Place | None:
+    """Return the edge of the gain in the product with a normalised value: of w in `(x - m) / s * w`.
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes the normalised value.
+
+    Returns:
+        The edge (product, slot of the gain); `None` where nothing multiplies the value by an array.
+    """
+    value, shape = place[0], program.nodes[place[0]].value.shape
     for _ in range(2):  # a reshape may come in between
         for reader, slot in program.forward.uses[value]:
             node = program.nodes[reader]
             if reader >= 0 and node.name == "mul" and len(node.values) == 2 and node.value.size == math.prod(shape):
-                return np.broadcast_to(np.asarray(node.values[1 - slot]), node.value.shape).reshape(shape)
+                return reader, 1 - slot
         reshapes = [i for i, _ in program.forward.uses[value] if i >= 0 and program.nodes[i].name == "reshape"]
         if not reshapes:
             return None
@@ -1215,9 +1267,12 @@ GAIN_POSITIONS: tuple[GainPosition, ...] = ("after the means", "outside the mean
     rank=2.0,
     at=normalisations.where(lambda program, place: gain_of(program, place) is not None),
     choices=lambda program, place: GAIN_POSITIONS,
-    message="in the gradient of {x} through {step}, the gain is applied {choice}; multiply the upstream gradient by the"
-    " gain first, then take the means",
-    fields=normalisation_fields,
+    message="in the gradient of {x} through {step}, {gain} is applied {choice}; multiply the upstream gradient by"
+    " {gain} first, then take the means",
+    fields=lambda program, place, choice: {
+        **normalisation_fields(program, place, choice),
+        "gain": name_of_gain(program, place),
+    },
 )
 def misplace_gain(program: Program, place: Place, choice: GainPosition) -> Program | None:
     """Multiply the gradient of x by the gain w after the means are taken, or only in the term outside the means.
