@@ -22,7 +22,7 @@ HINT_CASES = {
 }  # the hints for a message, a section of `words.yaml`; the first that fits counts
 TOO_DEEP = "RecursionError"
 DEEP_SAYS = "a function calls itself too many times: Python stops at a depth of about a thousand calls (RecursionError)"
-DIFFERENTIATES = "it lets torch differentiate{}; write the gradient by hand"
+DIFFERENTIATES = "the function lets torch differentiate{}; write the gradient by hand"
 
 
 def diagnose_error(
@@ -42,10 +42,10 @@ def diagnose_error(
     where = source.location(_line_of(error, source), error.file) if error.lines else ""
     read = "file" if error.file or source.file else "cell"
     others = {
-        "timeout": ("timeout", f"it was still running after {time_limit:g} seconds{where}"),
-        "memory": ("memory", f"it asked for more memory than it may use{where}"),
+        "timeout": ("timeout", f"the function was still running after {time_limit:g} seconds{where}"),
+        "memory": ("memory", f"the function asked for more memory than it may use{where}"),
         "autograd": ("used-autograd", f"{_one_line(error.message)}{where}"),
-        "exit": ("crash", f"it ended the whole program ({error.type}){where}"),
+        "exit": ("crash", f"the code ended the whole program ({error.type}){where}"),
         "syntax": ("syntax-error", f"Python cannot read the {read}: {error.message}{where}"),
         "absent": ("error", f"{_one_line(error.message)}{where}"),
     }

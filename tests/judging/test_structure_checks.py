@@ -45,7 +45,7 @@ FILES = {
     "a tab too many": (lin_grad("x = 1") + "\ty = 2\n", "syntax-error", r"lin_grad\.py, line 3"),
     "an import that fails": ("import nowhere\n1 + nowhere.x\n", "error", r"nowhere.*\.py, line 2: 1 \+ nowhere\.x"),
     "an error on import": ("1 / 0\n" + lin_grad(RIGHT), "error", r"ZeroDivisionError: .*line 1: 1 / 0\)"),
-    "an exit on import": ("import sys; sys.exit()\n" + lin_grad(RIGHT), "crash", "it ended the whole program"),
+    "an exit on import": ("import sys; sys.exit()\n" + lin_grad(RIGHT), "crash", "the code ended the whole program"),
     "an endless import": ("while True: pass\n", "timeout", "still running after 0.5 seconds"),
 }  # fmt: skip
 
@@ -72,7 +72,7 @@ CALLS = {
         r"RuntimeError: .*line 2: w\.g = out\.g @ inp\)\. Here inp is \(bs=\d, n=\d\), out and out\.g are "
         r"\(bs=\d, m=\d\), w is \(n=\d, m=\d\), b is \(m=\d,\)",
     ),
-    "an exit": (lin_grad("raise SystemExit(3)"), "crash", "it ended the whole program"),
+    "an exit": (lin_grad("raise SystemExit(3)"), "crash", "the code ended the whole program"),
     "a hang": (lin_grad("while True: pass"), "timeout", r"after 0.5 seconds"),
     "autograd": (lin_grad("w.requires_grad_(); (inp @ w).sum().backward()"), "used-autograd", "by hand"),
     "too much memory": (lin_grad("w.g = b.new_zeros(1 << 40)"), "memory", "more memory than it may use"),
