@@ -654,7 +654,8 @@ def _keys_of_others(
     keys = {*(submission.key for submission in class_folder.submissions), *class_folder.absent}
     files = {result_file(out, key).name for key in keys}
     others = {file: each for file, each in earlier.items() if file not in files and each.points}
-    known = keys_of_records(class_folder, {each.student: each.known_as for each in others.values()}) if others else {}
+    records = {each.student: each.known_as for each in others.values()}
+    known = keys_of_records(class_folder, records, were_listed=bool(read_basis(out).named_by))
     found = {file: known[each.student] for file, each in others.items() if each.student in known}
     return {
         file: key

@@ -470,7 +470,9 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
     )
 
 
-def keys_of_records(class_folder: ClassFolder, records: Mapping[str, Collection[str]]) -> dict[str, str]:
+def keys_of_records(
+    class_folder: ClassFolder, records: Mapping[str, Collection[str]], *, were_listed: bool = False
+) -> dict[str, str]:
     """Return by the name in a record of an earlier run the key that the same student has now, where it is another one.
 
     A submission keeps its earlier name as another one. A student on the roster is found by the rules for a submission,
@@ -479,6 +481,7 @@ def keys_of_records(class_folder: ClassFolder, records: Mapping[str, Collection[
     Args:
         class_folder: the submissions of the class, under the students' keys.
         records: the other names in each earlier record of a name that is no key now, by this name.
+        were_listed: whether a roster named these students, so that a part of a name may be of somebody who came later.
     """
     people = {submission.key: submission.known_as for submission in class_folder.submissions}
     holders = _places_by_name((name, place) for place, known_as in enumerate(people.values()) for name in known_as)
@@ -486,7 +489,7 @@ def keys_of_records(class_folder: ClassFolder, records: Mapping[str, Collection[
     for name, others in records.items():
         places = holders.get(name, ())
         own = {keys[place] for place in places} or {other for other in others if other in people}
-        own = own or {class_folder.key_of(Submission(name, (), frozenset({name, *others})), False)} - {""}
+        own = own or {class_folder.key_of(Submission(name, (), frozenset({name, *others})), were_listed)} - {""}
         if len(own) == 1:
             found[name] = own.pop()
     claims = Counter(found.values())

@@ -528,6 +528,15 @@ def test_a_record_goes_to_nobody_whom_another_may_be(course, tmp_path) -> None:
     assert keys_of_records(ClassFolder(people, ""), {"Eve": ()}) == {"Eve": "8"}
 
 
+def test_a_record_of_a_roster_goes_to_nobody_who_has_a_part_of_the_name(tmp_path) -> None:
+    (tmp_path / "roster.csv").write_text("login,name,email\nlee7,Bea Lee,b.lee@uni.edu\n", encoding="utf-8")
+    found = match_roster(ClassFolder((), ""), read_roster(tmp_path / "roster.csv"))
+    for were_listed in (False, True):
+        by_part = keys_of_records(found, {"b.lee": ("Ben Lee",)}, were_listed=were_listed)
+        assert by_part == ({} if were_listed else {"b.lee": "lee7"})
+        assert keys_of_records(found, {"blee2": ("Bea Lee",)}, were_listed=were_listed) == {"blee2": "lee7"}
+
+
 def test_a_run_that_is_stopped_after_a_roster_came_keeps_what_was_before(course, tmp_path, monkeypatch) -> None:
     put(tmp_path / "in", {"Ada A/lin_grad.py": MEAN, "Ben B/x.txt": ""})
     (tmp_path / "roster.csv").write_text(ROSTER, encoding="utf-8")
