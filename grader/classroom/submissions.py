@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from grader.authoring.build import placeholders
@@ -441,11 +442,15 @@ class SubmissionContent:
             parts: the answers to judge, as `parts` yields them.
             notes: the notes that the submission had before it was read, which are no part of it.
         """
-        imported = {part.exercise: sorted(part.beside.items()) for part in parts}
+        digest = lru_cache(None)(short_hash)  # an exercise may import all others of its unit
         own = [note for note in self.notes if note not in notes]
-        everything = {"": (sorted(self.files.items()), sorted(self.helpers.items()), own, self.nothing)}
-        each = {name: (content, imported.get(name)) for name, content in self.files.items()}
-        return {name: short_hash(content) for name, content in {**everything, **each}.items()}
+        files = [(name, digest(content)) for name, content in sorted(self.files.items())]
+        helpers = [(place, digest(content)) for place, content in sorted(self.helpers.items())]
+        imported = {
+            part.exercise: sorted((name, digest(content)) for name, content in part.beside.items()) for part in parts
+        }
+        each = {name: short_hash((content_digest, imported.get(name))) for name, content_digest in files}
+        return {"": short_hash((files, helpers, own, self.nothing)), **each}
 
     def content_hash(self, digest: str) -> str:
         """Return a hash of everything that a result depends on, except the seed.
