@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from grader.results.points import total
 from grader.results.records import StudentResults
-from grader.safe_text import no_formula, plain
+from grader.safe_text import no_formula, one_line, plain
 
 from .graded_exercise import csv_text, number
 from .submissions import short_hash
@@ -179,11 +179,13 @@ class GradeComparison:
 
     Args:
         before: the grades before the run, by the name of the record's file; none before the first run of a class.
+        keys: the key that a student has now, by the name of the file of a record under another name.
         changes: the changes of the students who were compared.
         compared: the names of the files that were compared.
     """
 
     before: Mapping[str, StoredGrades]
+    keys: Mapping[str, str] = field(default_factory=dict)
     changes: dict[str, list[GradeChange]] = field(default_factory=dict)
     compared: set[str] = field(default_factory=set)
 
@@ -211,11 +213,15 @@ class GradeComparison:
     def lines(self) -> list[GradeChange]:
         """Return all changes, with those of students who are no longer in the class, sorted by student."""
         gone = [
-            GradeChange(grades.student, "", grades.score, None, GONE)
+            GradeChange(grades.student, "", grades.score, None, self._why_gone(file))
             for file, grades in self.before.items()
             if file not in self.compared
         ]
         return sorted([*gone, *(line for lines in self.changes.values() for line in lines)], key=lambda line: line[0])
+
+    def _why_gone(self, file: str) -> str:
+        """Return why a record no longer counts, by the name of its file."""
+        return f"counts as {one_line(plain(self.keys[file]))} now" if file in self.keys else GONE
 
     @property
     def gained(self) -> int:

@@ -8,7 +8,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -599,12 +599,15 @@ def open_results_folder(
         people = class_folder or ClassFolder((), "")
         students = (*(submission.key for submission in people.submissions), *people.absent)
         before, renamed = _before(out, grades), dict[str, str]()
-        for file, key in _keys_of_others(people, out, earlier, {submission.key for submission in chosen}).items():
-            renamed[earlier[file].student] = key
-            _rename_record(out, file, key, earlier, before)
+        keys, wanted = _keys_of_others(people, out, earlier), {submission.key for submission in chosen}
+        claims = Counter([*keys.values(), *(key for key in keys.values() if result_file(out, key).name in earlier)])
+        for file, key in keys.items():
+            if claims[key] == 1 and (not wanted or key in wanted):
+                renamed[earlier[file].student] = key
+                _rename_record(out, file, key, earlier, before)
         folder = ResultsFolder(
             names, out, course, run_digest(names, course, isolated), identity, GradesTable(names), earlier,
-            GradeComparison(before), changes, not chosen, students, renamed, _exercise_of=exercise_of,
+            GradeComparison(before, keys), changes, not chosen, students, renamed, _exercise_of=exercise_of,
         )  # fmt: skip
         folder.note_students(chosen)
         if chosen or not is_assignment:
@@ -640,28 +643,20 @@ def _earlier_results(out: Path, exercise_of: ReadExercise) -> tuple[dict[str, Ea
     return earlier, grades
 
 
-def _keys_of_others(
-    class_folder: ClassFolder, out: Path, earlier: Mapping[str, EarlierResult], chosen: Collection[str]
-) -> dict[str, str]:
-    """Return by the name of a record's file the key that its student has now, where it is another one without a record.
+def _keys_of_others(class_folder: ClassFolder, out: Path, earlier: Mapping[str, EarlierResult]) -> dict[str, str]:
+    """Return by the name of a record's file the key that its student has now, where it is another one.
 
     Args:
         class_folder: the submissions of the class, under the students' keys.
         out: the results folder.
         earlier: the records of earlier runs, by the names of their files.
-        chosen: the keys of the students who are graded alone; empty if the whole class is.
     """
     keys = {*(submission.key for submission in class_folder.submissions), *class_folder.absent}
     files = {result_file(out, key).name for key in keys}
     others = {file: each for file, each in earlier.items() if file not in files and each.points}
     records = {each.student: each.known_as for each in others.values()}
     known = keys_of_records(class_folder, records, were_listed=bool(read_basis(out).named_by))
-    found = {file: known[each.student] for file, each in others.items() if each.student in known}
-    return {
-        file: key
-        for file, key in found.items()
-        if result_file(out, key).name not in earlier and (not chosen or key in chosen)
-    }
+    return {file: known[each.student] for file, each in others.items() if each.student in known}
 
 
 def _rename_record(

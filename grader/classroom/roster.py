@@ -476,7 +476,7 @@ def keys_of_records(
     """Return by the name in a record of an earlier run the key that the same student has now, where it is another one.
 
     A submission keeps its earlier name as another one. A student on the roster is found by the rules for a submission,
-    by the other names in the record as well. A key that several records claim is nobody's.
+    by the other names in the record as well.
 
     Args:
         class_folder: the submissions of the class, under the students' keys.
@@ -492,8 +492,7 @@ def keys_of_records(
         own = own or {class_folder.key_of(Submission(name, (), frozenset({name, *others})), were_listed)} - {""}
         if len(own) == 1:
             found[name] = own.pop()
-    claims = Counter(found.values())
-    return {name: key for name, key in found.items() if claims[key] == 1}
+    return found
 
 
 def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Match]]) -> Iterator[str]:

@@ -524,8 +524,19 @@ def test_entered_zeros_and_history_move_with_a_student_whom_a_roster_names(cours
 def test_a_record_goes_to_nobody_whom_another_may_be(course, tmp_path) -> None:
     people = (Submission("7", (), frozenset({"Bob"})), Submission("8", (), frozenset({"Bob", "Eve"})))
     records: dict[str, tuple[str, ...]] = {"Bob": (), "Eve": (), "old eve": ("8",), "zed": ()}
-    assert keys_of_records(ClassFolder(people, ""), records) == {}
-    assert keys_of_records(ClassFolder(people, ""), {"Eve": ()}) == {"Eve": "8"}
+    assert keys_of_records(ClassFolder(people, ""), records) == {"Eve": "8", "old eve": "8"}
+
+
+def test_two_records_that_are_one_students_now_leave_nobody_out_of_the_class(course, tmp_path) -> None:
+    put(tmp_path / "in", {"Zoë/lin_grad.py": RIGHT, "zoe/lin_grad.py": MEAN, "ada/lin_grad.py": RIGHT})
+    (tmp_path / "roster.csv").write_text("Login,Name\n16,Zoë\n17,Ada\n", encoding="utf-8")
+    out, found = tmp_path / "out", find_submissions(course, tmp_path / "in", tmp_path / "out")
+    grade_class(course, found, out, Grading(1, "none"))
+    grade_class(course, match_roster(found, read_roster(tmp_path / "roster.csv")), out, Grading(1, "none"))
+    assert changes_in(out) == [
+        ("16", "", "", "", "no record before"),
+        ("Zoë", "", "3", "", "counts as 16 now"), ("zoe", "", "2", "", "counts as 16 now"),
+    ]  # fmt: skip
 
 
 def test_a_record_of_a_roster_goes_to_nobody_who_has_a_part_of_the_name(tmp_path) -> None:
