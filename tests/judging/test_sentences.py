@@ -113,6 +113,32 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "inp.g",
         "# of # entries that must be # are nonzero; the others are right",
     ),
+    "two branches are exchanged, none of which gets 0": (
+        "leaky_relu_grad",
+        "def leaky_relu_grad(inp, out, slope):\n"
+        "    inp.g = out.g * torch.where(inp > 0, slope, torch.ones_like(inp))\n",
+        "inp.g",
+        "the two branches of `inp.where(inp > #, slope * inp)` are exchanged in the backward pass: each gets its"
+        " gradient where the other one was chosen",
+    ),
+    "the gain has its name from the stub": (
+        "layernorm_grad",
+        "def layernorm_grad(inp, gamma, beta, out):\n"
+        "    std = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()\n"
+        "    hat = (inp - inp.mean(-1, keepdim=True)) / std\n"
+        "    means = out.g.mean(-1, keepdim=True) + hat * (out.g * hat).mean(-1, keepdim=True)\n"
+        "    inp.g = gamma * (out.g - means) / std\n",
+        "inp.g",
+        "in the gradient of inp through `centred * inv`, gamma is applied after the means; multiply the upstream"
+        " gradient by gamma first, then take the means",
+    ),
+    "three faults of one product are a list": (
+        "rnn_step_grad",
+        "def rnn_step_grad(x, h, wx, wh, b, out):\n    wh.g = ((1 - out**2) * out.g).t() @ h\n",
+        "wh.g",
+        "in the gradient of wh through `h @ wh`, the two factors of the product are in the wrong order, h must be"
+        " transposed, and the upstream gradient must not be transposed",
+    ),
 }
 
 
