@@ -58,7 +58,10 @@ def _scatter(figure: Figure, scale: float) -> SvgDrawing:
     limits = _limits(across.values, yours.values, scale)
     names = "; ".join(line.name for line in lines) or "no line"
     longest = max((len(line.name) for line in lines), default=0)
-    width = max(LEFT + PLOT + RIGHT_OF_PLOT, round(LEFT + longest * LETTER + RIGHT_OF_PLOT))
+    name_length = len(across.name) * LETTER
+    is_long = name_length > PLOT + LEFT
+    needed = LEFT + longest * LETTER, name_length if is_long else LEFT + PLOT
+    width = round(max(LEFT + PLOT, *needed)) + RIGHT_OF_PLOT
     drawing = SvgDrawing(width, TOP + PLOT + BELOW_PLOT, figure.title, f"On {names}.")
     middle = LEFT + PLOT / 2, TOP + PLOT / 2
 
@@ -77,7 +80,7 @@ def _scatter(figure: Figure, scale: float) -> SvgDrawing:
     drawing.text(LEFT, 14, yours.name, "small", "start")
     for number_of_line, line in enumerate(lines):
         drawing.text(LEFT, 32 - 14 * number_of_line, line.name, "code small accent", "start")
-    drawing.text(middle[0], TOP + PLOT + 34, across.name, "small")
+    drawing.text(4 if is_long else middle[0], TOP + PLOT + 34, across.name, "small", "start" if is_long else "middle")
     if not figure.shaded:
         for x in (-limits[0], limits[0]):
             drawing.text(at(x, 0)[0], TOP + PLOT + 16, number(x), "small faint", "start" if x < 0 else "end")

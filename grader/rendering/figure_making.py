@@ -29,6 +29,7 @@ FEW = 8  # entries, of which a scatter shows those of every trial
 MOST_POINTS, MOST_LINES, MOST_BARS, MOST_STAMPS = 400, 12, 24, 24
 SAME = 1e-4  # how far the points of a line may be off it, in proportion to the largest
 LAW = 1e-6  # the largest sum that counts as 0, in proportion to the magnitudes that it is of
+LONGEST = 30  # characters of a step that is named below a scatter
 LEAST = 3  # points that a line is drawn through
 Response = Callable[[np.ndarray], np.ndarray]  # the answer to an upstream gradient
 
@@ -297,7 +298,8 @@ def _gradients_of_steps(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndar
         return
     for node in program.nodes:
         if node.operands and node.value.shape == compared.right.shape and node.value.dtype.kind == "f":
-            yield f"gradient of {program.name_of(node.id).strip('`')}", program.sweep.gradient(node.id)
+            name = program.name_of(node.id).strip("`")
+            yield f"gradient of {name if len(name) <= LONGEST else 'a later step'}", program.sweep.gradient(node.id)
 
 
 # Stamp ----------------------------------------------------------------------------------------------------------------

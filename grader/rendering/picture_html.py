@@ -16,7 +16,7 @@ from .picture_data import OUT, ExercisePictures, Graph, GraphNode, Picture, merg
 from .svg_drawing import SvgDrawing
 
 BROKEN = "#d7323c"
-ROOM = TableLimits(rows=24, columns=24, slices=4)
+ROOM = TableLimits(rows=24, columns=24, slices=3)
 KEY = "Orange is above 0 and blue below, on one scale: the stronger, the larger. A dot is no difference."
 MANY = 12  # columns, above which a table is printed smaller
 HEIGHT, MARKED_HEIGHT = 44, 60  # of a node, in pixels as all lengths here; a marked one has a line more
@@ -105,7 +105,7 @@ def _table_html(table: Table) -> str:
     if table.across:
         corner = _corner(table)
         indices = (_index_html(str(table.first[1] + j), "col", "index across") for j in range(count))
-        rows.insert(0, _row_html(_index_html(corner, "col") if corner else blank, indices))
+        rows.insert(0, _row_html(_index_html(corner, "col", "index corner") if corner else blank, indices))
     more = f"<small>{escape(omission(table))}</small>" if omission(table) else ""
     caption = f'<caption class="caption">{escape(table.heading)}{more}</caption>'
     return f'<table class="{"map many" if count > MANY else "map"}">{caption}{"".join(rows)}</table>'

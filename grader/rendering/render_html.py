@@ -55,11 +55,12 @@ NOTEBOOK: dict[str, str] = {
     "map": "flex: none; align-self: flex-start; margin: 0; border-collapse: collapse; font-size: 13px; "
     "font-variant-numeric: tabular-nums",
     "caption": "text-align: left; font-weight: bold; white-space: nowrap; padding: 0; color: inherit",
-    "row": "background: none; text-align: right",
-    "index": "font-weight: normal; opacity: 0.7; padding: 0.1em 0.4em; text-align: right; white-space: nowrap",
-    "across": "min-width: 4em",
+    "row": "background:none;text-align:right",  # there are many of these four
+    "index": "font-weight:400;opacity:.7;padding:.1em .4em;text-align:right",
+    "corner": "white-space:nowrap",
+    "across": "min-width:4em",
     "key": "margin: 0.2em 0; font-size: 0.9em",
-    "cell": "padding:.15em .4em",
+    "cell": "padding:0 .4em",
     **{f"mark {status}": f"color: {colour}" for status, colour in COLOUR.items()},
     **{status: f"border-left: 4px solid {colour}; padding: 0.2em 0 0.2em 0.8em" for status, colour in COLOUR.items()},
 }
@@ -222,7 +223,8 @@ def styles_inlined(html: str) -> str:
     def style(match: re.Match[str]) -> str:
         names = match[1].split()
         keys = [match[1]] if match[1] in NOTEBOOK else [name for name in names if name in NOTEBOOK]
-        rules = [NOTEBOOK[key] for key in keys] + ([match[2]] if match[2] else [])
+        rules = [NOTEBOOK[key].replace("; ", ";").replace(": ", ":") for key in keys]
+        rules += [match[2]] if match[2] else []
         return f' style="{";".join(rules)}"' if keys else match[0]
 
     return CLASS.sub(style, html)

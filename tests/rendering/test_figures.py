@@ -298,6 +298,14 @@ def test_bars_of_both_signs_fill_the_height_between_the_largest_and_the_smallest
     assert ">-1.00<" in figure_html(sums)
 
 
+def test_a_long_name_below_a_scatter_stays_in_its_drawing() -> None:
+    name = "gradient of causal(n @ wq, n @ wk, n @ wv) @ wo"
+    html = figure_html(Figure("scatter", "long", (Series(name, POINTS), Series("yours", -POINTS))))
+    width = int(re.search(r' width="(\d+)"', html)[1])  # type: ignore[index]
+    assert f'<text x="4" y="254" text-anchor="start" class="small">{name}<' in html
+    assert width > 4 + 7 * len(name)
+
+
 def test_a_drawing_shrinks_on_a_narrow_page_by_a_quarter_at_most() -> None:
     width = int(re.search(r' width="(\d+)"', figure_html(SCATTER))[1])  # type: ignore[index]
     assert f"max-width:max(100%,{0.75 * width:.0f}px);height:auto" in figure_html(SCATTER)

@@ -244,8 +244,8 @@ def test_a_page_loses_nothing_when_it_is_printed(defects: Callable[..., list[str
 def test_a_page_is_one_light_file_that_runs_nothing(pages: Path, kind: str) -> None:
     text = (pages / f"{kind}.html").read_text(encoding="utf-8")
     assert "<script" not in text
+    assert len(text.encode()) <= HEAVIEST
     if kind not in OF_NOTEBOOKS:
-        assert len(text.encode()) <= HEAVIEST
         assert "default-src 'none'" in text
 
 
