@@ -24,7 +24,7 @@ CARD_STEP, CARD_TOP, TEXT_COLUMNS = 22, 132, 78
 UNIT_STEP, BAR_FROM, BAR, COUNT_FROM = 26, 300, 180, 500  # of the certificate
 BAR_HEIGHT = 12
 WITH_PLANE = re.compile(r'viewBox="0 0 900 \d+" width="900" height="\d+"')
-CURVES_ALONE = 'viewBox="8 34 424 372" width="424" height="372"'  # of the same picture
+CURVES_ALONE = 'viewBox="8 30 424 380" width="424" height="380"'  # of the same picture
 
 
 @dataclass(frozen=True)
