@@ -25,7 +25,7 @@
   `PartOfSum(letter="a", part="only the first")`, for each. An operator without any has the single choice `None`. A
   choice holds in every trial, so that values are in it by name (`ValueName`) and not by id.
 - *kind of edges*: of the edges that read a value, those of one operation of the source, in all its iterations, that
-  read it the same number of iterations after it is made; an `EdgeKind`, such as `h @ u` of the next iteration.
+  read it the same number of iterations after it is made; an `EdgeKind`, such as `h @ u` in the next iteration.
 - *affects*: where an edit that changes a node takes effect: "all", in all values computed from the node and in the
   backward pass; "values", in these values, but not in the node's own vjps; "backward", in its vjps alone; "partners",
   in the vjps that read its value as a partner operand alone.

@@ -87,13 +87,13 @@ def zero_vjp(at: EdgeContext) -> Array:
 
 
 def as_code(text: str) -> str:
-    """Return source text as it stands in a sentence: a plain name such as `x` or `out.g` bare, else in backticks.
+    """Return source text as it stands in a sentence: a name such as `out.g` or a number bare, else in backticks.
 
     Args:
         text: a name or an expression; backticks that it has already are put around the whole.
     """
     bare = text.replace("`", "")
-    return bare if bare.replace(".", "").isidentifier() or bare.isnumeric() else f"`{bare}`"
+    return bare if bare.replace(".", "").isidentifier() or bare.replace(".", "", 1).isnumeric() else f"`{bare}`"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -497,7 +497,8 @@ class Program:
         node = self.nodes[value]
         if value in self.forward.names:
             return self.forward.names[value]
-        if value in self.forward.outputs:
+        is_in_loop = bool(node.variable) and len(self.forward.by_key[node.key]) > 1  # each state has the name of all
+        if value in self.forward.outputs and not is_in_loop:
             return self.output_name
         keys = {other.key for other in self.nodes if other.variable == node.variable and other.edges}
         if node.variable and keys <= {node.key}:

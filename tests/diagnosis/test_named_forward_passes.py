@@ -70,14 +70,14 @@ def gate_of_out(v: dict[str, Any]) -> torch.Tensor:
         (PRODUCT, lambda v: 2 * v["x"] * v["s"] ** 2, "wrong-point"),
         (PRODUCT, lambda v: 2 * (v["x"] - v["t"]), "missing-local"),
         (PICKED, lambda v: hit(v, -1) * (1 - v["x"].tanh() ** 2), "wrong-operand: one place too early"),
-        (MARGIN, lambda v: -v["s"] * (v["x"] * v["s"] < 0) / v["x"].numel(), "wrong-point: the number 1 of"),
+        (MARGIN, lambda v: -v["s"] * (v["x"] * v["s"] < 0) / v["x"].numel(), "wrong-point: the number 1 is missing"),
         (
             PAIRED,  # divided by the batch size, or by all the pairs, as the mean of the broadcast differences would be
             lambda v: 2 * (v["x"] - v["t"]).sum(1, keepdim=True) / len(v["x"]),
-            "broadcast-accident: without `x.squeeze(-1)`",
+            "broadcast-accident: `x.squeeze(-1)` is left out",
         ),
         (PAIRED, lambda v: 2 * (v["x"] - v["t"]).sum(1, keepdim=True) / len(v["x"]) ** 2,
-         "broadcast-accident: without `x.squeeze(-1)`"),
+         "broadcast-accident: `x.squeeze(-1)` is left out"),
         (
             SPREAD,  # without the path through the mean, which contributes nothing
             lambda v: 2 * v["s"] * (v["x"] + v["x"].mean(-1, keepdim=True)),

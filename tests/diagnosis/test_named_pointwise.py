@@ -59,7 +59,7 @@ def test_each_slip_has_its_code_and_its_operator(exercise: Exercise, rule: Rule,
 @pytest.mark.parametrize(
     ("rule", "name"),
     [
-        (lambda v: 6 * (v["x"] + 2), "sum-for-mean: `(3 * (x + 2) ** 2).mean()` is a mean"),
+        (lambda v: 6 * (v["x"] + 2), "sum-for-mean: in the gradient through `(3 * (x + 2) ** 2).mean()`, the division"),
         (lambda v: 2 * (v["x"] + 2) / v["x"].numel(), "missing-local: of `3 * (x + 2) ** 2` is missing"),
         (lambda v: 3 * (v["x"] + 2) / v["x"].numel(), "missing-local: of `(x + 2) ** 2`, the factor 2"),
         (lambda v: 0 * v["x"] + 3 / v["x"].numel(), "missing-local: of `(x + 2) ** 2` is missing"),
@@ -148,20 +148,24 @@ def test_for_one_over_x_the_two_slips_are_one(forward: Callable[[torch.Tensor], 
 @pytest.mark.parametrize(
     ("function", "rule", "name"),
     [
-        ("sigmoid", lambda v: v["out_g"] * v["out"] - v["out"] ** 2, "missing-upstream: alone"),
-        ("tanh", lambda v: v["out_g"] - v["out"] ** 2, "missing-upstream: alone"),
-        ("tanh", lambda v: 1 - v["out_g"] * v["out"] ** 2, "missing-upstream: alone"),
+        (
+            "sigmoid",
+            lambda v: v["out_g"] * v["out"] - v["out"] ** 2,
+            "missing-upstream: does not multiply the square of out",
+        ),
+        ("tanh", lambda v: v["out_g"] - v["out"] ** 2, "missing-upstream: does not multiply the square of out"),
+        ("tanh", lambda v: 1 - v["out_g"] * v["out"] ** 2, "missing-upstream: only the square of out"),
         ("sigmoid", lambda v: v["out_g"] * v["out"] * (1 + v["out"]), "wrong-sign: is added; it must be subtracted"),
         ("tanh", lambda v: v["out_g"] * (1 + v["out"] ** 2), "wrong-sign: is added; it must be subtracted"),
         ("tanh", lambda v: v["out"] * (1 - v["out_g"] ** 2), "wrong-operand: are exchanged"),
         ("sigmoid", lambda v: v["out_g"] * v["x"] * (1 - v["out"]), "wrong-point: x is used in one of the two places"),
         ("sigmoid", lambda v: v["out_g"] * v["out"] * (1 - v["x"]), "wrong-point: x is used in one of the two places"),
         ("tanh", lambda v: v["out_g"] * (1 - v["x"] * v["out"]), "wrong-point: x is used in one of the two places"),
-        ("tanh", lambda v: v["out_g"] * (1 - v["out"]) ** 2, "wrong-local: the difference is squared"),
-        ("sigmoid", lambda v: v["out_g"] * (1 - v["out"]), "missing-local: one of the two factors"),
+        ("tanh", lambda v: v["out_g"] * (1 - v["out"]) ** 2, "wrong-local: only out must be squared"),
+        ("sigmoid", lambda v: v["out_g"] * (1 - v["out"]), "missing-local: the factor out is missing"),
         ("sigmoid", lambda v: v["out_g"] * v["out"] ** 2, "missing-local: the exponential inside"),
         ("sigmoid", lambda v: v["out_g"] * (1 - v["out"] ** 2), "wrong-local: the derivative of tanh"),
-        ("tanh", lambda v: v["out_g"] * (1 - v["out"]), "wrong-local: the square is missing"),
+        ("tanh", lambda v: v["out_g"] * (1 - v["out"]), "wrong-local: out is not squared"),
         ("sqrt", lambda v: v["out_g"] / v["out"], "missing-local: 1/2"),
     ],
 )
@@ -245,7 +249,7 @@ def test_each_slip_in_undoing_a_broadcast_is_told_apart(rule: Rule, name: str) -
             "mean-for-sum",
         ),
         (TOTAL, lambda g, a, b: g.sum_to_size(b.shape), "wrong-operand"),
-        (TOTAL, lambda g, a, b: g.sum_to_size(a.shape) * a, "extra-factor: as well"),
+        (TOTAL, lambda g, a, b: g.sum_to_size(a.shape) * a, "extra-factor: has an extra factor"),
     ],
 )
 def test_a_broadcast_is_understood_whichever_axes_it_adds(exercise: Exercise, rule: Rule, name: str) -> None:

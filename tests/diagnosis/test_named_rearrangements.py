@@ -57,7 +57,7 @@ def times(v: dict[str, Any]) -> torch.Tensor:
         (PICKED, assigned, "overwritten: the last of"),
         (PICKED, lambda v: assigned(v, turned=True), "overwritten: the first of"),
         (PICKED, lambda v: added(v) / times(v), "mean-for-sum: the mean of"),
-        (PICKED, lambda v: added(v) * v["x"], "extra-factor: as well"),
+        (PICKED, lambda v: added(v) * v["x"], "extra-factor: has an extra factor"),
     ],
 )
 def test_each_slip_in_putting_entries_back_is_told_apart(exercise: Exercise, rule: Rule, name: str) -> None:

@@ -52,17 +52,17 @@ def back(v: dict[str, Any]) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("exercise", "rule", "name"),
     [
-        (SUM, lambda v: wide(v) / n(v), "mean-for-sum: is a sum, but its gradient is divided"),
-        (SUM, lambda v: wide(v) * v["x"], "extra-factor: as well"),
+        (SUM, lambda v: wide(v) / n(v), "mean-for-sum: a division by the number of summed entries"),
+        (SUM, lambda v: wide(v) * v["x"], "extra-factor: has an extra factor"),
         (SUM, lambda v: torch.ones_like(v["x"]), "missing-upstream: is missing, as if it were 1"),
         (SUM, lambda v: v["out_g"], "missing-local"),
         (SUM, lambda v: wide(v) * (1 if v["dim"] >= 0 else 2), "hard-coded"),
-        (MEAN, wide, "sum-for-mean: is not divided by the number of entries"),
+        (MEAN, wide, "sum-for-mean: the division by the number of averaged entries"),
         (MEAN, lambda v: wide(v) / n(v) ** 2, "extra-factor: the square of the number of averaged entries"),
         (MAX, wide, "missing-local: goes to every entry;"),
         (MAX, lambda v: wide(v) * ~picked(v), "inverted-mask: all entries but the selected ones"),
-        (MAX, lambda v: wide(v) * picked(v) * v["x"], "extra-factor: as well"),
-        (MAX, lambda v: wide(v) / n(v), "wrong-local: divided by their number"),
+        (MAX, lambda v: wide(v) * picked(v) * v["x"], "extra-factor: has an extra factor"),
+        (MAX, lambda v: wide(v) / n(v), "wrong-local: divided by the number of entries"),
         (MAX, lambda v: wide(v) * (v["x"] == v["x"].max()), "summed-wrong-axis: of all entries only"),
         (
             MAX,
@@ -81,13 +81,21 @@ def back(v: dict[str, Any]) -> torch.Tensor:
         (RUNNING, lambda v: back(v).flip(v["dim"]), "wrong-local"),
         (RUNNING, lambda v: v["out_g"].cumsum(v["dim"]).flip(v["dim"]), "wrong-local"),
         (RUNNING, lambda v: back(v) - v["out_g"], "missing-path"),
-        (RUNNING, lambda v: 0 * v["x"] + v["out_g"].sum(v["dim"], True), "wrong-local: is summed over the whole axis"),
+        (
+            RUNNING,
+            lambda v: 0 * v["x"] + v["out_g"].sum(v["dim"], True),
+            "wrong-local: is the sum of the upstream gradient over the whole axis",
+        ),
         (RUNNING, lambda v: v["out_g"], "missing-local"),
         (LENGTH, lambda v: wide(v) * v["x"], "missing-local: is not divided by the norm"),
         (LENGTH, lambda v: wide(v), "missing-local"),
         # softmax keeps the shape, yet every output depends on every input along the axis
         (SOFTMAX, lambda v: v["out_g"] * v["out"] * (1 - v["out"]), "diagonal-only: only its own output"),
-        (SOFTMAX, lambda v: v["out_g"].softmax(v["dim"]), "wrong-local: the softmax of the upstream gradient"),
+        (
+            SOFTMAX,
+            lambda v: v["out_g"].softmax(v["dim"]),
+            "wrong-local: the softmax is applied to the upstream gradient",
+        ),
     ],
 )
 def test_each_slip_along_an_axis_is_told_apart(exercise: Exercise, rule: Rule, name: str) -> None:
@@ -98,7 +106,7 @@ def test_each_slip_along_an_axis_is_told_apart(exercise: Exercise, rule: Rule, n
     ("exercise", "rule", "count"),
     [
         (MEAN, lambda v: wide(v) / v["x"].numel(), "72, the number of all entries"),
-        (MEAN, lambda v: wide(v) / v["out"].numel(), "12, the number of entries of the mean"),
+        (MEAN, lambda v: wide(v) / v["out"].numel(), "12, the number of entries of the result"),
         (MEAN, lambda v: wide(v) / v["x"].shape[-1], "4, the size of m"),
     ],
 )
@@ -111,7 +119,7 @@ def test_the_end_that_was_picked_is_told() -> None:
     def rule(v: dict[str, Any]) -> Any:
         return wide(v) * (v["x"] == v["x"].amin(v["dim"], True))
 
-    assert "the smallest instead of the largest" in verdict(MAX, rule).says
+    assert "the opposite extreme (the smallest entries for a maximum)" in verdict(MAX, rule).says
 
 
 # --- paths that contribute nothing in total ----------------------------------------------------------------------

@@ -171,7 +171,7 @@ def test_nothing_is_astray_in_any_other_answer() -> None:
     [
         (lambda v: v["w"].numpy() * v["b.g"], "w.g", "w * b.g"),
         (lambda v: v["x"].T @ v["out"], "w.g", "out is used in place of the gradient of `x @ w`"),
-        (lambda v: (v["out"] * v["out_g"]).sum(0), "b.g", "is multiplied by out as well"),
+        (lambda v: (v["out"] * v["out_g"]).sum(0), "b.g", "has an extra factor, out"),
         (lambda v: v["w.g"].sum(0), "b.g", "w.g.sum(0)"),
         (lambda v: v["w"].mean(0), "b.g", "w.mean(0)"),
         (lambda v: v["b"] ** 2, "b.g", "b * b"),

@@ -91,8 +91,8 @@ def picked(v: dict[str, Any]) -> Any:
         (ADDED, lambda v: v["out_g"] * (1 + v["x"].cos() * (2 - (v["x"] + v["x"].sin()).tanh() ** 2)),
          "missing-path: is used before"),
         (JOINED, lambda v: torch.cat((v["y"], v["x"]), -1).T @ v["out_g"], "wrong-operand: in reversed order"),
-        (SCORES, scored(keys, keys), "wrong-factor: in place of `sqrt(x"),
-        (SCORES, scored(width, keys), "wrong-factor: in place of `sqrt(x"),
+        (SCORES, scored(keys, keys), "wrong-factor: in place of `x.shape[1] ** 0.5`"),
+        (SCORES, scored(width, keys), "wrong-factor: in place of `x.shape[1] ** 0.5`"),
         unmended(TURNED, turned_back(torch.cos, torch.sin, 1), "wrong-operand", reason="constants that count places"),
         (PICKED, picked, "reshape-for-transpose"),
     ],
@@ -103,7 +103,7 @@ def test_each_slip_has_its_name(exercise: Exercise, rule: Rule, name: str) -> No
 
 def test_the_other_size_is_told() -> None:
     rule = scored(keys, keys)
-    assert_named(SCORES, rule, "wrong-factor: `sqrt(y.shape[-2])` is used in place of `sqrt(x.shape[-1])")
+    assert_named(SCORES, rule, "wrong-factor: `y.shape[-2] ** 0.5` is used in place of `x.shape[1] ** 0.5`")
 
 
 # --- loops --------------------------------------------------------------------------------------------------------

@@ -296,7 +296,7 @@ def name_read_by(program: Program, reader: int, value: int) -> str:
 def describe_edge_kind(program: Program, kind: EdgeKind) -> str:
     """Return the operation that reads a value by edges of a kind, in the learner's words.
 
-    Such as `` `h @ u` of the next iteration ``. For the edge from the loss, whose kind has no key, the name of the
+    Such as `` `h @ u` in the next iteration ``. For the edge from the loss, whose kind has no key, the name of the
     output.
 
     Args:
@@ -306,7 +306,7 @@ def describe_edge_kind(program: Program, kind: EdgeKind) -> str:
     if not kind.key:
         return program.output_name
     reader = expression_of(program, program.nodes[program.forward.by_key[kind.key][0]])
-    return f"{reader} of the next iteration" if kind.iterations == 1 else reader
+    return f"{reader} in the next iteration" if kind.iterations == 1 else reader
 
 
 def _operand_names(program: Program, spot: Spot, place: Place) -> str:

@@ -7,6 +7,7 @@ message depend on it.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,14 +27,14 @@ from grader.program.selectors import ComputedValue, NamedValue, ValueName, named
 
 from .contract import Example, name_read_by, operator
 from .inputs import is_bias
-from .places import expression_of, nodes, outputs, values
+from .places import expression_of, nodes, operand_source, outputs, values
 from .recurrences import cached_loop_carried_values
 
 PASSES: Mapping[Affects, str] = {
-    "all": "in both the forward and the backward pass",
-    "values": "in the forward pass only",
-    "backward": "in the backward pass only",
-    "partners": "in the factors of the gradients",
+    "all": "",
+    "values": " in the forward pass only",
+    "backward": " in the backward pass only",
+    "partners": " where the backward pass uses the result",
 }
 SUMS, PRODUCTS, MASKING = ("add", "sub"), ("mul", "div"), ("masked_fill", "where")
 # What a number is as if it were missing.
@@ -42,16 +43,16 @@ NEUTRAL: Mapping[str, float] = {**dict.fromkeys(SUMS, 0.0), **dict.fromkeys(PROD
 
 
 def describe_affects(program: Program, affects: Affects) -> str:
-    """Return in which passes a changed node is wrong, as a message says it, such as "in the forward pass only".
+    """Return in which pass a changed node is wrong, as a message ends with it, such as " in the forward pass only".
 
-    Return "in the forward pass" where the exercise asks for a value, not a gradient.
+    Return an empty string where it is wrong in both, and where the exercise asks for a value, not a gradient.
 
     Args:
         program: the program of a trial.
         affects: where the change takes effect: `"all"`, `"values"` (the example), `"backward"` or `"partners"`, see
             `Program.with_nodes`.
     """
-    return "in the forward pass" if program.is_value else PASSES[affects]
+    return "" if program.is_value else PASSES[affects]
 
 
 def is_mask_or_index(node: Node) -> bool:
@@ -161,7 +162,7 @@ def is_broadcast_to(operand: Array, value: Array) -> bool:
 
 
 def omission_fields(program: Program, place: Place, choice: Omission) -> dict[str, str]:
-    """Return the fields `what` and `where` of a message: the operands, or mask, that are lost, and in which passes.
+    """Return the fields `what`, `is` and `where` of a message: the operands, or mask, that are lost, and in which pass.
 
     Args:
         program: the program of a trial.
@@ -171,12 +172,13 @@ def omission_fields(program: Program, place: Place, choice: Omission) -> dict[st
     node = program.nodes[place[0]]
     others = [program.name_of(operand) for slot, operand in node.operands if slot != choice.kept]
     if node.name in MASKING:
-        owner = "the mask of "
+        owner = "the mask in "
     elif node.name in PRODUCTS and not others:
-        owner = "the mask of " if multiplies_by_mask(node, choice.kept) else "the constant array of "
+        owner = "the mask in " if multiplies_by_mask(node, choice.kept) else "the constant array in "
     else:
         owner = f"{' and '.join(others)} in " if others else ""
-    return {"what": owner, "where": describe_affects(program, choice.affects)}
+    verb = "are" if " and " in owner else "is"
+    return {"what": owner, "is": verb, "where": describe_affects(program, choice.affects)}
 
 
 def _number_in_slot(node: Node, slot: int) -> float:
@@ -191,7 +193,7 @@ def _number_in_slot(node: Node, slot: int) -> float:
     at=nodes,
     choices=omissions,
     fields=omission_fields,
-    message="{what}{step} is left out {where}",
+    message="{what}{step} {is} left out{where}",
 )
 def leave_out_operation(program: Program, place: Place, choice: Omission) -> Program | None:
     """Use an operand of a node in place of its value, as if the operation were left out: z for tanh(z).
@@ -298,7 +300,7 @@ def only_changes_shape(program: Program, place: Place) -> bool:
     code="broadcast-accident",
     rank=3.6,
     at=nodes.where(only_changes_shape),
-    message="without {step}, the following operation broadcasts along other axes",
+    message="{step} is left out, so the next operation broadcasts along the wrong axes",
 )
 def leave_out_shape_change(program: Program, place: Place, choice: None) -> Program:
     """Leave out an operation that lines up axes, so that what reads its value broadcasts along wrong axes.
@@ -480,34 +482,80 @@ def _() -> Example:
     return Example(forward, wrong, {"scores": "t t", "v": "t m"})
 
 
-def describe_number(program: Program, place: Place, number_of: Callable[[Node], float]) -> str:
-    """Return a number of a node in words, such as "the number 3" or, where it is made of a size, `sqrt(q.shape[-1])`.
+ROOT = re.compile(r"(?P<base>[\w.\[\]-]+) ?\*\* ?0\.5|(?:math\.|torch\.|np\.)?sqrt\((?P<of>[^()]*)\)")
 
-    It is the number itself if it is the same in all trials or, in a single trial, has at most four decimals: then the
-    learner has typed it. Else it is the formula of a size, if there is one.
+
+def describe_number(program: Program, place: Place, number_of: Callable[[Node], float], source: str = "") -> str:
+    """Return a number of a node as code: as the source writes it, or `sqrt(q.shape[-1])` where it is made of a size.
+
+    Without a source, it is the number itself if it is the same in all trials or, in a single trial, has at most four
+    decimals: then the learner has typed it. Else it is the formula of a size, if there is one.
 
     Args:
         program: the program of a trial.
         place: the node.
         number_of: takes the node in any trial; returns a constant operand or option of it.
+        source: how the source writes the number; empty where that is not known.
     """
+    if source:
+        return source
     numbers = [number_of(peer.nodes[i]) for peer, i in program.in_all_trials(place[0])]
     is_written = len(set(numbers)) == 1 and (len(numbers) > 1 or math.isclose(numbers[0], round(numbers[0], 4)))
     made = None if is_written else next(forms_of_number(program, place[0], number_of), None)
-    return f"the number {numbers[0]:.3g}" if made is None else as_code(made[0].format(made[1].describe(program)))
+    return f"{numbers[0]:.3g}" if made is None else made[0].format(made[1].describe(program).replace("`", ""))
+
+
+def changed_number(number: str, how: str) -> str:
+    """Return a wrong number as code: 2 for "1" that is one too large, `d` for `sqrt(d)` that is squared.
+
+    Args:
+        number: the right number, as `describe_number` returns it.
+        how: what becomes of it, a key of `OTHER_NUMBERS`, `TIMES_TEN` or `LARGER`.
+    """
+    if how in LARGER:
+        return f"{LARGER[how]:g}"
+    if how == "squared" and (root := ROOT.fullmatch(number)):
+        return root["base"] or root["of"]
+    try:
+        value = float(number)
+    except ValueError:
+        bare = number if re.fullmatch(r"[\w.]+(\[[^]]*\]|\([^()]*\))?", number) else f"({number})"
+        return WRITTEN_CHANGES[how].format(number if how == "replaced by its square root" else bare)
+    if how in ("inverted", "replaced by its square root"):
+        return WRITTEN_CHANGES[how].format(number)
+    return f"{ {**OTHER_NUMBERS, **TIMES_TEN}[how](value):.4g}"
+
+
+def describe_part_of_step(node: Node, slot: int | None, number: str) -> str:
+    """Return a number of a node with what it is there: "the factor 3" in `3 * x`, "the denominator 2" in `x / 2`.
+
+    Args:
+        node: the node.
+        slot: the slot of the number; `None` for an option.
+        number: the number as code.
+    """
+    nouns = {("mul", 0): "factor", ("mul", 1): "factor", ("div", 0): "numerator", ("div", 1): "denominator",
+             ("pow", 1): "exponent"}  # fmt: skip
+    return f"the {nouns.get((node.name, -1 if slot is None else slot), 'number')} {as_code(number)}"
 
 
 def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[str, str]:
-    """Return the fields `number`, `how` and `where` of a message: the right number, the change, and in which passes.
+    """Return the fields `number`, `right`, `wrong` and `where` of a message about a number of a node.
+
+    These are the right number, with what it is there and alone; the wrong one; and in which pass it is wrong.
 
     Args:
         program: the program of a trial.
         place: the node with the number.
         choice: the slot or option of the number, what becomes of it, and where that takes effect.
     """
+    node = program.nodes[place[0]]
+    source = operand_source(node.text, node.name, choice.slot) if choice.slot is not None else ""
+    right = describe_number(program, place, choice.number, source)
     return {
-        "number": describe_number(program, place, choice.number),
-        "how": choice.how,
+        "number": describe_part_of_step(node, choice.slot, right),
+        "right": as_code(right),
+        "wrong": "" if choice.how == "missing" else as_code(changed_number(right, choice.how)),
         "where": describe_affects(program, choice.affects),
     }
 
@@ -519,7 +567,7 @@ def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[
     at=nodes,
     choices=lambda program, place: (each for each in number_changes(program, place) if each.how == "missing"),
     fields=number_fields,
-    message="{number} of {step} is missing {where}",
+    message="in {step}, {number} is missing{where}",
 )
 def leave_out_number(program: Program, place: Place, choice: NumberChange) -> Program:
     """Leave out a constant number of a node: add 0, multiply by 1 or take the power 1 in place of it.
@@ -575,7 +623,7 @@ def _() -> Example:
     at=nodes,
     choices=lambda program, place: (each for each in number_changes(program, place) if each.how != "missing"),
     fields=number_fields,
-    message="{number} of {step} is {how} {where}",
+    message="in {step}, {wrong} is used in place of {right}{where}",
 )
 def change_number(program: Program, place: Place, choice: NumberChange) -> Program:
     """Use a wrong number in a node in place of a constant operand or option: negated, halved, one too great.
@@ -635,6 +683,16 @@ class Size:
         value = self.value.find(program, reader)
         shape = () if value is None else program.nodes[value].value.shape
         return shape[self.axis] if len(shape) >= -self.axis else None
+
+    def from_front(self, program: Program, reader: int) -> int:
+        """Return the number of the axis counted from the front.
+
+        Args:
+            program: the program of a trial.
+            reader: the id of the node from which the array's name is seen.
+        """
+        value = self.value.find(program, reader)
+        return self.axis if value is None else program.nodes[value].value.ndim + self.axis
 
     def describe(self, program: Program) -> str:
         """Return the size as a learner writes it, such as `x.shape[-1]`."""
@@ -733,18 +791,34 @@ def size_replacements(program: Program, place: Place) -> Iterator[SizeReplacemen
                         yield from (SizeReplacement(slot, form, right, wrong, affects) for affects in modes)
 
 
+def size_fields(program: Program, place: Place, choice: SizeReplacement) -> dict[str, str]:
+    """Return the fields `right`, `wrong` and `where` of a message: `d ** 0.5`, `sqrt(k.shape[0])`, and in which pass.
+
+    Args:
+        program: the program of a trial.
+        place: the node of a product or quotient.
+        choice: the right and the wrong size, and where the wrong one takes effect.
+    """
+    node = program.nodes[place[0]]
+    wrong, right = (choice.form.format(size.describe(program)) for size in (choice.wrong, choice.right))
+    if source := operand_source(node.text, node.name, choice.slot):
+        sizes = [
+            replace(choice.right, axis=axis) for axis in (choice.right.axis, choice.right.from_front(program, node.id))
+        ]
+        own = next((name for size in sizes if (name := size.describe(program).strip("`")) in source), "")
+        wrong = source.replace(own, choice.wrong.describe(program).strip("`")) if own else wrong
+        right = source
+    return {"wrong": as_code(wrong), "right": as_code(right), "where": describe_affects(program, choice.affects)}
+
+
 @operator(
     "size-of-another-axis",
     code="wrong-factor",
     rank=3.5,
     at=nodes.of(*PRODUCTS),
     choices=size_replacements,
-    fields=lambda program, place, choice: {
-        "wrong": as_code(choice.form.format(choice.wrong.describe(program))),
-        "right": as_code(choice.form.format(choice.right.describe(program))),
-        "where": describe_affects(program, choice.affects),
-    },
-    message="in {step}, {wrong} is used in place of {right} {where}",
+    fields=size_fields,
+    message="in {step}, {wrong} is used in place of {right}{where}",
 )
 def use_size_of_another_axis(program: Program, place: Place, choice: SizeReplacement) -> Program | None:
     """Make a number in a product or quotient from the size of a wrong axis: sqrt(k.shape[0]) for sqrt(q.shape[-1]).
@@ -790,6 +864,11 @@ TIMES_TEN: Mapping[str, Callable[[float], float]] = {
     "ten times too large": lambda c: c * 10,
     "ten times too small": lambda c: c / 10,
 }
+WRITTEN_CHANGES: Mapping[str, str] = {
+    "negated": "-{}", "inverted": "1 / {}", "squared": "{}**2", "replaced by its square root": "sqrt({})",
+    "halved": "{} / 2", "doubled": "2 * {}", "one too large": "{} + 1", "one too small": "{} - 1",
+    "taken from 1": "1 - {}", "ten times too large": "10 * {}", "ten times too small": "{} / 10",
+}  # fmt: skip
 BY_ONE = ("one too large", "one too small")
 COUNTING = ("arange",)  # what begins to count at a wrong number has every number wrong
 MASK_NUMBERS = ("triu", "tril", "gt", "lt", "ge", "le")  # their numbers say where a mask ends
@@ -874,7 +953,7 @@ def constant_changes(program: Program, place: Place) -> Iterator[ConstantChange]
 
 
 def constant_fields(program: Program, place: Place, choice: ConstantChange) -> dict[str, str]:
-    """Return the fields `what`, `how` and `where` of a message: the number with its call, the change, and both passes.
+    """Return the field `mistake` of a message: that a wrong number is used in place of the right one in a call.
 
     Args:
         program: the program of a trial.
@@ -883,8 +962,12 @@ def constant_fields(program: Program, place: Place, choice: ConstantChange) -> d
     """
     call = next(call for call in program.forward.constants.read_calls if call.key == choice.key)
     step = f"`{call.text or call.name}`"
-    number = f"every number of {step}" if choice.argument is None else f"the number {choice.number(call):g} in {step}"
-    return {"what": number, "how": choice.how, "where": describe_affects(program, "all")}
+    if choice.argument is None:
+        return {"mistake": f"every number of {step} is {choice.how}"}
+    is_reversed = call.name.startswith("__r") or call.name == "rsub"  # 1 - x is called with x first
+    on_right = bool(choice.argument) is not is_reversed
+    right = operand_source(call.text, choice.name, int(on_right)) or f"{choice.number(call):g}"
+    return {"mistake": f"in {step}, {as_code(changed_number(right, choice.how))} is used in place of {as_code(right)}"}
 
 
 @operator(
@@ -894,7 +977,7 @@ def constant_fields(program: Program, place: Place, choice: ConstantChange) -> d
     at=outputs.where(lambda program, place: place[1] == 0),
     choices=constant_changes,
     fields=constant_fields,
-    message="{what} is {how} {where}",
+    message="{mistake}",
 )
 def change_constant(program: Program, place: Place, choice: ConstantChange) -> Program | None:
     """Compute both passes with a constant in which a number is wrong: the mask `triu(2)` for `triu(1)`.
@@ -1048,7 +1131,7 @@ def input_numbers(program: Program, place: Place) -> Iterator[InputNumber]:
         "name": choice.name,
         "wrong": f"{choice.name} {'-' if choice.by < 0 else '+'} 1",
     },
-    message="this is the gradient for {wrong} in place of {name}",
+    message="this is the right answer for {wrong}; it must be the one for {name}",
 )
 def change_input_number(program: Program, place: Place, choice: InputNumber) -> Program | None:
     """Return all gradients as they are with a wrong whole number as an input, such as k - 1 for k.
@@ -1153,6 +1236,15 @@ class SubstituteFunction:
     name: str
     code: str
 
+    @property
+    def mistake(self) -> str:
+        """Return the beginning of a message, in front of the operation: "the cosine is used in place of"."""
+        if self.name.startswith("`"):
+            return f"{self.name} is used in place of the operator in"
+        if self.name.endswith("mask"):
+            return f"{self.name} is used in"
+        return f"{self.name} {'are' if self.name.endswith('entries') else 'is'} used in place of"
+
 
 REPLACEMENT_FUNCTIONS: Mapping[str, Mapping[SubstituteFunction, Change]] = {
     "add": {SubstituteFunction("a difference", "wrong-sign"): to_operation("sub")},
@@ -1160,17 +1252,17 @@ REPLACEMENT_FUNCTIONS: Mapping[str, Mapping[SubstituteFunction, Change]] = {
     "mul": {SubstituteFunction("a quotient", "wrong-operand"): to_operation("div")},
     "div": {SubstituteFunction("a product", "wrong-operand"): to_operation("mul")},
     "sin": {SubstituteFunction("the cosine", "wrong-local"): to_operation("cos"),
-            SubstituteFunction("the negative sine", "wrong-sign"): negate_value},
+            SubstituteFunction("minus the sine", "wrong-sign"): negate_value},
     "cos": {SubstituteFunction("the sine", "wrong-local"): to_operation("sin")},
     "exp": {SubstituteFunction("the exponential minus 1", "wrong-point"): to_operation("expm1")},
-    "log": {SubstituteFunction("the logarithm of 1 plus it", "wrong-point"): to_operation("log1p"),
+    "log": {SubstituteFunction("the logarithm of 1 plus the operand", "wrong-point"): to_operation("log1p"),
             SubstituteFunction("the logarithm to base 2", "wrong-factor"): to_operation("log2")},
     "sqrt": {SubstituteFunction("the square", "wrong-local"): to_operation("square")},
     "square": {SubstituteFunction("the absolute value", "wrong-local"): to_operation("abs")},
     "abs": {SubstituteFunction("the square", "wrong-local"): to_operation("square")},
     "tanh": {SubstituteFunction("the sigmoid", "wrong-local"): to_operation("sigmoid")},
     "sigmoid": {SubstituteFunction("the tanh", "wrong-local"): to_operation("tanh"),
-                SubstituteFunction("its logarithm", "wrong-local"): to_operation("logsigmoid")},
+                SubstituteFunction("the log-sigmoid", "wrong-local"): to_operation("logsigmoid")},
     "silu": {SubstituteFunction("the sigmoid", "wrong-local"): to_operation("sigmoid"),
              SubstituteFunction("the relu", "wrong-local"): to_operation("relu")},
     "gelu": {SubstituteFunction("the relu", "wrong-local"): to_operation("relu")},
@@ -1205,12 +1297,12 @@ REPLACEMENT_FUNCTIONS: Mapping[str, Mapping[SubstituteFunction, Change]] = {
     "ne": {SubstituteFunction("`==`", "inverted-mask"): to_operation("eq")},
     "logical_and": {SubstituteFunction("`or`", "inverted-mask"): to_operation("logical_or")},
     "logical_or": {SubstituteFunction("`and`", "inverted-mask"): to_operation("logical_and")},
-    "where": {SubstituteFunction("the same with its mask inverted", "inverted-mask"): with_inverted_mask,
-              SubstituteFunction("the same with its mask transposed", "inverted-mask"): with_transposed_mask},
-    "masked_fill": {SubstituteFunction("the same with its mask inverted", "inverted-mask"): with_inverted_mask,
-                    SubstituteFunction("the same with its mask transposed", "inverted-mask"): with_transposed_mask},
+    "where": {SubstituteFunction("the inverted mask", "inverted-mask"): with_inverted_mask,
+              SubstituteFunction("the transposed mask", "inverted-mask"): with_transposed_mask},
+    "masked_fill": {SubstituteFunction("the inverted mask", "inverted-mask"): with_inverted_mask,
+                    SubstituteFunction("the transposed mask", "inverted-mask"): with_transposed_mask},
     "topk": {SubstituteFunction("the first entries", "wrong-operand"): take_first_entries},
-    "sort": {SubstituteFunction("the entries in their own order", "wrong-operand"): take_first_entries},
+    "sort": {SubstituteFunction("the unsorted entries", "wrong-operand"): take_first_entries},
 }  # fmt: skip
 
 
@@ -1251,10 +1343,10 @@ def function_replacements(program: Program, place: Place) -> Iterator[FunctionRe
     at=nodes.of(*REPLACEMENT_FUNCTIONS),
     choices=function_replacements,
     fields=lambda program, place, choice: {
-        "other": choice.function.name,
+        "mistake": choice.function.mistake,
         "where": describe_affects(program, choice.affects),
     },
-    message="{other} is used in place of {step} {where}",
+    message="{mistake} {step}{where}",
 )
 def replace_function(program: Program, place: Place, choice: FunctionReplacement) -> Program | None:
     """Compute a wrong function of the operands of a node, such as tanh for sigmoid, or a sum for a difference.
@@ -1398,7 +1490,7 @@ def _() -> Example:
     at=nodes.of("sin"),
     choices=sine_cosine_affects,
     fields=lambda program, place, choice: {"where": describe_affects(program, choice)},
-    message="{step} and the cosine of the same angle are exchanged {where}",
+    message="the sine and the cosine of {operand} are exchanged{where}",
 )
 def exchange_sine_and_cosine(program: Program, place: Place, choice: Affects) -> Program | None:
     """Compute the cosine in place of a sine, and the sine in place of each cosine of the same angle.
@@ -1487,7 +1579,7 @@ def flag_changes(program: Program, place: Place) -> Iterator[FlagChange]:
         "option": f"{choice.option}={choice.value(program.nodes[place[0]])!r}",
         "where": describe_affects(program, choice.affects),
     },
-    message="{step} is computed with {option} {where}",
+    message="{step} is computed with {option}{where}",
 )
 def change_flag(program: Program, place: Place, choice: FlagChange) -> Program:
     """Give an option of a node, such as `keepdim` or `descending`, the wrong one of its two values.
@@ -1589,7 +1681,7 @@ def operand_replacements(program: Program, place: Place) -> Iterator[OperandRepl
         "own": program.name_of(program.nodes[place[0]].operand(choice.slot) or 0),
         "where": describe_affects(program, choice.affects),
     },
-    message="{step} is computed with {other} in place of {own} {where}",
+    message="{step} is computed with {other} in place of {own}{where}",
 )
 def replace_operand(program: Program, place: Place, choice: OperandReplacement) -> Program | None:
     """Compute a node from a wrong value in place of an operand: sigmoid(x @ u) for `sigmoid(x @ w)`.
@@ -1889,7 +1981,7 @@ def iteration_shifts(program: Program, place: Place) -> Iterator[IterationShift]
         "value": program.name_of(program.forward.by_key[choice.key][0]),
         "which": "next" if choice.by > 0 else "previous",
     },
-    message="in every iteration, {value} of the {which} iteration is used in place of its own",
+    message="every iteration uses {value} of the {which} iteration in place of its own",
 )
 def shift_iteration(program: Program, place: Place, choice: IterationShift) -> Program | None:
     """Read a value of a loop from the next or the previous iteration wherever it is read, in both passes.
@@ -2131,6 +2223,8 @@ def names_of_twins(program: Program, place: Place, choice: RecomputedPart) -> di
     own, other = name_read_by(program, place[0], operand), choice.other.describe(program)
     if own == other and value is not None:
         other = f"the {'later' if value > operand else 'earlier'} {other}"
+    elif own == f"{other} of the previous iteration":
+        other = f"{other} of the same iteration"
     return {"own": own, "other": other}
 
 
@@ -2245,6 +2339,17 @@ def twin_calls(program: Program, place: Place) -> tuple[tuple[int, int], ...]:
     return tuple(pairs)
 
 
+def describe_twin_calls(program: Program, place: Place) -> str:
+    """Return the two calls in words: `` `f(q)` and `f(p)` ``, or `` the two calls `f(q)` `` where they read alike.
+
+    Args:
+        program: the program of a trial.
+        place: the first node of the earlier call.
+    """
+    calls = [f"`{call}`" for call in dict.fromkeys(program.nodes[i].call for i in twin_calls(program, place)[0])]
+    return " and ".join(calls) if len(calls) > 1 else f"the two calls {calls[0]}"
+
+
 @operator(
     "calls-exchanged",
     code="wrong-order",
@@ -2252,11 +2357,7 @@ def twin_calls(program: Program, place: Place) -> tuple[tuple[int, int], ...]:
     at=nodes.where(lambda program, place: bool(twin_calls(program, place))).in_every_iteration,
     choices=lambda program, place: (None,),
     message="the backward passes of {calls} are exchanged: each is computed with the values of the other",
-    fields=lambda program, place, choice: {
-        "calls": " and ".join(
-            f"`{call}`" for call in dict.fromkeys(program.nodes[i].call for i in twin_calls(program, place)[0])
-        )
-    },
+    fields=lambda program, place, choice: {"calls": describe_twin_calls(program, place)},
 )
 def exchange_calls(program: Program, place: Place, choice: None) -> Program | None:
     """Compute the vjps of two calls of one function with each other's values, as if they had run in the other order.
@@ -2344,7 +2445,8 @@ def loop_starts(program: Program, place: Place) -> Iterator[LoopStart]:
     at=outputs.where(lambda program, place: place[1] == 0),
     choices=loop_starts,
     fields=lambda program, place, choice: {"start": choice.start},
-    message="the loop is recomputed for the backward pass, but starts from {start} instead of its initial value",
+    message="the forward loop is run again for the backward pass, but from {start}; it must start from its initial"
+    " state",
 )
 def recompute_loop_from_wrong_state(program: Program, place: Place, choice: LoopStart) -> Program | None:
     """Compute the values of a loop from a wrong initial state, zeros or its last state, and its vjps at these values.
@@ -2460,7 +2562,7 @@ def exchange_affects(program: Program, place: Place) -> tuple[Affects, ...]:
         else "the next operation",
         "where": describe_affects(program, choice),
     },
-    message="the operation of {step} is applied after that of {next} instead of before it, {where}",
+    message="{step} is applied after {next}{where}; it must be applied before it",
 )
 def exchange_operations(program: Program, place: Place, choice: Affects) -> Program | None:
     """Do an operation after the one that reads its value, and not before: the softmax before the mask, say.

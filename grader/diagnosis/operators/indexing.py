@@ -855,7 +855,7 @@ def forward_index_replacements(program: Program, place: Place) -> Iterator[Forwa
         "here": name_of_own_index(program, place, choice.index.slot),
         "where": describe_affects(program, choice.affects),
     },
-    message="{step} is computed with {there} in place of {here}, {where}",
+    message="{step} is computed with {there} in place of {here}{where}",
 )
 def use_wrong_index_in_forward(program: Program, place: Place, choice: ForwardIndexReplacement) -> Program | None:
     """Use a wrong index array in a node, in both passes, or only in vjps that read its value as a partner operand.

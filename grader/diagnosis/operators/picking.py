@@ -42,10 +42,10 @@ def keep_one_tie(ties: Array, node: Node, last: bool) -> Array:
 
 # Which of several equal entries get what arrives, by the extreme and these entries. Shape: that of the operand.
 TIES: Mapping[str, Callable[[Node, Array], Array]] = {
-    "to every one of them": lambda node, ties: ties,
-    "to the first of them": lambda node, ties: keep_one_tie(ties, node, last=False),
-    "to the last of them": lambda node, ties: keep_one_tie(ties, node, last=True),
-    "equally to all of them": lambda node, ties: ties / ties.sum(reduced_axes(node), keepdims=True),
+    "in full to each of them": lambda node, ties: ties,
+    "only to the first of them": lambda node, ties: keep_one_tie(ties, node, last=False),
+    "only to the last of them": lambda node, ties: keep_one_tie(ties, node, last=True),
+    "in equal parts to all of them": lambda node, ties: ties / ties.sum(reduced_axes(node), keepdims=True),
 }
 
 
@@ -55,7 +55,7 @@ TIES: Mapping[str, Callable[[Node, Array], Array]] = {
     rank=2.0,
     at=extremes,
     choices=lambda program, place: TIES,
-    message="where several entries tie for the extreme that {step} takes, its gradient goes {choice}",
+    message="where several entries tie for {step}, the gradient goes {choice}",
 )
 def give_gradient_to_wrong_ties(program: Program, place: Place, choice: str) -> Program:
     """Give the gradient of a maximum to all of several equal entries, to the first or last, or in equal shares.
@@ -66,7 +66,7 @@ def give_gradient_to_wrong_ties(program: Program, place: Place, choice: str) -> 
     Args:
         program: the right program.
         place: an edge (maximum or minimum, its operand).
-        choice: which entries get it, a key of `TIES`, such as "to the first of them".
+        choice: which entries get it, a key of `TIES`, such as "only to the first of them".
 
     Returns:
         The rewritten program.
@@ -99,8 +99,8 @@ def _() -> Example:
     code="wrong-local",
     rank=2.5,
     at=extremes,
-    message="the gradient of {step} goes to every positive entry, as that of a relu: it must go to the entries that are"
-    " taken",
+    message="the gradient of {step} goes to every positive entry, as for a relu; it must go to the entries that were"
+    " selected",
 )
 def give_gradient_to_positive_entries(program: Program, place: Place, choice: None) -> Program:
     """Give the gradient of a maximum or minimum to all positive entries, whether they are taken or not.
@@ -134,8 +134,8 @@ def _() -> Example:
 
 ORDERS: Mapping[str, tuple[str, Callable[[EdgeContext], Array]]] = {
     "stays in the order of the sorted values": ("missing-local", lambda at: _unsorted_gradient(at)),
-    "is sorted again": ("wrong-operand", lambda at: _gradient_sorted_again(at)),
-    "goes to the entries of the reversed order": (
+    "is sorted once more": ("wrong-operand", lambda at: _gradient_sorted_again(at)),
+    "is put back in reversed order": (
         "wrong-operand", lambda at: at.node.vjp(at.slot, np.flip(at.g, _sorted_axis(at.node))),
     ),
 }  # fmt: skip
@@ -191,7 +191,7 @@ def _gradient_sorted_again(at: EdgeContext) -> Array:
     rank=2.0,
     at=edges.of("sort", "topk"),
     choices=lambda program, place: ORDERS,
-    message="the gradient of {step} {choice}; it must go back to where the entries came from",
+    message="the gradient of {step} {choice}; each entry must go back to where its value came from",
 )
 def return_gradient_in_wrong_order(program: Program, place: Place, choice: str) -> Program:
     """Return the gradient of a `sort` in the sorted order, sorted once more, or reversed, not in the operand's order.
@@ -247,7 +247,7 @@ def other_sorted_values(program: Program, place: Place) -> Iterator[ValueName]:
     rank=2.0,
     at=edges.of("sort", "topk"),
     choices=other_sorted_values,
-    message="the gradient of {step} is put back by the order of {choice}; it must be put back by that of {operand}",
+    message="the gradient of {step} is put back in the order of {choice}; it must be put back in that of {operand}",
 )
 def put_back_by_another_order(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Put the gradient of a `sort` back by the order of another sorted value; `None` where there is none in this trial.

@@ -8,6 +8,7 @@ in all its iterations, or in the last one, or every product with a certain input
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -27,6 +28,10 @@ Predicate = Callable[[Program, Place], bool]
 WIDTH_RANKS = {"key": 0.0, "source": 0.3, "role": 0.5, "operation": 1.0}
 ITERATION_RANKS: dict[Iterations, float] = {
     "every": 0.0, "last": 0.6, "all but the last": 0.7, "first": 0.8, "all but the first": 0.9,
+}  # fmt: skip
+# The operator of the source by the name of an operation.
+BINARY: Mapping[str, type[ast.operator]] = {
+    "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "div": ast.Div, "pow": ast.Pow
 }  # fmt: skip
 
 
@@ -321,6 +326,40 @@ def operation_label(node: Node, constants: Mapping[int, str] = MappingProxyType(
                if slot not in slots and isinstance(value, (int, float))]  # fmt: skip
     before, after = ([text for slot, text in numbers if (slot == 0) is first] for first in (True, False))
     return " ".join((*before, SYMBOLS.get(node.name, node.name), ", ".join(after))).strip()
+
+
+def operand_source(text: str, name: str, slot: int) -> str:
+    """Return an operand of a sum, product, quotient or power as the source writes it: `d ** 0.5` in `q @ k / d ** 0.5`.
+
+    Args:
+        text: the source of the operation.
+        name: the name of the operation, such as `div`.
+        slot: 0 for the operand on the left, 1 for that on the right.
+
+    Returns:
+        The source; empty where the operation is written in another way, or the source is shortened there.
+    """
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return ""
+    if name not in BINARY or not isinstance(tree, ast.BinOp) or not isinstance(tree.op, BINARY[name]):
+        return ""
+    source = ast.get_source_segment(text, tree.right if slot else tree.left) or ""
+    return "" if "..." in source else source
+
+
+def name_of_value(program: Program, value: int) -> str:
+    """Return the name of a node's value in a sentence about the node, such as `out` or `h`.
+
+    Return "the value of tanh" where it has no name of its own, so that its expression is not said twice.
+
+    Args:
+        program: the program of a trial.
+        value: the id of the node.
+    """
+    node, name = program.nodes[value], program.name_of(value)
+    return f"the value of {node.name}" if name == expression_of(program, node) or " " in name else name
 
 
 def describe_places(program: Program, places: Iterable[Place]) -> str:

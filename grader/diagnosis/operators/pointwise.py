@@ -14,13 +14,13 @@ from torch import Tensor
 from grader.program.arithmetic import sigmoid
 from grader.program.forward import SINK, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, unbroadcast
-from grader.program.program import EdgeContext, Program
+from grader.program.program import EdgeContext, Program, as_code
 from grader.program.queries import EdgeKind, edges_by_kind
 from grader.program.selectors import ValueName, named_array, values_by_name
 
 from .contract import Example, operator
 from .partners import NAMED_ITERATIONS, ValueOfIteration
-from .places import edges, expression_of, values
+from .places import edges, expression_of, name_of_value, operand_source, values
 
 pointwise = edges.of_family("pointwise")
 KINKED = ("relu", "leaky_relu", "clamp", "abs")  # their derivatives are constant up to a kink
@@ -258,7 +258,7 @@ def function_behind(program: Program, place: Place) -> Place | None:
     code="extra-factor",
     rank=2.1,
     at=edges.of_family("contraction").where(lambda program, place: function_behind(program, place) is not None),
-    message="in what {step} contributes to the gradient of {operand}, the derivative of {function} is applied twice",
+    message="in the contribution of {step} to the gradient of {operand}, the derivative of {function} is applied twice",
     choices=lambda program, place: (None,),
     fields=lambda program, place, choice: {
         "function": expression_of(program, program.reader(function_behind(program, place) or place))
@@ -374,16 +374,31 @@ Factor = Literal["value", "operand"]
 FACTORS: tuple[Factor, ...] = ("value", "operand")
 
 
+def factor_fields(program: Program, place: Place, choice: Factor) -> dict[str, str]:
+    """Return the fields `factor` and `derivative` of a message: "y" and "the derivative of `tanh(x)`".
+
+    A value that has no name of its own is named by its expression: "`tanh(x)` itself" and "its derivative".
+
+    Args:
+        program: the program of a trial.
+        place: the edge into the function.
+        choice: `"value"` for the value of the function, `"operand"` for its operand.
+    """
+    step = expression_of(program, program.reader(place))
+    name = program.name_of(place[0] if choice == "value" else program.source(place))
+    if choice == "value" and (name == step or " " in name):
+        return {"factor": f"{step} itself", "derivative": "its derivative"}
+    return {"factor": name, "derivative": f"the derivative of {step}"}
+
+
 @operator(
     "value-for-derivative",
     code="wrong-local",
     rank=2.5,
     at=functions,
     choices=lambda program, place: FACTORS,
-    message="{factor} is used in place of the derivative of {step}",
-    fields=lambda program, place, choice: {
-        "factor": program.name_of(place[0] if choice == "value" else program.source(place))
-    },
+    message="{factor} is used in place of {derivative}",
+    fields=lambda program, place, choice: factor_fields(program, place, choice),
 )
 def use_value_for_derivative(program: Program, place: Place, choice: Factor) -> Program:
     """Contribute g * y or g * x in place of g * dy/dx, for the function y of the operand x.
@@ -474,7 +489,7 @@ ONE_TO_ONE = ("exp", "log", "sigmoid", "tanh", "softplus", "sqrt", "expm1", "log
     rank=2.4,
     at=values,
     choices=functions_that_read,
-    message="the gradient of {value} is that of {choice}; it must be multiplied by the derivative of {choice}",
+    message="the gradient of {choice} is used as that of {value}; multiply it by the derivative of {choice}",
 )
 def use_gradient_of_function(program: Program, place: Place, choice: EdgeKind) -> Program | None:
     """Divide all contributions to a value v by the derivative of one function of it: those of log_scale by exp(v).
@@ -515,7 +530,7 @@ def _() -> Example:
     code="wrong-point",
     rank=3.0,
     at=functions.where(depends_on_operand),
-    message="the derivative of {step} is taken at minus {operand}",
+    message="the derivative of {step} is taken at minus {operand}; it must be taken at {operand}",
 )
 def take_derivative_at_negative(program: Program, place: Place, choice: None) -> Program:
     """Take the derivative of a function at -x, where x is the operand of the edge `place`: g * cos(-x) for sin(x)."""
@@ -555,7 +570,7 @@ def operation_of_gradient(at: EdgeContext) -> Array:
     code="wrong-local",
     rank=3.0,
     at=pointwise.where(applied_to_gradient_is_wrong),
-    message="{step} is applied to the gradient; its derivative must be used",
+    message="the function in {step} is applied to the gradient; multiply the gradient by its derivative",
 )
 def apply_operation_to_gradient(program: Program, place: Place, choice: None) -> Program:
     """Contribute f(g) in place of g * f'(x), f being the operation that reads x by `place`: tanh(g) for tanh(x)."""
@@ -978,7 +993,8 @@ class Formula:
     Args:
         operations: the names of the operations that it is for, separated by spaces.
         code: the public code of the mistake.
-        mistake: a clause about the derivative; `{exponent}` stands for the other operand.
+        mistake: a clause about the derivative; `{exponent}` stands for the other operand, `{operand}` for the operand
+            and `{value}` for the value.
         contribution: takes the upstream gradient g, the operand x, the value y and the other operand n (an exponent, a
             base or a denominator; 2 for a unary operation); returns the wrong contribution, before broadcast axes are
             summed.
@@ -993,73 +1009,82 @@ class Formula:
 
 
 FORMULAS = (
-    Formula("sigmoid", "missing-local", "one of the two factors is missing", lambda g, x, y, n: g * (1 - y)),
-    Formula("sigmoid", "missing-local", "the exponential inside is not differentiated", lambda g, x, y, n: g * y * y),
-    Formula("sigmoid", "wrong-sign", "the second term is added; it must be subtracted",
+    Formula("sigmoid", "missing-local", "the factor {value} is missing", lambda g, x, y, n: g * (1 - y)),
+    Formula("sigmoid", "missing-local", "the derivative of the exponential inside is missing",
+            lambda g, x, y, n: g * y * y),
+    Formula("sigmoid", "wrong-sign", "the square of {value} is added; it must be subtracted",
             lambda g, x, y, n: g * (y + y * y)),
-    Formula("sigmoid", "wrong-local", "the formula is differentiated once more", lambda g, x, y, n: g * (1 - 2 * y)),
-    Formula("sigmoid", "missing-upstream", "the upstream gradient multiplies the first term alone",
+    Formula("sigmoid", "wrong-local", "the formula of the derivative is itself differentiated",
+            lambda g, x, y, n: g * (1 - 2 * y)),
+    Formula("sigmoid", "missing-upstream", "the upstream gradient does not multiply the square of {value}",
             lambda g, x, y, n: g * y - y * y),
-    Formula("sigmoid", "missing-upstream", "the upstream gradient multiplies the second term alone",
+    Formula("sigmoid", "missing-upstream",
+            "the upstream gradient multiplies only the square of {value}; it must multiply both terms",
             lambda g, x, y, n: y - g * y * y),
-    Formula("sigmoid", "wrong-local", "1 minus the value is used in both factors", lambda g, x, y, n: g * (1 - y) ** 2),
-    Formula("sigmoid", "wrong-operand", "the value and the upstream gradient are exchanged",
-            lambda g, x, y, n: y * g * (1 - g)),
-    Formula("tanh", "wrong-operand", "the value and the upstream gradient are exchanged",
-            lambda g, x, y, n: y * (1 - g * g)),
-    Formula("tanh", "wrong-local", "the square is missing", lambda g, x, y, n: g * (1 - y)),
-    Formula("tanh", "wrong-sign", "the square is added; it must be subtracted", lambda g, x, y, n: g * (1 + y * y)),
-    Formula("tanh", "wrong-local", "1 / cosh is not squared", lambda g, x, y, n: g / np.cosh(x)),
-    Formula("tanh", "wrong-local", "the difference is squared; only the value must be squared",
+    Formula("sigmoid", "wrong-local", "both factors are 1 minus {value}; one of them must be {value}",
             lambda g, x, y, n: g * (1 - y) ** 2),
-    Formula("tanh", "wrong-local", "the formula is differentiated once more", lambda g, x, y, n: g * -2 * y),
-    Formula("tanh", "missing-upstream", "the upstream gradient multiplies the first term alone",
+    Formula("sigmoid", "wrong-operand", "{value} and the upstream gradient are exchanged",
+            lambda g, x, y, n: y * g * (1 - g)),
+    Formula("tanh", "wrong-operand", "{value} and the upstream gradient are exchanged",
+            lambda g, x, y, n: y * (1 - g * g)),
+    Formula("tanh", "wrong-local", "{value} is not squared", lambda g, x, y, n: g * (1 - y)),
+    Formula("tanh", "wrong-sign", "the square of {value} is added; it must be subtracted",
+            lambda g, x, y, n: g * (1 + y * y)),
+    Formula("tanh", "wrong-local", "1 / cosh is not squared", lambda g, x, y, n: g / np.cosh(x)),
+    Formula("tanh", "wrong-local", "1 minus {value} is squared as a whole; only {value} must be squared",
+            lambda g, x, y, n: g * (1 - y) ** 2),
+    Formula("tanh", "wrong-local", "the formula of the derivative is itself differentiated",
+            lambda g, x, y, n: g * -2 * y),
+    Formula("tanh", "missing-upstream", "the upstream gradient does not multiply the square of {value}",
             lambda g, x, y, n: g - y * y),
-    Formula("tanh", "missing-upstream", "the upstream gradient multiplies the second term alone",
+    Formula("tanh", "missing-upstream",
+            "the upstream gradient multiplies only the square of {value}; it must multiply both terms",
             lambda g, x, y, n: 1 - g * y * y),
-    Formula("exp", "wrong-local", "the power rule is applied, which holds only for powers of the variable",
+    Formula("exp", "wrong-local", "the power rule is applied, but the variable is in the exponent",
             lambda g, x, y, n: g * x * np.exp(x - 1)),
     Formula("sqrt", "missing-local", "the factor 1/2 is missing", lambda g, x, y, n: g / y),
     Formula("sqrt", "wrong-local", "the root is in the numerator; it belongs in the denominator",
             lambda g, x, y, n: g * y / 2),
     Formula("erf", "missing-local", "the factor 2 / sqrt(pi) is missing", lambda g, x, y, n: g * np.exp(-x * x)),
-    Formula("erf", "wrong-sign", "the minus in the exponent is missing",
+    Formula("erf", "wrong-sign", "the minus sign in the exponent is missing",
             lambda g, x, y, n: g * 2 / math.sqrt(math.pi) * np.exp(x * x)),
-    Formula("silu", "missing-path", "only the first factor of x sigmoid(x) is differentiated",
+    Formula("silu", "missing-path", "only the first factor of x * sigmoid(x) is differentiated",
             lambda g, x, y, n: g * sigmoid(x)),
-    Formula("silu", "missing-path", "only the second factor of x sigmoid(x) is differentiated",
+    Formula("silu", "missing-path", "only the second factor of x * sigmoid(x) is differentiated",
             lambda g, x, y, n: g * x * sigmoid(x) * sigmoid(-x)),
-    Formula("gelu", "missing-path", "only the first factor of x Phi(x) is differentiated",
+    Formula("gelu", "missing-path", "only the first factor of x * Phi(x) is differentiated",
             lambda g, x, y, n: g * y / x),
-    Formula("gelu", "missing-path", "only the second factor of x Phi(x) is differentiated",
+    Formula("gelu", "missing-path", "only the second factor of x * Phi(x) is differentiated",
             lambda g, x, y, n: g * x * np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)),
     Formula("elu", "wrong-local", "the derivative below 0 is used above 0 as well", lambda g, x, y, n: g * np.exp(x)),
-    Formula("elu", "wrong-local", "below 0, the value is used as the derivative",
+    Formula("elu", "wrong-local", "below 0, {value} is used in place of the derivative",
             lambda g, x, y, n: g * np.where(x > 0, 1.0, y)),
-    Formula("relu", "wrong-local", "it is -1 where the function is flat; it must be 0 there",
+    Formula("relu", "wrong-local", "the slope is -1 where the function is flat; it must be 0 there",
             lambda g, x, y, n: g * np.sign(x)),
-    Formula("pow square", "missing-local", "the factor {exponent} from the exponent is missing",
+    Formula("pow square", "missing-local", "the factor {exponent} is missing",
             lambda g, x, y, n: g * x ** (n - 1)),
-    Formula("pow square", "missing-local", "only the factor {exponent} from the exponent is there",
+    Formula("pow square", "missing-local", "the factor {exponent} is there, but the power of {operand} is missing",
             lambda g, x, y, n: g * n),
     Formula("pow square", "wrong-local", "the exponent is not reduced by 1", lambda g, x, y, n: g * n * x**n),
     Formula("pow square", "wrong-local", "the exponent is increased by 1; it must be reduced by 1",
             lambda g, x, y, n: g * n * x ** (n + 1)),
-    Formula("pow square", "wrong-local", "the exponent is one too large", lambda g, x, y, n: g * (n + 1) * x**n),
-    Formula("pow square", "wrong-local", "the factor {exponent} from the exponent is raised to the new power as well",
+    Formula("pow square", "wrong-local", "the exponent is taken to be one larger than it is",
+            lambda g, x, y, n: g * (n + 1) * x**n),
+    Formula("pow square", "wrong-local", "the factor {exponent} is inside the power; it must be outside",
             lambda g, x, y, n: g * (n * x) ** (n - 1)),
     Formula("pow square", "wrong-local", "1 is subtracted after the power; put the reduced exponent in parentheses",
             lambda g, x, y, n: n * y - g),
-    Formula("pow square", "extra-factor", "the factor {exponent} from the exponent is there twice",
+    Formula("pow square", "extra-factor", "the factor {exponent} is there twice",
             lambda g, x, y, n: g * n * n * x ** (n - 1)),
-    Formula("pow square", "wrong-sign", "the sign of the operand is lost",
+    Formula("pow square", "wrong-sign", "the sign of {operand} is lost",
             lambda g, x, y, n: g * n * np.abs(x) ** (n - 1)),
     Formula("div", "wrong-local", "the denominator is not squared", lambda g, x, y, n: g * -y, slot=1),
     Formula("reciprocal", "wrong-local", "the denominator is not squared", lambda g, x, y, n: g * -y),
     Formula("reciprocal", "wrong-local", "the function is integrated instead of differentiated",
             lambda g, x, y, n: g * np.log(np.abs(x))),
-    Formula("pow", "missing-local", "the logarithm of the base is missing", lambda g, x, y, n: g * y, slot=1),
-    Formula("pow", "wrong-local", "it is divided by the logarithm of the base; it must be multiplied by it",
+    Formula("pow", "missing-local", "the logarithm of the base {exponent} is missing",
+            lambda g, x, y, n: g * y, slot=1),
+    Formula("pow", "wrong-local", "the logarithm of the base {exponent} is a divisor; it must be a factor",
             lambda g, x, y, n: g * y / np.log(n), slot=1),
     Formula("div", "wrong-local", "the quotient is differentiated as if it were a product",
             lambda g, x, y, n: g * n, slot=1),
@@ -1096,9 +1121,7 @@ def other_operand(program: Program, place: Place) -> Operand:
     at=pointwise,
     choices=formulas,
     message="in the derivative of {step}, {mistake}",
-    fields=lambda program, place, choice: {
-        "mistake": choice.mistake.format(exponent=spell_exponent(other_operand(program, place)))
-    },
+    fields=lambda program, place, choice: {"mistake": describe_formula(program, place, choice)},
 )
 def use_wrong_formula(program: Program, place: Place, choice: Formula) -> Program:
     """Contribute what a wrong formula gives, such as g * (1 - y) for y = tanh(x), summed over broadcast axes.
@@ -1114,9 +1137,25 @@ def use_wrong_formula(program: Program, place: Place, choice: Formula) -> Progra
     return program.with_vjp(place, rule)
 
 
-def spell_exponent(number: Operand) -> str:
-    """Return an exponent as it stands in the clause of a `Formula`: `3`, or `that is the exponent` for an array."""
-    return "that is the exponent" if np.ndim(number) else f"{float(number):g}"
+def describe_formula(program: Program, place: Place, formula: Formula) -> str:
+    """Return the clause of a `Formula` with names: "the factor k is missing", or "out is not squared".
+
+    Args:
+        program: the program of a trial.
+        place: the edge into the function.
+        formula: the wrong formula.
+    """
+    node = program.reader(place)
+    partner, source = node.operand(1 - place[1]), operand_source(node.text, node.name, 1 - place[1])
+    number = other_operand(program, place)
+    constant = "given by the constant" if np.ndim(number) else f"{float(number):g}"
+    if partner is not None:
+        exponent = program.name_of(partner)
+    else:
+        exponent = as_code(source) if source else constant
+    return formula.mistake.format(
+        exponent=exponent, operand=program.name_of(program.source(place)), value=name_of_value(program, node.id)
+    )
 
 
 @use_wrong_formula.example

@@ -46,7 +46,7 @@ def is_not_its_own_inverse(program: Program, place: Place) -> bool:
     rank=1.5,
     at=edges.of("permute", "roll").where(is_not_its_own_inverse),
     choices=lambda program, place: (program.reader(place).name,),
-    message="the gradient of {operand} is rearranged as in {step}; it must be rearranged by the inverse",
+    message="the gradient of {operand} is rearranged as in {step} once more; this rearrangement must be undone",
 )
 def rearrange_again(program: Program, place: Place, choice: str) -> Program:
     """Apply the forward pass's permutation or roll to the upstream gradient in place of its inverse.
@@ -114,7 +114,7 @@ def kinds_of_rearrangement(program: Program, place: Place) -> Iterator[str]:
         moves_within_its_shape
     ),
     choices=kinds_of_rearrangement,
-    message="the gradient of {operand} skips {step}; its entries must go back to where they came from",
+    message="{step} is skipped in the gradient of {operand}; each entry must go back to where it came from",
 )
 def skip_rearrangement(program: Program, place: Place, choice: str) -> Program:
     """Contribute the upstream gradient as it is, without the inverse rearrangement: g for x.flip(0), not g.flip(0).
@@ -142,7 +142,7 @@ def _() -> Example:
     code="reshape-for-transpose",
     rank=1.5,
     at=edges.of("transpose", "permute"),
-    message="the gradient of {operand} is reshaped, which mixes up its entries; the axes of {step} must be"
+    message="the gradient of {operand} is reshaped, which mixes up its entries; the axes that {step} exchanges must be"
     " exchanged back",
 )
 def reshape_back(program: Program, place: Place, choice: None) -> Program:
@@ -173,8 +173,8 @@ def _() -> Example:
     code="reshape-for-transpose",
     rank=1.5,
     at=edges.of("stack"),
-    message="the gradient of {step} is reshaped so that the axis of its parts comes first, which mixes its entries: the"
-    " axis must be moved, or one place along it taken",
+    message="the gradient of {step} is reshaped to bring the stacked axis to the front, which mixes up its entries;"
+    " that axis must be moved or indexed",
 )
 def reshape_stack(program: Program, place: Place, choice: None) -> Program:
     """Contribute a part of the upstream gradient, reshaped to have the parts of a `stack` along its first axis.
@@ -204,8 +204,7 @@ def _() -> Example:
     code="reshape-for-transpose",
     rank=FORWARD_RANK,
     at=nodes.of("transpose", "permute"),
-    message="the forward pass is recomputed with a reshape in place of {step}; the reshape mixes up the entries of"
-    " {operand}",
+    message="the forward pass is recomputed with a reshape in place of {step}, which mixes up the entries of {operand}",
 )
 def reshape_in_forward(program: Program, place: Place, choice: None) -> Program:
     """Compute forward and backward pass with a reshape in place of the transposition, the node `place`.
@@ -351,7 +350,7 @@ def with_split_axes_exchanged_back(array: Array, shape: tuple[int, ...], pair: A
 
 
 def axis_pair_fields(program: Program, place: Place, pair: AxisPair) -> dict[str, str]:
-    """Return the message field `pair` by name: {"pair": "axes 1 and 2, of 4 and 3 entries"}, for instance.
+    """Return the message field `pair` by name: {"pair": "axes 1 and 2 (of sizes 4 and 3)"}, for instance.
 
     Args:
         program: the program of the trial that the message is for.
@@ -359,7 +358,7 @@ def axis_pair_fields(program: Program, place: Place, pair: AxisPair) -> dict[str
         pair: the numbers of the two axes, in the longer of the shapes before and after the reshape.
     """
     shape = longer_shape(program.reader(place))
-    return {"pair": f"axes {pair.first} and {pair.second}, of {shape[pair.first]} and {shape[pair.second]} entries"}
+    return {"pair": f"axes {pair.first} and {pair.second} (of sizes {shape[pair.first]} and {shape[pair.second]})"}
 
 
 @operator(
@@ -368,7 +367,7 @@ def axis_pair_fields(program: Program, place: Place, pair: AxisPair) -> dict[str
     rank=2.5,
     at=edges.of("reshape", "flatten", "unflatten"),
     choices=split_pairs,
-    message="the gradient of {operand} goes back through {step} with {pair}, in the other order",
+    message="in the gradient of {operand} through {step}, {pair} are exchanged",
     fields=axis_pair_fields,
 )
 def exchange_split_axes(program: Program, place: Place, choice: AxisPair) -> Program:
@@ -409,7 +408,7 @@ def _() -> Example:
     rank=FORWARD_RANK,
     at=nodes.of("reshape", "flatten", "unflatten"),
     choices=split_pairs,
-    message="the forward pass is recomputed with {pair}, of {step} in the other order",
+    message="the forward pass is recomputed with {pair} of {step} exchanged",
     fields=axis_pair_fields,
 )
 def exchange_split_axes_in_forward(program: Program, place: Place, choice: AxisPair) -> Program:
@@ -582,13 +581,13 @@ PAIRING_MISTAKES = tuple(
 
 
 WHERE: Mapping[str, str] = {
-    "both": "everywhere",
-    "apart": "where the pairs are split",
-    "together": "where the pairs are joined",
+    "both": "",
+    "apart": " where the pairs are split",
+    "together": " where the pairs are joined",
 }
 PAIR_WORDS: Mapping[bool, tuple[str, str]] = {
-    False: ("neighbours", "the entries of the two halves"),
-    True: ("the entries of the two halves", "neighbours"),
+    False: ("neighbouring entries", "corresponding entries of the two halves"),
+    True: ("corresponding entries of the two halves", "neighbouring entries"),
 }
 
 
@@ -598,7 +597,7 @@ PAIR_WORDS: Mapping[bool, tuple[str, str]] = {
     rank=3.0,
     at=nodes.of("cat", "reshape", "flatten").where(takes_pairs),
     choices=lambda program, place: PAIRING_MISTAKES,
-    message="{where}, {wrong} of {step} are paired; the forward pass pairs {right}",
+    message="{wrong} of {step} are paired{where}; the forward pass pairs {right}",
     fields=lambda program, place, choice: {
         "where": WHERE[choice.where],
         **dict(
@@ -687,6 +686,14 @@ SHARES: Mapping[str, Callable[[int, int], int]] = {  # from the length of all an
     "into equal parts, whatever their sizes are,": lambda total, count: -(-total // count),
     "into equal parts, rounded down,": lambda total, count: total // count,
 }
+CUT_WORDS: Mapping[str, str] = {
+    "from the other end": "is taken from the other end",
+    "one entry too early": "begins one entry too early",
+    "one entry too late": "begins one entry too late",
+    "into equal parts": "begins as if all joined arrays had this size",
+    "into equal parts, whatever their sizes are,": "is as large as if all joined arrays had one size",
+    "into equal parts, rounded down,": "is as large as if all joined arrays had one size (rounded down)",
+}
 
 
 @dataclass(frozen=True)
@@ -721,10 +728,10 @@ def wrong_cuts(program: Program, place: Place) -> Iterator[WrongCut]:
     rank=2.0,
     at=edges.of("cat"),
     choices=wrong_cuts,
-    message="the gradient of {step} is split {how} for {arrays}",
+    message="{array} gets a wrong part of the gradient of {step}: it {how}",
     fields=lambda program, place, choice: {
-        "how": choice.how,
-        "arrays": "every operand" if choice.every else program.name_of(program.source(place)),
+        "how": CUT_WORDS[choice.how],
+        "array": "every joined array" if choice.every else program.name_of(program.source(place)),
     },
 )
 def cut_gradient_wrongly(program: Program, place: Place, choice: WrongCut) -> Program | None:
@@ -774,7 +781,7 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "h": "bs m"})
 
 
-JOINED_ALONG = ("the first axis if the axis is counted from the end", "the first axis", "the last axis")
+JOINED_ALONG = ("the first axis wherever dim is negative", "the first axis", "the last axis")
 
 
 @operator(
@@ -790,7 +797,7 @@ JOINED_ALONG = ("the first axis if the axis is counted from the end", "the first
 def cut_along_wrong_axis(program: Program, place: Place, choice: str) -> Program | None:
     """Cut the gradient of `cat` along a wrong axis, at the sizes that the joined arrays have along the right one.
 
-    The choice is "the first axis", "the last axis", or "the first axis if the axis is counted from the end": if the
+    The choice is "the first axis", "the last axis", or "the first axis wherever dim is negative": if the
     `cat` has a negative `dim`. For cat([x, h], -1) and "the first axis", x gets g[: x.shape[-1]] in place of g[:, :
     x.shape[-1]]. Returns `None` where the operand is no target that only this edge leads to.
     """
@@ -799,7 +806,7 @@ def cut_along_wrong_axis(program: Program, place: Place, choice: str) -> Program
         """Return the operand's part of g along the wrong axis."""
         dim = int(str(at.node.options.get("dim", 0)))
         axis = -1 if choice == "the last axis" else 0
-        if "counted" in choice and dim >= 0:
+        if choice == JOINED_ALONG[0] and dim >= 0:
             axis = dim
         sizes = [np.shape(value)[dim] for value in at.node.values]
         start = sum(sizes[: at.slot])
@@ -885,6 +892,19 @@ def name_of_moved_axis(program: Program, place: Place, move: Displacement) -> st
     return f"axis {move.axis}" if value is None else program.name_of_axis(value, move.axis)
 
 
+def name_of_moved_array(program: Program, place: Place, move: Displacement) -> str:
+    """Return what a learner calls the array that a `Displacement` moves: "the upstream gradient", or `gate`.
+
+    Args:
+        program: the program of a trial.
+        place: the edge whose contribution is computed from the displaced array.
+        move: which array: upstream gradient, contribution or partner operand.
+    """
+    partner = program.nodes[place[0]].operand(1 - place[1])
+    names = {"upstream": "the upstream gradient", "result": "the contribution"}
+    return names.get(move.array) or ("the constant" if partner is None else program.name_of(partner))
+
+
 _ORDERED: WeakKeyDictionary[Forward, frozenset[int]] = WeakKeyDictionary()
 
 
@@ -951,7 +971,7 @@ def axis_moves(program: Program, place: Place) -> Iterator[Displacement]:
     fields=lambda program, place, choice: {
         "how": choice.how,
         "axis": name_of_moved_axis(program, place, choice),
-        "array": {"upstream": "the upstream gradient", "result": "the result"}.get(choice.array, "the other operand"),
+        "array": name_of_moved_array(program, place, choice),
     },
 )
 def move_along_axis(program: Program, place: Place, choice: Displacement) -> Program:
@@ -1007,7 +1027,8 @@ class Unshuffling(NamedTuple):
 
 
 UNSHUFFLINGS: Mapping[str, Unshuffling] = {
-    "reshaped": Unshuffling("reshape-for-transpose", "the gradient is reshaped; its blocks must be moved back", ()),
+    "reshaped": Unshuffling(
+        "reshape-for-transpose", "the upstream gradient is reshaped; its blocks must be moved back", ()),
     "offsets exchanged": Unshuffling(
         "transposed", "the row and the column inside a block are exchanged", (0, 4, 2, 1, 3)),
     "offsets first": Unshuffling(

@@ -166,19 +166,28 @@ def carries(program: Program, place: Place) -> Iterator[Carry]:
         yield from (Carry((program.nodes[place[0]].key,), only=kind) for kind in kinds)
 
 
+def describe_carry(program: Program, choice: Carry) -> str:
+    """Return the message about a `Carry`: that no gradient, or only one contribution, is passed back in the loop.
+
+    Args:
+        program: the program of a trial.
+        choice: the loop-carried values, and the contribution that is kept.
+    """
+    names = describe_keys(program, choice.keys)
+    if choice.only is None:
+        return f"no gradient of {names} is passed back from an iteration to the previous one"
+    only = describe_edge_kind(program, choice.only)
+    return f"of the contributions to the gradient of {names} from later iterations, only that of {only} is kept"
+
+
 @operator(
     "carry-dropped",
     code="missing-path",
     rank=1.0,
     at=carried_first_values,
     choices=carries,
-    message="{what} of {names} is passed back from an iteration to the previous one",
-    fields=lambda program, place, choice: {
-        "names": describe_keys(program, choice.keys),
-        "what": "no gradient"
-        if choice.only is None
-        else f"only the contribution of {describe_edge_kind(program, choice.only)} to the gradient",
-    },
+    message="{mistake}",
+    fields=lambda program, place, choice: {"mistake": describe_carry(program, choice)},
 )
 def drop_carry(program: Program, place: Place, choice: Carry) -> Program:
     """Leave out the contributions of later iterations to loop-carried values: all of them, or all but one kind.
@@ -259,7 +268,7 @@ def competing_edge_kinds(program: Program, place: Place) -> Iterator[EdgeKind]:
     rank=1.5,
     at=loop_values,
     choices=competing_edge_kinds,
-    message="the contribution of {choice} to the gradient of {value} is missing wherever there is another one;"
+    message="the contribution of {choice} to the gradient of {value} is missing wherever there is another contribution;"
     " the two must be added",
 )
 def leave_out_competing_edges(program: Program, place: Place, choice: EdgeKind) -> Program | None:
@@ -380,11 +389,11 @@ class Truncation:
         return before_end % self.count == 0 and before_end > 0 if self.again else before_end == self.count
 
     def describe(self) -> str:
-        """Return where the gradient stops, as a message says it: `goes through the last 2 iterations only`."""
+        """Return where the gradient stops, as a message has it: `is passed back through the last 2 iterations only`."""
         if self.again:
-            return f"stops after every {self.count} iterations, counted from the {self.end} one"
+            return f"is cut off after every {self.count} iterations, counted from the {self.end} one"
         which = f"the {self.end} iteration" if self.count == 1 else f"the {self.end} {self.count} iterations"
-        return f"goes through {which} only" if self.end == "last" else f"does not reach {which}"
+        return f"is passed back through {which} only" if self.end == "last" else f"is not passed back into {which}"
 
 
 def truncations(program: Program, place: Place) -> Iterator[Truncation]:
@@ -408,7 +417,7 @@ def truncations(program: Program, place: Place) -> Iterator[Truncation]:
     rank=1.5,
     at=carried_first_values,
     choices=truncations,
-    message="going backward, the gradient of {names} {where}",
+    message="the gradient of {names} {where}",
     fields=lambda program, place, choice: {"names": describe_keys(program, choice.keys), "where": choice.describe()},
 )
 def truncate(program: Program, place: Place, choice: Truncation) -> Program:
@@ -521,7 +530,7 @@ def part_whose_gradient_is_used(choice: Part, number: int, count: int) -> int:
     rank=2.3,
     at=nodes.of("stack", "cat").where(lambda program, place: len(program.reader(place).edges) > 2),
     choices=lambda program, place: PARTS,
-    message="each part joined by {step} gets the gradient of the {choice} part",
+    message="each part joined by {step} gets the gradient of the {choice} part; it must get its own",
 )
 def take_gradient_of_other_part(program: Program, place: Place, choice: Part) -> Program:
     """Contribute to each operand of a `stack` or `cat`, the node `place`, the part of g that is for a wrong operand.
@@ -616,8 +625,10 @@ class Clip:
     carried: bool
 
     def __str__(self) -> str:
-        """Return the bound in words: `between -1 and 1`, or `at a norm of 1`."""
-        return f"between -{self.bound:g} and {self.bound:g}" if self.of == "entry" else f"at a norm of {self.bound:g}"
+        """Return the bound in words: `the range from -1 to 1`, or `a norm of 1`."""
+        return (
+            f"the range from -{self.bound:g} to {self.bound:g}" if self.of == "entry" else f"a norm of {self.bound:g}"
+        )
 
     def apply(self, g: np.ndarray) -> np.ndarray:
         """Return the gradient g, clipped at `self.bound`: each entry, or by a factor for the whole; same shape."""
@@ -646,7 +657,7 @@ def clips(program: Program, place: Place) -> Iterator[Clip]:
     rank=2.3,
     at=carried_first_values,
     choices=clips,
-    message="{what} is clipped {choice}; pass back the gradient itself",
+    message="{what} is clipped to {choice}; it must not be clipped",
     fields=lambda program, place, choice: {
         "what": f"the gradient passed back from {program.name_of(place[0])} to the previous iteration"
         if choice.carried
@@ -785,12 +796,12 @@ def direct_paths(program: Program, before: int, value: int) -> list[tuple[Place,
     rank=2.0,
     at=loop_values,
     choices=early_reads,
-    message="{what} computed before the contribution of {late} is added to the gradient of {value}",
+    message="{what} computed before the contribution of {late} has been added to the gradient of {value}",
     fields=lambda program, place, choice: {
         "late": describe_edge_kind(program, choice.late),
-        "what": "the gradient for the previous iteration is"
+        "what": "the gradient passed to the previous iteration is"
         if choice.misses == "carry"
-        else "everything but the gradient for the previous iteration is",
+        else "all gradients but the one passed to the previous iteration are",
     },
 )
 def use_carry_too_early(program: Program, place: Place, choice: EarlyRead) -> Program | None:
@@ -990,8 +1001,7 @@ def _() -> Example:
     code="wrong-point",
     rank=2.0,  # rare, and cheap to try
     at=nodes.of("detach"),
-    message="the forward pass is computed again from {step} on with zeros in its place: a constant has its value"
-    " nevertheless",
+    message="the forward pass is computed again with zeros in place of {step}; it is a constant, but not zero",
 )
 def begin_with_zeros(program: Program, place: Place, choice: None) -> Program:
     """Compute both passes with zeros in place of a detached value, the node `place`, such as the state at a cut.

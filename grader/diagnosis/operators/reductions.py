@@ -450,8 +450,7 @@ def _() -> Example:
     code="partial-batch",
     rank=3.0,
     at=sums,
-    message="of the contributions of {step} to the gradient of {operand}, only the largest is kept; they must be"
-    " summed",
+    message="of the contributions of {step} to the gradient of {operand}, only the largest is kept; all must be summed",
 )
 def keep_largest_term(program: Program, place: Place, choice: None) -> Program | None:
     """Contribute the greatest of the terms in place of their sum: for a bias, g.amax(0) in place of g.sum(0).
@@ -668,8 +667,7 @@ def is_broadcast_along_inner_axes(program: Program, place: Place) -> bool:
     code="summed-wrong-axis",
     rank=2.5,
     at=edges.of_family("pointwise").where(is_broadcast_along_inner_axes),
-    message="the gradient of {operand} is cut into pieces of its size that are added, which mixes up the axes of"
-    " {step}",
+    message="the gradient of {step} is cut into pieces as large as {operand}, which are summed; this mixes up its axes",
 )
 def mix_copies(program: Program, place: Place, choice: None) -> Program:
     """Contribute the terms reshaped to (-1, size of the operand) and summed over the first axis, which mixes entries.
@@ -847,7 +845,7 @@ def axes_to_spread_along(program: Program, place: Place) -> Iterator[int]:
     message="the gradient of {step} is copied along {wrong} of {operand}; it must be copied along {right}",
     fields=lambda program, place, choice: {
         "wrong": f"axis {choice % np.ndim(program.reader(place).values[0])}",
-        "right": f"axis {reduced_axes(program.reader(place))[0]}, which {program.reader(place).name} takes away",
+        "right": f"axis {reduced_axes(program.reader(place))[0]}, which {program.reader(place).name} reduces",
     },
 )
 def spread_along_wrong_axis(program: Program, place: Place, choice: int) -> Program:
@@ -885,8 +883,8 @@ def copies_in_a_row(at: EdgeContext) -> Array:
     code="reshape-for-transpose",
     rank=2.3,
     at=reductions.of("sum", "mean").where(lambda program, place: 0 not in reduced_axes(program.reader(place))),
-    message="the gradient of {step} is copied as a whole, and the copies are put one after the other and reshaped; each"
-    " of its entries must be copied along the axis that {step} takes away",
+    message="the gradient of {step} is repeated as a whole and then reshaped; each of its entries must be repeated"
+    " along the axis that was reduced",
 )
 def put_copies_in_a_row(program: Program, place: Place, choice: None) -> Program:
     """Contribute copies of the whole upstream gradient of a sum, one after the other, in the shape of the operand.
@@ -914,7 +912,7 @@ def _() -> Example:
     code="sum-for-mean",
     rank=1.5,
     at=reductions.of("mean").where(reduces_several_entries),
-    message="{step} is a mean, but its gradient is not divided by the number of entries, {count} here",
+    message="in the gradient through {step}, the division by the number of averaged entries, {count} here, is missing",
     fields=lambda program, place, choice: {"count": str(reduced_count(program.reader(place)))},
     choices=lambda program, place: (None,),
 )
@@ -941,7 +939,8 @@ def _() -> Example:
     code="mean-for-sum",
     rank=1.5,
     at=reductions.of("sum").where(reduces_several_entries),
-    message="{step} is a sum, but its gradient is divided by the number of entries, {count} here, as for a mean",
+    message="in the gradient through {step}, there is a division by the number of summed entries, {count} here, as"
+    " for a mean",
     fields=lambda program, place, choice: {"count": str(reduced_count(program.reader(place)))},
     choices=lambda program, place: (None,),
 )
@@ -969,7 +968,8 @@ def _() -> Example:
     rank=3.5,
     at=nodes.of("sum", "mean").where(reduces_several_entries),
     choices=lambda program, place: ["sum" if program.reader(place).name == "mean" else "mean"],
-    message="{step} is computed as a {choice} throughout",
+    message="{step} is computed as a {choice} throughout; it must be a {other}",
+    fields=lambda program, place, choice: {"other": "mean" if choice == "sum" else "sum"},
 )
 def exchange_mean_and_sum_in_both_passes(program: Program, place: Place, choice: str) -> Program:
     """Compute both passes with a sum in place of the mean that is the node `place`, or with a mean in place of the sum.
@@ -1005,7 +1005,7 @@ Count = (
 
 COUNT_NAMES: Mapping[Count, str] = {
     "all entries": "the number of all entries",
-    "all entries that are left": "the number of entries of the mean",
+    "all entries that are left": "the number of entries of the result",
     "one less": "the number of averaged entries minus 1",
     "the square of it": "the square of the number of averaged entries",
     "the sum of the sizes": "the sum of the sizes of all axes",
@@ -1176,12 +1176,12 @@ def parts_of_reductions(program: Program, place: Place) -> Iterator[PartOfReduct
     rank=2.0,
     at=reductions,
     choices=parts_of_reductions,
-    message="of the entries of {operand} along {axis}, {part} gets a gradient through {step}",
+    message="of the entries of {operand} along {axis}, {part} a gradient through {step}; each must get one",
     fields=lambda program, place, choice: {
         "axis": program.name_of_axis(
             program.source(place), reduced_axes(program.reader(place))[0] if choice.axis is None else choice.axis
         ),
-        "part": choice.part,
+        "part": f"{choice.part} {'get' if choice.part.startswith('all') else 'gets'}",
     },
 )
 def keep_gradient_of_part(program: Program, place: Place, choice: PartOfReduction) -> Program | None:
@@ -1282,7 +1282,7 @@ class WrongAxis:
     choices=lambda program, place: (
         WrongAxis(axis, affects) for affects in AFFECTED for axis in (*wrong_axes(program, place), None)
     ),
-    message="the forward pass is recomputed with {step} along {axis} instead of its own axis",
+    message="the forward pass is recomputed with {step} taken along {axis} instead of its own axis",
     fields=lambda program, place, choice: {
         "axis": "all axes together"
         if choice.axis is None
@@ -1360,10 +1360,16 @@ RUNNING_SUMS: Mapping[str, Callable[[Array, int], Array]] = {
     "backwards without the entry itself": lambda g, dim: np.flip(np.cumsum(np.flip(g, dim), dim), dim) - g,
     "backwards, but left in reversed order": lambda g, dim: np.cumsum(np.flip(g, dim), dim),
     "forwards, and then reversed": lambda g, dim: np.flip(np.cumsum(g, dim), dim),
-    "times the number of entries from each entry on": lambda g, dim: g * np.flip(np.cumsum(np.ones_like(g), dim), dim),
-    "times the number of entries up to each entry": lambda g, dim: g * np.cumsum(np.ones_like(g), dim),
-    "the difference of each entry and the next one": lambda g, dim: -np.diff(g, axis=dim, append=_zero_slice(g, dim)),
-    "the difference of each entry and the one before": lambda g, dim: np.diff(g, axis=dim, prepend=_zero_slice(g, dim)),
+    "times the number of entries that follow, the entry itself included": lambda g, dim: (
+        g * np.flip(np.cumsum(np.ones_like(g), dim), dim)
+    ),
+    "times the number of entries up to the entry itself": lambda g, dim: g * np.cumsum(np.ones_like(g), dim),
+    "the difference between each entry of the upstream gradient and the next": lambda g, dim: (
+        -np.diff(g, axis=dim, append=_zero_slice(g, dim))
+    ),
+    "the difference between each entry of the upstream gradient and the one before": lambda g, dim: np.diff(
+        g, axis=dim, prepend=_zero_slice(g, dim)
+    ),
 }
 
 
@@ -1376,14 +1382,18 @@ def code_of_running_sum(choice: str) -> str:
 
 def clause_of_running_sum(choice: str) -> str:
     """Return what is wrong with a running sum, a key of `RUNNING_SUMS`, and what is right, as part of a sentence."""
-    right = "it must be summed from the end of the axis backwards"
-    if choice == "over the entry itself":
-        return f"not summed; {right}"
-    if "reversed order" in choice:
-        return f"summed {choice}: reverse the sums again"
-    if choice.startswith("times"):
-        return f"the upstream gradient {choice}; {right}"
-    return f"{choice if 'difference' in choice else f'summed {choice}'}; {right}"
+    if choice == "backwards without the entry itself":
+        return "the running sum of the upstream gradient from the end of the axis, but each sum lacks the entry itself"
+    if choice == "backwards, but left in reversed order":
+        return "the right running sum in reversed order; flip it back"
+    wrong = {
+        "forwards": "the running sum of the upstream gradient from the beginning of the axis",
+        "forwards, and then reversed": "the running sum from the beginning of the axis in reversed order",
+        "over the whole axis": "the sum of the upstream gradient over the whole axis",
+        "over the entry itself": "the upstream gradient itself",
+    }
+    clause = wrong.get(choice) or (choice if choice.startswith("the") else f"the upstream gradient {choice}")
+    return f"{clause}; it must be the running sum from the end of the axis"
 
 
 @operator(
@@ -1435,24 +1445,25 @@ def _() -> Example:
 
 
 SUMS_FOR_PRODUCTS: Mapping[str, Callable[[Array, int], Array]] = {
-    "from the end of the axis backwards": lambda g, dim: np.flip(np.cumsum(np.flip(g, dim), dim), dim),
-    "forwards": lambda g, dim: np.cumsum(g, dim),
+    "from the end of the axis": lambda g, dim: np.flip(np.cumsum(np.flip(g, dim), dim), dim),
+    "from the beginning of the axis": lambda g, dim: np.cumsum(g, dim),
 }
 
 
 @operator(
     "running-product-as-running-sum",
-    code=lambda choice: "wrong-local" if choice == "forwards" else "missing-local",
+    code=lambda choice: "wrong-local" if choice == "from the beginning of the axis" else "missing-local",
     rank=2.0,
     at=edges.of("cumprod"),
     choices=lambda program, place: SUMS_FOR_PRODUCTS,
-    message="the gradient of {operand} through {step} is the upstream gradient summed {choice}, as for a running"
-    " sum; the running products are missing",
+    message="the gradient of {operand} through {step} is the running sum of the upstream gradient {choice}, as for a"
+    " cumsum; the running products are missing",
 )
 def differentiate_product_as_sum(program: Program, place: Place, choice: str) -> Program:
     """Contribute a running sum of the upstream gradient g of a cumprod, as for a cumsum, without the products.
 
-    The choice is a key of `SUMS_FOR_PRODUCTS`: with "forwards", g.cumsum(dim). `place` is an edge into the cumprod.
+    The choice is a key of `SUMS_FOR_PRODUCTS`: with "from the beginning of the axis", g.cumsum(dim). `place` is an
+    edge into the cumprod.
     """
     return program.with_vjp(place, lambda at: SUMS_FOR_PRODUCTS[choice](at.g, int(str(at.node.options["dim"]))))
 
@@ -1518,14 +1529,14 @@ def _() -> Example:
     code=lambda choice: "missing-local" if choice == "unchanged" else "wrong-local",
     rank=1.8,
     at=edges.of("norm", "logsumexp").where(reduces_several_entries),
-    choices=lambda program, place: ("unchanged", "divided by their number"),
-    message="the derivative of {step} is missing; every entry of {operand} gets its gradient {choice}",
+    choices=lambda program, place: ("unchanged", "divided by the number of entries"),
+    message="the derivative of {step} is missing; every entry of {operand} gets the upstream gradient {choice}",
 )
 def skip_norm(program: Program, place: Place, choice: str) -> Program:
     """Repeat the upstream gradient of a norm or logsumexp for each entry of its operand, as for a sum or a mean.
 
-    With the choice "unchanged" each entry gets g, with "divided by their number" g / n of the n entries. `place` is an
-    edge into the norm or logsumexp.
+    With the choice "unchanged" each entry gets g, with "divided by the number of entries" g / n of the n entries.
+    `place` is an edge into the norm or logsumexp.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -1567,7 +1578,7 @@ def _() -> Example:
     code="wrong-local",
     rank=2.5,
     at=reductions.of("sum", "mean"),
-    message="this is the gradient of {step} with its terms squared, but they are not squared",
+    message="the terms of {step} are differentiated as if they were squared",
 )
 def square_terms(program: Program, place: Place, choice: None) -> Program:
     """Contribute g * 2 * x for a sum of x, as for a sum of its squares; for a mean likewise.
@@ -1611,7 +1622,7 @@ class ExtremeRule(NamedTuple):
 EXTREME_RULES: Mapping[str, ExtremeRule] = {
     "every entry": ExtremeRule("missing-local", lambda x, axes, selected: np.ones_like(x)),
     "all entries but the selected ones": ExtremeRule("inverted-mask", lambda x, axes, selected: 1.0 - selected),
-    "every entry, divided by their number": ExtremeRule(
+    "every entry, divided by the number of entries": ExtremeRule(
         "wrong-local",
         lambda x, axes, selected: np.isfinite(x) / np.maximum(np.isfinite(x).sum(axis=axes, keepdims=True), 1),
     ),
@@ -1619,7 +1630,7 @@ EXTREME_RULES: Mapping[str, ExtremeRule] = {
         "wrong-local",
         lambda x, axes, selected: softmax(x if _is_greatest(x, axes, selected).all() else -x, axes),
     ),
-    "the opposite extreme, the smallest instead of the largest or vice versa": ExtremeRule(
+    "the opposite extreme (the smallest entries for a maximum)": ExtremeRule(
         "wrong-local",
         lambda x, axes, selected: np.where(
             x == np.where(_is_greatest(x, axes, selected), x.min(axes, keepdims=True), x.max(axes, keepdims=True)),

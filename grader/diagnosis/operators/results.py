@@ -88,8 +88,8 @@ LEAST_EXPONENT = 10.0  # where less is left than rounding leaves of a zero, noth
 FUNCTIONS: Mapping[str, tuple[str, GradientFunction]] = {
     "the absolute value of the right answer": ("wrong-sign", np.abs),
     "the sign of the right answer": ("wrong-local", np.sign),
-    "the right answer clipped to between -1 and 1": ("not-linear", lambda r: np.clip(r, -1, 1)),
-    "the root of the right answer": ("wrong-local", lambda r: np.sqrt(np.abs(r))),
+    "the right answer clipped to the range from -1 to 1": ("not-linear", lambda r: np.clip(r, -1, 1)),
+    "the square root of the right answer": ("wrong-local", lambda r: np.sqrt(np.abs(r))),
     "the square of the right answer": ("wrong-local", np.square),
     "the logarithm of the right answer": ("wrong-local", lambda r: np.log(np.abs(r))),
     "the exponential of the right answer": ("wrong-local", lambda r: np.exp(np.maximum(r, -LEAST_EXPONENT))),
@@ -111,7 +111,7 @@ FUNCTIONS: Mapping[str, tuple[str, GradientFunction]] = {
 def apply_function(program: Program, place: Place, choice: str) -> Program:
     """Replace the gradient of the target `place` by a function of its entries: the choice is a key of `FUNCTIONS`.
 
-    Such as "the absolute value of the right answer", or "the right answer clipped to between -1 and 1".
+    Such as "the absolute value of the right answer", or "the right answer clipped to the range from -1 to 1".
     """
     return with_function_of_gradient(program, place, FUNCTIONS[choice][1])
 
@@ -188,7 +188,7 @@ def axis_orders(program: Program, place: Place) -> Iterator[AxisOrder]:
     at=targets.where(has_axes(2)),
     choices=axis_orders,
     fields=lambda program, place, choice: {
-        "what": "these are the entries of the right answer with its axes in another order, then reshaped"
+        "what": "this is the right answer with its axes in another order, then reshaped"
         if choice.reshaped
         else "this is the transpose of the right answer"
     },
@@ -256,12 +256,8 @@ class HalvesInTurns:
     back: bool
 
     def describe(self) -> str:
-        """Return a clause that says how the entries are reordered: `the entries of the two halves are interleaved`."""
-        return (
-            "the even entries come before the odd ones"
-            if self.back
-            else "the entries of the two halves are interleaved"
-        )
+        """Return how the entries are reordered, such as `the entries of its two halves interleaved`."""
+        return "its even entries in front of its odd ones" if self.back else "the entries of its two halves interleaved"
 
     def reorder(self, gradient: Array) -> Array:
         """Return the gradient with the entries along `self.axis` reordered; same shape.
@@ -298,7 +294,7 @@ def halved_axes(program: Program, place: Place) -> Iterator[HalvesInTurns]:
         "axis": program.name_of_axis(place[0], choice.axis),
         "how": choice.describe(),
     },
-    message="along {axis}, {how}",
+    message="this is the right answer with {how} along {axis}",
 )
 def interleave_halves(program: Program, place: Place, choice: HalvesInTurns) -> Program:
     """Replace the gradient of the target `place` by one with the entries along an axis in a wrong order.
@@ -332,8 +328,8 @@ SQUARE_CHANGES: Mapping[str, tuple[str, GradientFunction]] = {
     "the right answer with its off-diagonal entries doubled": (
         "wrong-local", lambda r: r * (2 - np.eye(r.shape[-1]))
     ),
-    "the diagonal of the right answer, and zeros elsewhere": ("diagonal-only", lambda r: r * np.eye(r.shape[-1])),
-    "the diagonal of the right answer alone": ("diagonal-only", lambda r: np.diagonal(r, axis1=-2, axis2=-1)),
+    "the diagonal of the right answer with zeros elsewhere": ("diagonal-only", lambda r: r * np.eye(r.shape[-1])),
+    "only the diagonal of the right answer": ("diagonal-only", lambda r: np.diagonal(r, axis1=-2, axis2=-1)),
     "the right answer without its upper triangle": ("inverted-mask", np.tril),
     "the right answer without its lower triangle": ("inverted-mask", np.triu),
 }  # fmt: skip
@@ -436,8 +432,9 @@ def axis_totals(program: Program, place: Place) -> Iterator[AxisTotal]:
     fields=lambda program, place, choice: {
         "how": choice.how,
         "axis": "all of its entries" if choice.axis is None else program.name_of_axis(place[0], choice.axis),
+        "kept": "its axes" if choice.axis is None else "this axis",
     },
-    message="this is the {how} of the right answer over {axis}; it must keep this axis",
+    message="this is the {how} of the right answer over {axis}; it must keep {kept}",
 )
 def sum_result(program: Program, place: Place, choice: AxisTotal) -> Program:
     """Replace the gradient of the target `place` by its sum or mean over an axis that it must keep, or over all axes.
@@ -599,7 +596,7 @@ def _() -> Example:
 # What is mixed in, or handed out instead ----------------------------------------------------------------------------
 
 COMBINATIONS: Mapping[str, tuple[str, Callable[[Array, Array], Array]]] = {
-    "{value} is added to the right answer": ("wrong-local", lambda r, v: r + v),
+    "this is the right answer plus {value}": ("wrong-local", lambda r, v: r + v),
     "this is {value} minus the right answer: a step of gradient descent": ("wrong-local", lambda r, v: v - r),
     "this is {value} minus 0.1 times the right answer: a step of gradient descent": (
         "wrong-local", lambda r, v: v - 0.1 * r,
@@ -607,10 +604,10 @@ COMBINATIONS: Mapping[str, tuple[str, Callable[[Array, Array], Array]]] = {
     "this is {value} minus 0.01 times the right answer: a step of gradient descent": (
         "wrong-local", lambda r, v: v - 0.01 * r,
     ),
-    "the right answer is multiplied by {value}": ("extra-factor", lambda r, v: r * v),
-    "the right answer is divided by {value}": ("extra-factor", lambda r, v: r / v),
-    "the right answer is multiplied by the exponential of {value}": ("extra-factor", lambda r, v: r * np.exp(v)),
-    "the right answer is divided by the exponential of {value}": ("extra-factor", lambda r, v: r / np.exp(v)),
+    "this is the right answer multiplied by {value}": ("extra-factor", lambda r, v: r * v),
+    "this is the right answer divided by {value}": ("extra-factor", lambda r, v: r / v),
+    "this is the right answer multiplied by the exponential of {value}": ("extra-factor", lambda r, v: r * np.exp(v)),
+    "this is the right answer divided by the exponential of {value}": ("extra-factor", lambda r, v: r / np.exp(v)),
 }  # fmt: skip
 
 
@@ -620,7 +617,7 @@ class Combination:
 
     Args:
         name: names the value, as seen from the last output.
-        how: how the two are combined, a key of `COMBINATIONS` such as `"{value} is added to the right answer"`: it is
+        how: how the two are combined, a key of `COMBINATIONS` such as `"this is the right answer plus {value}"`: it is
             the clause of the message.
     """
 
@@ -631,8 +628,8 @@ class Combination:
 def combinations_with_values(program: Program, place: Place) -> Iterator[Combination]:
     """Yield `Combination`s: the name of a value, and how the gradient of the target `place` is combined with it.
 
-    How is a key of `COMBINATIONS`, such as "the right answer is multiplied by {value}". The values have the target's
-    shape, or are inputs that broadcast to it.
+    How is a key of `COMBINATIONS`, such as "this is the right answer multiplied by {value}". The values have the
+    target's shape, or are inputs that broadcast to it.
     """
     shape, reader = shape_of(program, place), program.forward.outputs[-1]
     for name, value in values_by_name(program, reader).items():
@@ -708,7 +705,7 @@ def are_multiples(program: Program, value: int, other: int) -> bool:
     fields=lambda program, place, choice: {
         "other": name_of_gradient(program, choice.find(program, program.forward.outputs[-1]) or 0)
     },
-    message="{other} is added to the right answer, as if there were a skip connection",
+    message="this is the right answer plus {other}, as if there were a skip connection",
 )
 def add_gradient_of_value(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Add the gradient of the value that the choice names to that of the target `place`; both have one shape.
@@ -775,8 +772,8 @@ def broadcasts_to(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
     at=targets,
     choices=factors_of_upstream,
     fields=lambda program, place, choice: {"upstream": name_of_gradient(program, program.forward.outputs[-1])},
-    message="this is {upstream} times {choice}, summed to the shape of {value}; the derivative of {output} is another"
-    " factor",
+    message="this is {upstream} times {choice}, summed to the shape of {value}; the factor must be the derivative of"
+    " {output} with respect to {value}, not {choice}",
 )
 def replace_by_upstream_times_value(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Replace the gradient of the target `place` by g times a value, summed over the axes that the target lacks.
@@ -828,7 +825,7 @@ def copies_of_output(program: Program, place: Place) -> Iterator[Copies]:
     rank=3.0,
     at=targets.where(has_axes(1)),
     choices=copies_of_output,
-    message="{choice} is {output}, the output of the forward pass, not a gradient",
+    message="{choice} is {output}, a value of the forward pass, not a gradient",
 )
 def replace_by_output(program: Program, place: Place, choice: Copies) -> Program:
     """Replace the gradient of the target `place` by the output, as it is or broadcast to the target's shape.
@@ -901,7 +898,10 @@ def summands_of(program: Program, place: Place) -> Array | None:
     rank=2.5,
     at=targets,
     choices=forms_of_summands,
-    message="this is the contribution of each entry to {output} in the forward pass, not a gradient",
+    message="this is the part of {whole} that comes from each entry, a value of the forward pass, not a gradient",
+    fields=lambda program, place, choice: {
+        "whole": "the loss" if program.output_name == "the output" else program.output_name
+    },
 )
 def replace_by_summands(program: Program, place: Place, choice: str) -> Program | None:
     """Replace the gradient of the target `place` by what the loss sums or averages: the summands themselves.
@@ -952,7 +952,7 @@ def inputs_to_repeat(program: Program, place: Place) -> Iterator[tuple[str, Lite
     at=targets,
     choices=inputs_to_repeat,
     fields=lambda program, place, choice: {"name": choice[0], "line": choice[1]},
-    message="every {line} is {name}",
+    message="every {line} is {name}, an input, not a gradient",
 )
 def replace_by_repeated_input(program: Program, place: Place, choice: tuple[str, Literal["row", "column"]]) -> Program:
     """Replace the gradient of the target `place` by an input in each row, or in each column.
@@ -1143,9 +1143,11 @@ def missing_factor(program: Program, place: Place, formula: ArrayFormula) -> str
     choices=formulas_of_arrays,
     fields=lambda program, place, choice: {
         "formula": choice.describe(program),
-        "what": missing_factor(program, place, choice) or "that is not the right answer",
+        "what": f"; {missing}"
+        if (missing := missing_factor(program, place, choice))
+        else f", not the gradient of {program.name_of(place[0])}",
     },
-    message="this is `{formula}`; {what}",
+    message="this is `{formula}`{what}",
 )
 def replace_by_formula(program: Program, place: Place, choice: ArrayFormula) -> Program:
     """Replace the gradient of the target `place` by the value of a formula of arrays of the right program.

@@ -22,7 +22,8 @@ from grader.program.queries import broadcast_to_operand, reduced_axes
 from grader.program.selectors import ValueName, values_by_name
 
 from .contract import Example, operator
-from .places import edges, nodes
+from .places import edges, name_of_value, nodes
+from .upstream import name_of_gradient
 
 Axes = tuple[int, ...]
 
@@ -83,22 +84,22 @@ def _log_total(x: Array, axes: Axes) -> Array:
 
 
 PROBABILITIES: Mapping[str, Probabilities] = {
-    "exp without division by its sum": Probabilities("missing-local", lambda x, axes: np.exp(x)),
+    "the exponential, not divided by its sum,": Probabilities("missing-local", lambda x, axes: np.exp(x)),
     "the operand divided by its sum": Probabilities("missing-local", lambda x, axes: x / total(x, axes)),
-    "one over the sum of the exponentials": Probabilities(
+    "the reciprocal of the sum of the exponentials": Probabilities(
         "missing-local", lambda x, axes: np.broadcast_to(1 / total(np.exp(x), axes), x.shape)
     ),
     "1": Probabilities("missing-local", lambda x, axes: np.ones_like(x)),
     "the operand": Probabilities("wrong-point", lambda x, axes: x),
     "the logarithm of the probabilities": Probabilities("wrong-point", lambda x, axes: x - _log_total(x, axes)),
-    "the exponentials divided by the logarithm of their sum": Probabilities(
+    "the exponential divided by the logarithm of its sum": Probabilities(
         "wrong-point", lambda x, axes: np.exp(x) / _log_total(x, axes)
     ),
     "the softmax of the probabilities": Probabilities("wrong-point", lambda x, axes: softmax(softmax(x, axes), axes)),
     "the sigmoid of the operand": Probabilities("wrong-local", lambda x, axes: sigmoid(x)),
-    "one over the probabilities": Probabilities("wrong-local", lambda x, axes: 1 / softmax(x, axes)),
-    "the softmax of the negated operand": Probabilities("wrong-sign", lambda x, axes: softmax(-x, axes)),
-    "the probabilities minus 1": Probabilities("wrong-local", lambda x, axes: softmax(x, axes) - 1),
+    "the reciprocal of each probability": Probabilities("wrong-local", lambda x, axes: 1 / softmax(x, axes)),
+    "the softmax of minus the operand": Probabilities("wrong-sign", lambda x, axes: softmax(-x, axes)),
+    "each probability minus 1": Probabilities("wrong-local", lambda x, axes: softmax(x, axes) - 1),
     "the sum of the exponentials": Probabilities(
         "wrong-local", lambda x, axes: np.broadcast_to(total(np.exp(x), axes), x.shape)
     ),
@@ -120,7 +121,10 @@ PROBABILITIES: Mapping[str, Probabilities] = {
     rank=2.5,
     at=softmaxes,
     choices=lambda program, place: PROBABILITIES,
-    message="in the derivative of {step}, {choice} is used in place of the softmax probabilities of {operand}",
+    message="in the derivative of {step}, {wrong} is used in place of the softmax probabilities of {operand}",
+    fields=lambda program, place, choice: {
+        "wrong": choice.replace("the operand", program.name_of(program.source(place)))
+    },
 )
 def use_wrong_probabilities(program: Program, place: Place, choice: str) -> Program:
     """Compute the contribution of the edge `place` with a wrong array in place of the softmax probabilities p.
@@ -222,7 +226,7 @@ class RowFormula(NamedTuple):
 
 ROW_FORMULAS: Mapping[str, RowFormula] = {
     "own": RowFormula(
-        "missing-path", "the sum over the row is missing; each entry affects the other outputs of its row",
+        "missing-path", "the sum over the row is missing; each entry affects all outputs of its row",
         lambda r: r.own),
     "sum": RowFormula(
         "missing-path", "the elementwise term is missing; only the sum over the row is there",
@@ -236,7 +240,7 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "mean-for-sum", "the mean over the row is subtracted; it must be the sum",
         lambda r: r.own - r.p * r.own.mean(axis=r.axes, keepdims=True)),
     "divided": RowFormula(
-        "mean-for-sum", "the result is divided by the number of entries in the row",
+        "mean-for-sum", "there is a division by the number of entries in the row",
         lambda r: (r.own - r.p * r.total(r.own)) / r.total(np.where(r.p > 0, 1.0, 0.0))),
     "diagonal": RowFormula(
         "diagonal-only", "each entry affects only its own output; it must also affect the others in its row",
@@ -256,10 +260,10 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "missing-upstream", "the upstream gradient is missing in the elementwise term; only the sum over the"
         " row contains it", lambda r: r.weights - r.p * r.total(r.own)),
     "value in its own term": RowFormula(
-        "value-for-gradient", "in the elementwise term, the value is used in place of its gradient",
+        "value-for-gradient", "in the elementwise term, {value} is used in place of its gradient",
         lambda r: r.weights * r.y - r.p * r.total(r.own)),
     "value in the sum": RowFormula(
-        "value-for-gradient", "in the sum over the row, the value is used in place of its gradient",
+        "value-for-gradient", "in the sum over the row, {value} is used in place of its gradient",
         lambda r: r.own - r.p * r.total(r.weights * r.y)),
     "diagonal without upstream": RowFormula(
         "missing-upstream", "the upstream gradient is missing, and each entry affects only its own output",
@@ -268,9 +272,9 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "diagonal-only", "only the exponential is differentiated; the path through the sum over the row is"
         " missing", lambda r: np.exp(r.x) * r.g, "softmax"),
     "applied to the gradient": RowFormula(
-        "wrong-local", "the softmax of the upstream gradient is taken", lambda r: softmax(r.g, r.axes), "softmax"),
+        "wrong-local", "the softmax is applied to the upstream gradient", lambda r: softmax(r.g, r.axes), "softmax"),
     "difference": RowFormula(
-        "wrong-local", "the upstream gradient is subtracted from the value, as if it were the target of a loss",
+        "wrong-local", "{gradient} is subtracted from {value}, as if {gradient} were the target of a loss",
         lambda r: r.y - r.g, "softmax"),
     "terms unweighted": RowFormula(
         "missing-local", "in the sum over the row, the upstream gradient is not weighted by the probabilities",
@@ -295,8 +299,8 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "wrong-operand", "in the sum over the row, each entry's own probability is used for all of the others",
         lambda r: r.own - r.p * r.p * r.total(r.g), "softmax"),
     "only the probabilities": RowFormula(
-        "missing-path", "it is the probability times the sum of the upstream gradient over the row; the elementwise"
-        " term is missing", lambda r: r.p * r.total(r.g), "softmax"),
+        "missing-path", "each probability is multiplied by the sum of the upstream gradient over the row; the"
+        " elementwise term is missing", lambda r: r.p * r.total(r.g), "softmax"),
     "weighted before": RowFormula(
         "extra-factor", "the upstream gradient is multiplied by the probabilities twice",
         lambda r: r.p * (r.own - r.total(r.p * r.own)), "softmax"),
@@ -311,7 +315,8 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "missing-local", "only the logarithm is differentiated, not the softmax inside it",
         lambda r: r.g / r.p, "log_softmax"),
     "terms weighted": RowFormula(
-        "extra-factor", "in the sum over the row, the upstream gradient is weighted by the probabilities",
+        "extra-factor",
+        "in the sum over the row, the upstream gradient is weighted by the probabilities; it must not be",
         lambda r: r.own - r.p * r.total(r.p * r.g), "log_softmax"),
     "probabilities inside": RowFormula(
         "wrong-local", "the probabilities are inside the sum over the row; they must multiply the sum",
@@ -337,9 +342,8 @@ def is_masked_before(program: Program, place: Place) -> bool:
     code="wrong-local",
     rank=2.2,
     at=edges.of("softmax").where(is_masked_before),
-    message="in the derivative of {step}, the probabilities are computed without the mask and then set to 0 by it,"
-    " so they"
-    " do not sum to 1",
+    message="in the derivative of {step}, the probabilities are computed without the mask, which is applied to them"
+    " afterwards, so they do not sum to 1",
 )
 def mask_after_softmax(program: Program, place: Place, choice: None) -> Program:
     """Compute the contribution with the softmax of the unmasked scores as probabilities, set to 0 where the mask is.
@@ -468,7 +472,8 @@ MOST_BEHIND_NOISE = 3  # operations between the sum with noise and the softmax
     code="wrong-point",
     rank=2.5,
     at=softmaxes.where(lambda program, place: operand_without_noise(program, place) is not None),
-    message="the derivative of {step} is taken without the constant that is added before it",
+    message="in the derivative of {step}, the probabilities are computed without the constant that is added before the"
+    " softmax",
 )
 def leave_noise_out(program: Program, place: Place, choice: None) -> Program | None:
     """Compute the contribution of the edge `place` with the softmax of its operand without an added constant array.
@@ -561,7 +566,7 @@ def is_masked_once(program: Program, place: Place) -> bool:
     code="wrong-point",
     rank=2.6,
     at=softmaxes.where(is_masked_once),
-    message="the derivative of {step} is that of the softmax without the mask",
+    message="in the derivative of {step}, the probabilities are computed without the mask",
 )
 def leave_mask_out(program: Program, place: Place, choice: None) -> Program | None:
     """Compute the contribution with the softmax of the unmasked scores, and leave out the vjp of the mask.
@@ -608,7 +613,11 @@ def _() -> Example:
         name for name, formula in ROW_FORMULAS.items() if program.reader(place).name in formula.names.split()
     ),
     message="in the derivative of {step}, {mistake}",
-    fields=lambda program, place, choice: {"mistake": ROW_FORMULAS[choice].message},
+    fields=lambda program, place, choice: {
+        "mistake": ROW_FORMULAS[choice].message.format(
+            value=name_of_value(program, place[0]), gradient=name_of_gradient(program, place[0])
+        )
+    },
 )
 def use_wrong_softmax_formula(program: Program, place: Place, choice: str) -> Program:
     """Compute the contribution of the edge `place` by a wrong formula: the choice is a key of `ROW_FORMULAS`.
@@ -813,8 +822,8 @@ def _() -> Example:
     rank=2.0,
     at=softmaxes,
     choices=wrong_row_axes,
-    message="in the derivative of {step}, the probabilities sum to 1 over {axes}; they must sum to 1 over the axis of"
-    " {step}",
+    message="in the derivative of {step}, the probabilities sum to 1 over {axes}; they must sum to 1 over the axis that"
+    " the forward pass uses",
     fields=axes_field,
 )
 def normalise_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program:
@@ -868,8 +877,8 @@ def is_softmax_by_logarithm(program: Program, place: Place) -> bool:
     code="missing-path",
     rank=2.2,
     at=edges.of("exp").where(is_softmax_by_logarithm),
-    message="in the derivative of the probabilities {step}, the subtracted mean (weighted by the probabilities) is"
-    " missing",
+    message="in the derivative of the probabilities {step}, the mean of the upstream gradient, weighted by the"
+    " probabilities, is not subtracted",
 )
 def leave_out_weighted_mean(program: Program, place: Place, choice: None) -> Program | None:
     """Contribute g * p for p = exp(log_softmax(x)) straight to x, without the term -p * sum(p * g).
@@ -915,8 +924,7 @@ def axes_from_back(program: Program, place: Place) -> range:
     rank=3.0,
     at=nodes.of("softmax"),
     choices=axes_from_back,
-    message="the forward pass is recomputed with two softmaxes: that of {step} is taken of a softmax of {operand} along"
-    " {axis}",
+    message="{step} is recomputed with one softmax too many: {operand} goes through a softmax along {axis} first",
     fields=lambda program, place, choice: {
         "axis": program.name_of_axis(program.nodes[place[0]].operands[0][1], choice)
     },
@@ -1015,7 +1023,7 @@ def _prior(program: Program, mixture: int, edge: Place) -> Array | None:
     at=nodes.of("logsumexp").where(lambda program, place: bool(program.nodes[place[0]].operands)),
     choices=log_priors,
     message="in the gradient {where} {step}, the components are weighted by their prior probabilities; they must be"
-    " weighted by the posterior ones",
+    " weighted by their posterior probabilities",
     fields=lambda program, place, choice: {"where": "through" if choice[1] else "of the components in"},
 )
 def weight_by_prior(program: Program, place: Place, choice: tuple[int, bool]) -> Program | None:
@@ -1096,7 +1104,7 @@ def _leads_to_logarithm(program: Program, value: int) -> bool:
     rank=2.2,
     at=edges.where(weighs_components),
     message="in the gradient of {operand} through {step}, the components are weighted by their prior probabilities;"
-    " they must be weighted by the posterior ones",
+    " they must be weighted by their posterior probabilities",
 )
 def weight_sum_by_prior(program: Program, place: Place, choice: None) -> Program | None:
     """Contribute to the components q of log(sum(p * q)) with the prior p in place of the posterior p * q / sum(p * q).

@@ -510,7 +510,7 @@ def values_like_target(program: Program, place: Place) -> Iterator[ValueName]:
     rank=2.4,  # and not a value in place of the last derivative
     at=targets,
     choices=values_like_target,
-    message="this is {choice}, a value of the forward pass",
+    message="this is {choice}, a value of the forward pass, not a gradient",
 )
 def use_value_for_result(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Replace the gradient of the target `place` by a value of the forward pass of its shape, which the choice names.
@@ -645,18 +645,29 @@ def misused_functions(program: Program, place: Place) -> Iterator[FunctionMisuse
         yield FunctionMisuse(source, "applied without what it adds")
 
 
+def describe_misuse(use: str, value: str, source: str) -> str:
+    """Return what is wrong in a `FunctionMisuse`, after "the ".
+
+    Args:
+        use: which misuse, as in `FunctionMisuse`.
+        value: the name of the function's value.
+        source: the name of its operand.
+    """
+    function = f"function that computes {value} from {source}"
+    if use == "derivative at its value":
+        return f"derivative of the {function} is taken at {value}; it must be taken at {source}"
+    return f"{function} is applied to the gradient; multiply the gradient by its derivative"
+
+
 @operator(
     "function-used-wrongly",
     code=lambda choice: "wrong-point" if choice.use == "derivative at its value" else "wrong-local",
     rank=3.0,
     at=made_values.in_every_iteration,
     choices=misused_functions,
-    message="the function that computes {value} from {source} {what}",
+    message="the {what}",
     fields=lambda program, place, choice: {
-        "source": choice.source.describe(program),
-        "what": f"has its derivative taken at {program.name_of(place[0])}"
-        if choice.use == "derivative at its value"
-        else "is applied to the gradient; its derivative must be used",
+        "what": describe_misuse(choice.use, program.name_of(place[0]), choice.source.describe(program))
     },
 )
 def misuse_function(program: Program, place: Place, choice: FunctionMisuse) -> Program | None:
@@ -757,10 +768,9 @@ def misused_jacobians(program: Program, place: Place) -> Iterator[JacobianMisuse
     message="the gradient of {value} is passed to {source} {what}",
     fields=lambda program, place, choice: {
         "source": choice.source.describe(program),
-        "what": "by the inverse of the transposed Jacobian: it is divided where it must be multiplied, or the other way"
-        " round"
+        "what": "by the inverse of the transposed Jacobian: divided where it must be multiplied, or vice versa"
         if choice.inverse
-        else "by the operations of the forward pass themselves; each must be transposed",
+        else "by the operations of the forward pass; each of them must be transposed",
     },
 )
 def misuse_jacobian(program: Program, place: Place, choice: JacobianMisuse) -> Program | None:
@@ -866,7 +876,7 @@ def slopes_of_functions(program: Program, place: Place) -> Iterator[SlopeOfFunct
     rank=2.5,
     at=made_values.in_every_iteration,
     choices=slopes_of_functions,
-    message="the gradient of {value} is passed to {source} as if {value} were {slope} of it",
+    message="the gradient of {value} is passed to {source} as if {value} were {slope} of {source}",
     fields=lambda program, place, choice: {"source": choice.source.describe(program), "slope": choice.slope},
 )
 def differentiate_as_another_function(program: Program, place: Place, choice: SlopeOfFunction) -> Program | None:
@@ -912,7 +922,7 @@ def sums_to_one(program: Program, place: Place) -> bool:
     rank=2.4,
     at=values.where(sums_to_one),
     choices=sources_of_function,
-    message="the gradient of {value} is passed to {choice} as if {value} were a softmax of it",
+    message="the gradient of {value} is passed to {choice} as if {value} were a softmax of {choice}",
 )
 def differentiate_as_softmax(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Contribute y * (g - sum(y * g)) to x for another function y of x whose rows sum to 1, such as a sparsemax.
@@ -975,7 +985,8 @@ def function_points(program: Program, place: Place) -> Iterator[FunctionPoint]:
     rank=2.6,
     at=made_values.in_every_iteration,
     choices=function_points,
-    message="the derivative of the function that makes {value} from {source} is taken at {point}",
+    message="the derivative of the function that computes {value} from {source} is taken at {point}; it must be taken"
+    " at {source}",
     fields=lambda program, place, choice: {
         "source": choice.source.describe(program),
         "point": choice.point.describe(program),
@@ -1097,7 +1108,7 @@ OWN_FACTORS = ("operand", "value")
     rank=2.5,
     at=edges.in_every_iteration,
     choices=lambda program, place: OWN_FACTORS,
-    message="the contribution of {step} to the gradient of {operand} is multiplied by {factor} as well",
+    message="the contribution of {step} to the gradient of {operand} has an extra factor, {factor}",
     fields=lambda program, place, choice: {
         "factor": program.name_of(program.source(place) if choice == "operand" else place[0])
     },
@@ -1148,7 +1159,7 @@ FUNCTIONS_BEHIND: Mapping[str, Callable[[Array], Array]] = {
     rank=2.8,
     at=values.where(may_have_function_behind),
     choices=lambda program, place: FUNCTIONS_BEHIND,
-    message="the gradient of {value} is that of its {choice}, but no {choice} is taken",
+    message="the gradient of {value} is that of its {choice}, but the forward pass takes no {choice}",
 )
 def add_function(program: Program, place: Place, choice: str) -> Program:
     """Multiply the gradient of the value `place` by the derivative of its root or logarithm, as if that followed.
@@ -1209,8 +1220,8 @@ def factors_of_other_summands(program: Program, place: Place) -> Iterator[tuple[
     rank=2.3,
     at=edges.of("add", "sub"),
     choices=factors_of_other_summands,
-    message="the contribution of {step} to {operand} is multiplied by {factor}; only its contribution to {other}"
-    " must be",
+    message="the contribution of {step} to the gradient of {operand} is multiplied by {factor}, which is a factor of"
+    " {other} only",
     fields=lambda program, place, choice: {
         "factor": program.name_of(factor) if (factor := factor_at(program, place, choice)) is not None else "a factor",
         "other": program.name_of(program.source((place[0], choice[0]))),
@@ -1280,8 +1291,7 @@ def is_nonlinear(program: Program, place: Place) -> bool:
     rank=2.8,
     at=edges.of_family("pointwise").where(is_nonlinear),
     choices=lambda program, place: INSIDE,
-    message="{gradient} multiplies {operand} inside the function, in {step}; it must multiply the derivative of"
-    " {step}, which is taken at {operand}",
+    message="{gradient} multiplies {operand} inside {step}; it must multiply the derivative of {step}",
     fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0])},
 )
 def multiply_inside_function(program: Program, place: Place, choice: str) -> Program:

@@ -384,7 +384,7 @@ def _() -> Example:
     code="wrong-operand",
     rank=2.0,
     at=edges.of("pad").where(lambda program, place: any(a != b for a, b in _pad_widths(program.reader(place)))),
-    message="in the gradient of {operand}, the padding of {step} in front and at the end is exchanged",
+    message="in the gradient of {operand}, the padding of {step} at the beginning and that at the end are exchanged",
 )
 def exchange_padding(program: Program, place: Place, choice: None) -> Program:
     """Cut off in front as many entries as a `pad` adds at the end, and at the end as many as it adds in front.
@@ -425,7 +425,7 @@ EDGES: Mapping[str, tuple[bool, bool]] = {
     at=edges.of("pad"),
     choices=lambda program, place: EDGES,
     message="in the gradient of {operand}, the upstream gradient of the padding of {step} is added to {choice}, as if"
-    " the padding were copies of them; the padding is constant",
+    " the padding were made of copies; the padding is constant",
 )
 def add_padding_to_edges(program: Program, place: Place, choice: str) -> Program:
     """Add the upstream gradient at the padding of a `pad` to the entries at the edges, as for a repeated edge.
@@ -476,7 +476,7 @@ class KernelTurn:
     """A wrong order of the entries of a kernel.
 
     Args:
-        names: a clause that says how the kernel is turned, such as `"reversed along axis -1 alone"`.
+        names: a clause that says how the kernel is turned, such as `"reversed along axis -1"`.
         axes: the axes of the kernel that this is about, counted from the end.
         exchanged: whether these two axes are exchanged; otherwise the kernel is reversed along them.
     """
@@ -502,7 +502,7 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
         yield KernelTurn("reversed", (-1,))
     elif count > 1:
         yield KernelTurn("reversed along all of its axes", tuple(range(-count, 0)))
-        yield from (KernelTurn(f"reversed along axis {axis} alone", (axis,)) for axis in range(-count, 0))
+        yield from (KernelTurn(f"reversed along axis {axis}", (axis,)) for axis in range(-count, 0))
         if sizes[-1] == sizes[-2]:
             yield KernelTurn("transposed", (-2, -1), exchanged=True)
 
@@ -514,8 +514,8 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
     at=with_kernel.at_slot(INPUT, KERNEL),
     choices=kernel_turns,
     fields=lambda program, place, choice: {"how": choice.names},
-    message="in the gradient of {operand}, the kernel of {step} is {how}; each tap belongs to the entry that it was"
-    " multiplied by",
+    message="in the gradient of {operand}, the kernel of {step} is {how}; each tap must meet the entries that it meets"
+    " in the forward pass",
 )
 def turn_kernel(program: Program, place: Place, choice: KernelTurn) -> Program:
     """Compute the contribution to the input with a reversed or transposed kernel; or that to the kernel is reversed.
@@ -718,8 +718,10 @@ def other_window_sizes(program: Program, place: Place) -> Iterator[int]:
     rank=2.6,
     at=edges.of_family("window").at_slot(INPUT, KERNEL),
     choices=other_window_sizes,
-    message="in the gradient of {operand}, only the first {choice} taps of the windows of {step} are used, however many"
-    " there are",
+    message="in the gradient of {operand}, only the first {choice} {parts} of {step} are used, however many there are",
+    fields=lambda program, place, choice: {
+        "parts": "taps of the kernel" if len(program.reader(place).values) > KERNEL else "entries of each window"
+    },
 )
 def type_in_window_size(program: Program, place: Place, choice: int) -> Program:
     """Leave out the contributions of all taps from a typed-in number on, in windows that are larger, along each axis.
@@ -755,7 +757,7 @@ def _() -> Example:
     return Example(forward, wrong, {"x": sized_normal("bs c n", n=(8, 9)), "w": sized_normal("o c k", k=(4, 2))})
 
 
-Missing = Literal["the last windows", "the last windows, where they end at the end of the axis,"]
+Missing = Literal["the last windows", "the last windows, if they end at the end of the axis,"]
 
 
 @operator(
@@ -852,7 +854,7 @@ def takes_maximum(program: Program, place: Place) -> bool:
     rank=2.7,
     at=edges.of("max_pool", "unfold").where(takes_maximum),
     message="in the gradient of {operand}, all windows of {step} give their gradient to the greatest entry of the whole"
-    " axis; each must give it to the greatest of its own entries",
+    " axis; each window must give it to the greatest of its own entries",
 )
 def give_all_to_greatest(program: Program, place: Place, choice: None) -> Program:
     """Give the upstream gradients of all windows to the greatest entry along the axes that the windows slide along.
@@ -1103,8 +1105,8 @@ def _() -> Example:
 
 
 Position = Literal[
-    "as that in the whole array",
-    "as that in the flattened array",
+    "as its position in the whole array",
+    "as its position in the flattened array",
     "as the distance in the flattened array from the beginning of the window",
 ]
 
@@ -1112,16 +1114,16 @@ Position = Literal[
 def wrong_positions(program: Program, place: Place) -> tuple[Position, ...]:
     """Return the wrong uses of the position of an entry inside its window: one, or three for windows of two axes.
 
-    "as that in the whole array": entry 2 of each window is taken for entry 2 of the array. For two axes also "as that
-    in the flattened array": entry (1, 0) of a window of 3 x 3, its entry 3, is taken for entry 3 of the flattened
-    array; and "as the distance in the flattened array from the beginning of the window". The windows are those at the
-    edge `place`.
+    "as its position in the whole array": entry 2 of each window is taken for entry 2 of the array. For two axes also
+    "as its position in the flattened array": entry (1, 0) of a window of 3 x 3, its entry 3, is taken for entry 3 of
+    the flattened array; and "as the distance in the flattened array from the beginning of the window". The windows are
+    those at the edge `place`.
     """
     if len(_sizes(program.reader(place), "size")) == 1:
-        return ("as that in the whole array",)
+        return ("as its position in the whole array",)
     return (
-        "as that in the whole array",
-        "as that in the flattened array",
+        "as its position in the whole array",
+        "as its position in the flattened array",
         "as the distance in the flattened array from the beginning of the window",
     )
 
@@ -1132,12 +1134,12 @@ def wrong_positions(program: Program, place: Place) -> tuple[Position, ...]:
     rank=2.0,
     at=windows.of("max_pool", "unfold"),
     choices=wrong_positions,
-    message="in the gradient of {operand}, the position within a window of {step} is used {choice}",
+    message="in the gradient of {operand}, the position of the maximum in its window of {step} is used {choice}",
 )
 def use_wrong_position(program: Program, place: Place, choice: Position) -> Program:
     """Place the contributions of the windows by a wrong position: entry 2 of each window at entry 2 of the array, say.
 
-    The choice is a wrong use of the position inside the window, such as "as that in the whole array"; see
+    The choice is a wrong use of the position inside the window, such as "as its position in the whole array"; see
     `wrong_positions`. The vjp raises ValueError where that position lies outside of the array, or the windows have
     padding. `place` is an edge into the windows operation.
     """
@@ -1145,14 +1147,14 @@ def use_wrong_position(program: Program, place: Place, choice: Position) -> Prog
     def rule(at: EdgeContext) -> Array:
         """Return the contributions of the windows, added at the wrong positions."""
         own = contributions(at)
-        if (own.places < 0).any() and choice != "as that in the whole array":
+        if (own.places < 0).any() and choice != "as its position in the whole array":
             raise ValueError("the windows have padding")
         count = math.prod(own.places.shape[-own.axes :])
         first = own.places.reshape(*own.places.shape[: -own.axes], count)[..., 0]
         first = first.reshape(*first.shape, *(1,) * own.axes)
         places = {
-            "as that in the whole array": first,
-            "as that in the flattened array": first[:1] + _tap_numbers(own.parts),
+            "as its position in the whole array": first,
+            "as its position in the flattened array": first[:1] + _tap_numbers(own.parts),
             "as the distance in the flattened array from the beginning of the window": own.places[:1]
             + _tap_numbers(own.parts),
         }[choice]
@@ -1244,8 +1246,8 @@ ENDS: tuple[End, ...] = ("near the two ends", "near the beginning", "near the en
     rank=2.0,
     at=windows.at_slot(INPUT),
     choices=lambda program, place: ENDS,
-    message="in the gradient of {operand}, the entries {choice} get nothing back from {step}: they are in fewer windows"
-    " than others, and not in none",
+    message="in the gradient of {operand}, the entries {choice} get nothing from {step}; they are in fewer windows than"
+    " the others, but not in none",
 )
 def leave_out_border(program: Program, place: Place, choice: End) -> Program:
     """Contribute nothing to the entries that are in fewer windows than others because they are near an end of an axis.
@@ -1298,8 +1300,8 @@ def _() -> Example:
     code="reshape-for-transpose",
     rank=2.0,
     at=edges.of("unfold"),
-    message="the gradient of {step} is reshaped so that its windows and the positions in them change places, which"
-    " mixes its entries: these axes must be exchanged",
+    message="the gradient of {step} is reshaped to exchange the windows and the positions in them, which mixes up its"
+    " entries; these axes must be transposed",
 )
 def reshape_windows(program: Program, place: Place, choice: None) -> Program:
     """Take the upstream gradient of an `unfold`, of windows by positions, reshaped to positions by windows.
@@ -1376,9 +1378,9 @@ def tiling_of(at: EdgeContext) -> tuple[WindowAxis, ...]:
 
 Layout = Literal["side by side", "stretched"]
 LAYOUTS: Mapping[Layout, tuple[str, str]] = {
-    "side by side": ("reshape-for-transpose", "is laid out again and again, side by side: each of its entries must be"
-                     " repeated in its own window"),
-    "stretched": ("shape-special", "is stretched over all entries, also over those at the end that are in no window"),
+    "side by side": ("reshape-for-transpose", "is repeated as a whole, side by side; each of its entries must be"
+                     " repeated within its window"),
+    "stretched": ("shape-special", "is stretched over all entries, including those at the end that are in no window"),
 }  # fmt: skip
 
 
@@ -1488,7 +1490,7 @@ WINNERS: Mapping[str, Callable[[Array], Array]] = {
     "each of several equal largest entries": lambda e: e == e.max(0),
     "the last of several equal largest entries": lambda e: _tap_numbers(e) == len(e) - 1 - e[::-1].argmax(0),
     "every entry of the window": np.isfinite,
-    "every entry of the window equally": lambda e: np.isfinite(e) / len(e),
+    "every entry of the window in equal parts": lambda e: np.isfinite(e) / len(e),
     "every entry of the window but the largest": lambda e: np.isfinite(e) & (e != e.max(0)),
     "the smallest entry of the window": lambda e: _tap_numbers(e) == np.where(np.isfinite(e), e, np.inf).argmin(0),
 }
@@ -1500,7 +1502,8 @@ WINNERS: Mapping[str, Callable[[Array], Array]] = {
     rank=2.0,
     at=edges.of("max_pool"),
     choices=lambda program, place: WINNERS,
-    message="in the gradient of {operand}, {choice} gets the gradient of a window of {step}",
+    message="in the gradient of {operand}, the gradient of each window of {step} goes to {choice}; it must go to the"
+    " entry that was selected",
 )
 def give_gradient_to_wrong_entries(program: Program, place: Place, choice: str) -> Program:
     """Give the gradient of each window of a max_pool to wrong entries of the window.
@@ -1535,7 +1538,7 @@ DIVISORS: Mapping[str, Callable[[Node, Contributions], Array | int]] = {
     "divided by the size of the window, padding included": lambda node, own: len(own.parts),
     "not divided at all": lambda node, own: 1,
     "divided by the number of windows": lambda node, own: math.prod(own.parts.shape[-own.axes :]),
-    "divided by the size of one axis alone": lambda node, own: _sizes(node, "size")[-1],
+    "divided by the size of one axis only": lambda node, own: _sizes(node, "size")[-1],
     "divided by the number of entries that are not padding": lambda node, own: (own.places >= 0).sum(0),
     "divided by the stride": lambda node, own: math.prod(_sizes(node, "stride")),
 }
@@ -1608,7 +1611,7 @@ def _() -> Example:
     code="mean-for-sum",
     rank=1.5,
     at=convolutions.at_slot(KERNEL, BIAS),
-    message="the contributions of the windows of {step} to {operand} are averaged; they must be summed",
+    message="the contributions of the windows of {step} to the gradient of {operand} are averaged; they must be summed",
 )
 def average_windows(program: Program, place: Place, choice: None) -> Program:
     """Divide the contribution to the kernel or the bias by the number of windows, as for an average over these.
@@ -1644,8 +1647,8 @@ def _() -> Example:
     rank=2.0,
     at=convolutions.at_slot(KERNEL),
     choices=lambda program, place: ("windows", "windows and examples"),
-    message="in the gradient of {operand}, {step} is summed over {choice} before it is multiplied by the upstream "
-    "gradient; multiply first, then sum",
+    message="in the gradient of {operand} through {step}, the upstream gradient is summed over {choice} before it is"
+    " multiplied by the input; multiply first, then sum",
 )
 def sum_windows_first(program: Program, place: Place, choice: str) -> Program:
     """Compute the contribution to the kernel from g summed over the windows, or over windows and examples.
@@ -1686,8 +1689,8 @@ def has_one_group(program: Program, place: Place) -> bool:
     code="reshape-for-transpose",
     rank=2.0,
     at=with_kernel.at_slot(INPUT).where(has_one_group),
-    message="in the gradient of {operand}, the two channel axes of the kernel of {step} are reshaped; they must be"
-    " transposed",
+    message="in the gradient of {operand}, the two channel axes of the kernel of {step} are exchanged by a reshape;"
+    " they must be transposed",
 )
 def reshape_channels(program: Program, place: Place, choice: None) -> Program:
     """Compute the contribution to the input with the kernel's two channel axes reshaped and not exchanged.
@@ -1740,7 +1743,7 @@ def summed_factors(program: Program, place: Place) -> Iterator[str]:
     at=convolutions.at_slot(INPUT, KERNEL).where(has_groups),
     choices=summed_factors,
     message="in the gradient of {operand}, {choice} of {step} is summed over all channels, as in a convolution without"
-    " groups: each channel belongs to its own group alone",
+    " groups; each channel belongs to one group only",
 )
 def mix_groups(program: Program, place: Place, choice: str) -> Program:
     """Sum the upstream gradient or the input over all channels in the contribution of a convolution with groups.
@@ -1829,7 +1832,7 @@ def _() -> Example:
     rank=1.9,
     at=with_kernel.at_slot(KERNEL),
     choices=lambda program, place: ("last", "first"),
-    message="the gradient of {operand} through {step} is that of the {choice} window alone; the contributions of all"
+    message="the gradient of {operand} through {step} is that of the {choice} window only; the contributions of all"
     " windows must be added",
 )
 def keep_one_window(program: Program, place: Place, choice: str) -> Program | None:
