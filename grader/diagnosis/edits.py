@@ -434,7 +434,9 @@ class WithFactor:
         for name in self.names:
             factor = explained_factor(case, name, partial(self._arrays, name))
             if factor is not None and (factor.code != "hard-coded" or not self.edit.code):
-                besides = {"besides": True} if self.edit.code else {}
+                is_number = all(sample.given[name].ndim == 0 for sample in case.samples if name in sample.given)
+                part = {"part": "the answer"} if is_number else {}
+                besides = {"besides": True} if self.edit.code else part
                 fact = Fact(factor.name, {**factor.parameters, **besides})
                 facts = (*self.edit.facts(wording_program(self.edit, case)), fact)
                 mistakes[name] = Mistake(self.edit.code or factor.code, facts=facts, at=edited_places(self.edit, case))
@@ -476,7 +478,7 @@ class FactorOnPath:
         for name in self.names:
             factor = explained_factor(case, name, partial(self._arrays, name))
             if factor is not None:
-                part = f"what comes through {self._readers(wording_program(self.edit, case))}"
+                part = f"the contribution of {self._readers(wording_program(self.edit, case))}"
                 fact = Fact(factor.name, {**factor.parameters, "part": part})
                 mistakes[name] = Mistake(factor.code, facts=(fact,), at=edited_places(self.edit, case))
         return mistakes

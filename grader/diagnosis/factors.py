@@ -16,7 +16,7 @@ from grader.reference.trial import Trial
 
 CLOSE = 1e-4  # the largest relative difference of two factors that count as equal
 LOOSE = 10.0  # how much further a factor may be off a form that is still looked at closely
-LARGEST_DENOMINATOR, LARGEST_OVER_ONE = 12, 30  # of the fractions, and the numbers above 1, that are written as one
+LARGEST_DENOMINATOR, LARGEST_OVER_ONE = 12, 5  # of the fractions, and the numbers above 1, that are written as one
 SIZE_FUNCTIONS: Mapping[str, Callable[[float], float]] = {
     "sqrt({})": math.sqrt,
     "1 / sqrt({})": lambda n: 1 / math.sqrt(n),
@@ -57,6 +57,21 @@ def number_text(value: float) -> str:
         if abs(numerator - round(numerator)) < CLOSE * max(1, abs(numerator)) and round(numerator):
             return f"{round(numerator)}" if denominator == 1 else f"{round(numerator)}/{denominator}"
     return f"{value:.3g}"
+
+
+def times_text(constant: float, expression: str) -> str:
+    """Return a constant times an expression as a person would write it: `1 / (2 * h)` for 1/2 and `1 / h`, or `n / 2`.
+
+    Args:
+        constant: the constant.
+        expression: the expression.
+    """
+    number, quotient = number_text(constant), expression.removeprefix("1 / ")
+    numerator, _, denominator = number.partition("/")
+    if quotient != expression:
+        return f"{numerator} / ({denominator} * {quotient})" if denominator else f"{numerator} / {quotient}"
+    product = expression if numerator == "1" else f"{numerator} * {expression}"
+    return f"{product} / {denominator}" if denominator else product
 
 
 def in_brackets(expression: str) -> str:
@@ -256,8 +271,7 @@ def _size_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
                 if other := _size_ratio_factor(ratios):  # of an axis that is as long in every trial
                     return other
                 return Factor("hard-coded", "factor-typed-in", {**fields, "number": round(typed_in)})
-            constant = number_text(constants[0])
-            expression = f"{constant} / {in_brackets(name)}" if power < 0 else f"{constant} * {name}"
+            expression = times_text(constants[0], f"1 / {in_brackets(name)}" if power < 0 else name)
             return Factor("wrong-factor", "factor-expression", {**fields, "expression": expression})
     return None
 
@@ -296,7 +310,7 @@ def _size_function_factor(ratios: TrialRatios) -> Factor | None:
             if _all_close(iter(constants)):
                 form = shape.format(name if "sqrt" in shape else in_brackets(name))
                 is_one = math.isclose(constants[0], 1, rel_tol=CLOSE)
-                whole = form if is_one else f"{number_text(constants[0])} * {form}"
+                whole = form if is_one else times_text(constants[0], form)
                 fields = {"expression": whole, "quantity": name, "size": size}
                 return Factor("wrong-factor", "factor-expression", fields)
     return None
@@ -325,8 +339,6 @@ def _argument_factor(ratios: TrialRatios) -> Factor | None:
         if math.isclose(left, 1, rel_tol=CLOSE):
             return Factor("wrong-factor", "factor-expression", {"expression": expression, **fields})
         if trial.out is None:
-            return Factor(
-                "wrong-factor", "factor-expression", {"expression": f"{number_text(left)} * {expression}", **fields}
-            )
+            return Factor("wrong-factor", "factor-expression", {"expression": times_text(left, expression), **fields})
         return Factor("hard-coded", "factor-number-typed-in", {"factor": number_text(first), **fields})
     return None

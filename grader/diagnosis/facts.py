@@ -74,7 +74,8 @@ def constant_answer(samples: Samples, *, trivial: bool = False) -> Mistake | Non
         return None
     if any((sample.given != number).any() for sample in samples):
         return None
-    return make_fact("hard-coded", "constant", number=f"{number + 0.0:g}")
+    part = {} if any(sample.given.ndim for sample in samples) else {"part": "it"}
+    return make_fact("hard-coded", "constant", number=f"{number + 0.0:g}", **part)
 
 
 def zero_answer(samples: Samples) -> Mistake | None:

@@ -494,7 +494,7 @@ def _uncounted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
         return None
     own, counts = uneven[0]
     rows = ", ".join(str(i) for i in np.flatnonzero(counts)) or "none"
-    says = f"along {own.axis}, not all entries are summed: here only entries {rows} of 0 to {len(counts) - 1}"
+    says = f"along {own.axis}, not all entries contribute: here only entries {rows} of 0 to {len(counts) - 1}"
     return Mistake("partial-batch", facts=(Fact("rows-once", {"axis": own.axis, "rows": rows}, says),))
 
 
@@ -512,9 +512,10 @@ def _weighted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
     if len(several) < LEAST_ROW_TRIALS or any(each is None for each in weights):
         return None
     first, last = (facts.weight_text(float(weights[0][i])) for i in (0, -1))  # type: ignore[index]
-    how = f"here the first {first} times, the last {last} times"
-    says = f"along {several[0].axis}, some entries have a larger weight in the sum than others: {how}"
-    return Mistake("wrong-factor", facts=(Fact("rows-weighed", {"axis": several[0].axis, "first": first}, says),))
+    axis = several[0].axis
+    how = f"here {first} for the first and {last} for the last; each must be 1"
+    says = f"the contributions of the entries along {axis} have unequal weights, {how}"
+    return Mistake("wrong-factor", facts=(Fact("rows-weighed", {"axis": axis, "first": first}, says),))
 
 
 SEEN_IN_PROGRAM: Mapping[Callable[[Case, str, Answer, Samples], Mistake | None], float] = {
@@ -803,5 +804,5 @@ def explains_by_gradient(case: Case, sample: ProgramSample, value: int, names: t
 def _wrong_gradient_fact(program: Program, node: Node) -> Mistake:
     """Return the fact that the gradient of a node's value is wrong, and all from it to the inputs is right."""
     value, step = program.name_of(node.id), expression_of(program, node)
-    says = f"the gradient of {value} is wrong already; from {step} back to the inputs, all is right"
+    says = f"the gradient of {value} is already wrong; everything from {step} back to the inputs is right"
     return Mistake("unknown", facts=(Fact("where", {"value": value, "step": step}, says),))

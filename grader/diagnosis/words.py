@@ -71,7 +71,8 @@ def answer_in_words(name: str) -> str:
 
 def clause(fact: Fact) -> str:
     """Return one edit or observation as a clause: its own in `says`, or the template of its operator, filled in."""
-    return fact.says or fill_template(words()["says"][fact.operator], fact.parameters)
+    section = "says_besides" if fact.parameters.get("besides") else "says"
+    return fact.says or fill_template(words()[section][fact.operator], fact.parameters)
 
 
 def fill_template(template: str, fields: Mapping[str, Any]) -> str:
@@ -145,11 +146,6 @@ def _subject(fields: Mapping[str, Any]) -> str:
     return str(fields.get("part", "every entry"))
 
 
-def _target(fields: Mapping[str, Any]) -> str:
-    """Return "what it should be", or "that" in a message about a second mistake."""
-    return "that" if fields.get("besides") else "what it should be"
-
-
 def _entry(fields: Mapping[str, Any]) -> str:
     """Return the entry of an input that a message names, with its value: "x[0,1] = 0.5"."""
     at = f"[{','.join(map(str, fields['place']))}]" if fields["place"] else ""
@@ -183,12 +179,12 @@ def _varying(fields: Mapping[str, Any]) -> str:
 DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "minus": lambda fields: "-" if fields.get("negative") else "",
     "subject": _subject,
-    "target": _target,
     "entry": _entry,
     "kinds": _kinds,
     "options": _options,
     "owner": lambda fields: f"the shape of {fields['owner']}, " if fields["owner"] else "",
     "varying": _varying,
+    "others": lambda fields: " among others" if fields["wrong"] > 1 else "",
     "those": lambda fields: "that" if len(fields["answers"]) == 1 else "those",
     "times": lambda fields: "of" if re.fullmatch(r"1/\d+", str(fields["factor"])) else "times",
 }
@@ -204,10 +200,11 @@ def _share(wrong: int, fields: Mapping[str, Any]) -> str:
         fields: the message fields, among them `entries`, `error` and `alone`, see `facts.unknown_mistake`.
     """
     if fields["entries"] == 1 and "given" in fields:
-        return f"the value is {fields['given']}, and must be {fields['right']}"
+        return f"the value is {fields['given']}; it must be {fields['right']}"
     times = "as large as" if fields["error"] == "1" else f"{fields['error']} times"
     total = fields["entries"]
-    several = f"all {total} entries are wrong" if wrong == total else f"{wrong} of {total} entries are wrong"
+    verb = "is" if wrong == 1 else "are"
+    several = f"all {total} entries are wrong" if wrong == total else f"{wrong} of {total} entries {verb} wrong"
     several += ", and none in a batch of one" * fields["alone"]
     return f"{several}; the largest error is {times} the largest entry of the right answer"
 
@@ -216,10 +213,14 @@ def _mask(passes: bool, fields: Mapping[str, Any]) -> str:
     """Return the sentence on a wrong mask, with an entry at which it is wrong.
 
     Args:
-        passes: whether the gradient passes there, and must be 0; else it is 0, and must pass.
+        passes: whether the upstream gradient passes there, and must not; else it does not, and must.
         fields: the message fields, with the entry's array, index and value as `name`, `place` and `value`.
     """
-    state = "the gradient passes, and must be 0" if passes else "the gradient is 0, and must pass"
+    state = (
+        "the upstream gradient passes, but the gradient must be 0 there"
+        if passes
+        else "the gradient is 0, but the upstream gradient must pass there"
+    )
     return f"the mask is wrong: at {_entry(fields)} {state}"
 
 
@@ -235,10 +236,23 @@ def _zeros(wrong: int, fields: Mapping[str, Any]) -> str:
     return f"{which} that must be 0 {'is' if wrong == 1 else 'are'} nonzero; the others are right"
 
 
+def _exact(wrong: int, fields: Mapping[str, Any]) -> str:
+    """Return how many entries are wrong in one trial: "3 of 12 entries are wrong"; "the value is wrong" for one entry.
+
+    Args:
+        wrong: the number of wrong entries.
+        fields: the message fields, among them the number of all `entries`.
+    """
+    if fields["entries"] == 1:
+        return "the value is wrong"
+    return f"{wrong} of {fields['entries']} entries {'is' if wrong == 1 else 'are'} wrong"
+
+
 STYLES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "share": _share,
     "mask": _mask,
     "zeros": _zeros,
+    "exact": _exact,
 }
 
 

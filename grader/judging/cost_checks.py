@@ -51,8 +51,8 @@ def check_memory(function: Declaration, answer: Answer, rounds: TrialCalls) -> M
         if trial.metered and is_concerned and call.peak >= forbidden_bytes(function, trial):
             axes = ", ".join(axes_of(function.never_holds))
             size = round(forbidden_bytes(function, trial) / LARGEST_SHARE / 1024)  # the peak differs between runs
-            held = f"as much as an array of shape ({axes}) at once, here {size} KiB"
-            return Mistake("memory", f"{'it is computed from' if call.from_huge else 'the function holds'} {held}")
+            what = "it is computed from arrays that take" if call.from_huge else "the function uses"
+            return Mistake("memory", f"{what} as much memory at once as an array of shape ({axes}), here {size} KiB")
     return None
 
 
@@ -109,7 +109,7 @@ def _measured_message(answer: Answer, nudges: Nudged) -> str:
     step = " to ".join(dict.fromkeys(f"{size:.1g}{unit}" for size in (nudges.smallest, nudges.largest)))
     gradient = "what is returned" if answer.name.startswith(RETURN) else answer.name
     return (
-        f"each entry of {answer.wrt} was changed alone, by {step}, and the {results}, divided by the step, are "
+        f"each entry of {answer.wrt} was changed alone, by {step}, and the {results}, divided by the step, give "
         f"{gradient}. This is how a gradient is measured; if it only checks your formula, remove it"
     )
 
@@ -144,7 +144,7 @@ def fail_without_memory(exercise: CourseExercise, result: ExerciseResult, trial:
     if stopped or reply.end == "timeout":
         return replace(result, flags=(*result.flags, "its memory use could not be checked: it took too long"))
     axes = ", ".join(axes_of(exercise.function.never_holds))
-    mistake = Mistake("memory", f"it fails where an array of shape ({axes}) does not fit into memory")
+    mistake = Mistake("memory", f"the function fails where an array of shape ({axes}) does not fit into memory")
     answers = zip(exercise.function.answers, result.answers, strict=True)
     passed = [answer for answer, judged in answers if judged.code is None]
     wrong = [answer.name for answer in passed if observed is None or not _is_right(exercise, answer, trial, observed)]

@@ -278,8 +278,9 @@ class GivenAnswer:
         first, kinds = self.not_finite[0], {sample.trial.setting.kind for sample in self.not_finite}
         where = f" in {first.trial.setting.kind}" if len(kinds) == 1 and first.trial.setting.is_special else ""
         count, size = int((~np.isfinite(first.given)).sum()), first.given.size
-        share = f"all {size}" if count == size else f"{count} of {size}"
-        says = f"{'the value is' if size == 1 else f'{share} entries are'} inf or nan{where}"
+        verb = "is" if count == 1 else "are"
+        share = f"all {size} entries are" if count == size else f"{count} of {size} entries {verb}"
+        says = f"{'the value is' if size == 1 else share} inf or nan{where}"
         return Mistake("not-finite", says, facts=(Fact("not-finite", {"wrong": count, "entries": size}, says),))
 
     def check_again(self) -> Mistake | None:
@@ -317,7 +318,7 @@ class GivenAnswer:
             return None
         again = any(agrees(last.given, sample.given) for sample in earlier)
         outcome = (
-            "it returns the earlier answer again" if again else "the answer is wrong, and in every other trial right"
+            "it returns the earlier answer again" if again else "the answer is wrong, but right in every other trial"
         )
         says = f"in a second call with other numbers of the same sizes, {outcome}"
         return Mistake("not-repeatable", says, hints_when("kept"))

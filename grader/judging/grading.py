@@ -93,7 +93,7 @@ class Grader:
             message = f"{exercise.name} is not UTF-8 text ({str(error)[:LONGEST_REASON]}): save it as UTF-8"
             mistake = Mistake("syntax-error", message, ("Which editor or system wrote this file?",))
         except ProtocolError as error:
-            mistake = Mistake("crash", f"it tampered with the grader's messages: {error}")
+            mistake = Mistake("crash", f"the code tampered with the grader's messages: {error}")
         except InfrastructureError as error:
             return same_for_every_answer(exercise, Mistake("error", str(error)), "error")
         return same_for_every_answer(exercise, mistake)
@@ -127,9 +127,10 @@ class Grader:
         exercise, reply = code.exercise, code.run()
         if reply.end == "timeout":
             limit = exercise.course.policy.time_limit
-            return same_for_every_answer(exercise, Mistake("timeout", f"it was still running after {limit:g} seconds"))
+            mistake = Mistake("timeout", f"the function was still running after {limit:g} seconds")
+            return same_for_every_answer(exercise, mistake)
         if reply.frame is None:
-            return same_for_every_answer(exercise, Mistake("crash", f"it brought Python down: {reply.detail}"))
+            return same_for_every_answer(exercise, Mistake("crash", f"the call crashed Python: {reply.detail}"))
         judge = code.judge(reply.frame)
         result = code.fail_without_memory(judge.verdicts())
         if result.status == "failed":

@@ -301,12 +301,12 @@ class Judge:
         if mistake.code != "error" or not given.is_right_elsewhere:
             return mistake
         if trial.setting.is_special and not NO_GRADIENT.search(error.message):
-            return Mistake("shape-special", f"in {trial.setting.kind} it fails with {mistake.says}")
+            return Mistake("shape-special", f"in {trial.setting.kind} the function fails with {mistake.says}")
         sound, raising = (
             [trial for trial, call in self._trial_calls if (call.error is None) == fine] for fine in (True, False)
         )
         where = options_of_right_trials(given.answer, sound, raising)  # the options
-        return replace(mistake, says=f"{mistake.says}. It is right only where {where}") if where else mistake
+        return replace(mistake, says=f"{mistake.says}. The answer is right only where {where}") if where else mistake
 
     def _result_with_evidence(self, given: GivenAnswer, mistake: Mistake) -> AnswerResult:
         """Return a failed verdict with evidence: a finite difference, or the right answer if the policy allows it."""
@@ -403,13 +403,18 @@ class Examination:
             for call in each.calls:
                 if not each.is_wrong and call.error is not None and call.error.type != "AssertionError":
                     error = diagnose_error(call.error, self.source, signature=self.exercise.signature)
-                    says = f"called with a right backward pass, it fails with {error.says}"
+                    says = f"called with a right backward pass, your test fails with {error.says}"
                     return Mistake(error.code, says, error.hints), _pass_shown("called with", each.given)
         rejected, wrong, accepted, right = self._numbers
-        counts = f"it rejects {rejected} of {wrong} wrong backward passes and accepts {accepted} of {right} right ones"
+        rejects = f"your test rejects {rejected} of {wrong} wrong backward passes"
+        counts = f"{rejects} and accepts {accepted} of {right} right ones"
         if unsure := next((each for each in self.counted if len(each.rejections) == 2), None):
-            says = "called twice with the same backward pass, it does not always give the same verdict. Every time,"
-            mistake = Mistake("not-repeatable", f"{says} {counts}", hints_when("drawn"))
+            says = (
+                "called twice with the same backward pass, your test does not always give the same verdict. In every "
+                f"call, {rejected} of {wrong} wrong backward passes are rejected and {accepted} of {right} right ones "
+                "accepted"
+            )
+            mistake = Mistake("not-repeatable", says, hints_when("drawn"))
             return mistake, _pass_shown("called with", unsure.given)
         mistaken = [each for each in self.counted if not each.is_judged_rightly]
         if not mistaken:
@@ -418,7 +423,9 @@ class Examination:
         code, verb = ("accepts-wrong", "accepts") if first.is_wrong else ("rejects-right", "rejects")
         why, hints = self._why(first)
         kind = "wrong" if first.is_wrong else "right"
-        mistake = Mistake(code, f"{counts}. The {kind} one that it {verb} {first.given.says}{why}", hints)
+        alike = sum(each.is_wrong == first.is_wrong for each in mistaken)
+        which = f"The {kind} one that it {verb}" if alike == 1 else f"One of the {kind} ones that it {verb}"
+        mistake = Mistake(code, f"{counts}. {which} {first.given.says}{why}", hints)
         return mistake, _pass_shown(f"it {verb}", first.given)
 
     def _why(self, mistaken: Examined) -> tuple[str, tuple[str, ...]]:

@@ -485,7 +485,7 @@ def _exit_description(code: int) -> str:
     if code >= 0:
         return f"the process ended itself with exit code {code}"
     names = {number.value: number.name for number in signal.Signals}
-    return f"the process was ended by {names.get(-code, f'signal {-code}')}"
+    return f"the process was ended by the signal {names.get(-code, -code)}"
 
 
 def _kill(pidfd: int) -> None:

@@ -52,7 +52,12 @@ CASES: list[tuple[Change, bool, str, str]] = [
     (lambda t, r: r / (size(t, "n") * size(t, "bs")), False, "mean-for-sum", "bs * n = 35 here"),
     (lambda t, r: 2 * r / size(t, "bs"), False, "wrong-factor", "2 / bs times what it should be; bs = 7 here"),
     (lambda t, r: r * size(t, "bs") / 10, True, "hard-coded", "divided by 10, whatever the size: bs = 7 here"),
-    (lambda t, r: r * size(t, "bs") / size(t, "n"), True, "wrong-factor", "by n (5 here), and must be by bs (7 here)"),
+    (
+        lambda t, r: r * size(t, "bs") / size(t, "n"),
+        True,
+        "wrong-factor",
+        "by n (5 here); it must be divided by bs (7 here)",
+    ),
     (lambda t, r: r / t.arguments["k"], False, "mean-for-sum", "k = 2 here"),
     (lambda t, r: r * math.sqrt(size(t, "n")), False, "wrong-factor", "every entry is sqrt(n) times"),
     (lambda t, r: r / size(t, "n") ** 2, False, "wrong-factor", "every entry is 1 / n**2 times"),
@@ -144,11 +149,11 @@ def slope(x: torch.Tensor) -> torch.Tensor:
     [
         (TWO, lambda v: v["out_g"] * (slope(v["x"]) + 6 * v["x"] ** 2), "wrong-factor: path-counted-twice", "`x**3`"),
         (TWO, lambda v: v["out_g"] * (slope(v["x"]) + v["x"] ** 2 / 2), "wrong-factor: factor-number",
-         "what comes through `x**3` is 1/6 of"),
+         "the contribution of `x**3` is 1/6 of"),
         (TWO, lambda v: v["out_g"] * (0.3 * slope(v["x"]) + 3 * v["x"] ** 2), "wrong-factor: factor-number",
          "`x.sin()` is 3/10 times"),
         (MEAN, lambda v: v["x"].sin() / len(v["x"]) + v["x"] * v["x"].cos() / v["x"].numel(),
-         "sum-for-mean: factor-multiplied", "what comes through"),
+         "sum-for-mean: factor-multiplied", "the contribution of"),
         (SCALED, lambda v: v["out_g"] * (7 + 2 * v["x"]), "hard-coded: factor-number-typed-in",
          "a number was typed in for q"),
     ],
@@ -156,5 +161,5 @@ def slope(x: torch.Tensor) -> torch.Tensor:
 def test_a_factor_on_one_path_is_found_and_decoded(exercise: Exercise, rule: Rule, name: str, says: str) -> None:
     """Whatever the factor is: nobody has to foresee it."""
     assert named(exercise, rule) == name
-    assert name.endswith("path-counted-twice") or "what comes through" in told(verdict(exercise, rule))["part"]
+    assert name.endswith("path-counted-twice") or "the contribution of" in told(verdict(exercise, rule))["part"]
     assert says in verdict(exercise, rule).says

@@ -61,7 +61,7 @@ def mistake(given: Samples) -> Mistake:
         (
             lambda t, r: np.where(np.arange(r.size).reshape(r.shape) == 3, r + 9, r),
             "unknown: unknown",
-            "1 of 35 entries are wrong",
+            "1 of 35 entries is wrong",
         ),
     ],
 )
@@ -239,7 +239,7 @@ def test_only_a_smaller_answer_is_told_to_be_right_for_small_upstream_gradients(
         for sample in found
     ]
     assert (
-        special(large) == ("not-linear", "it is right for small upstream gradients only, but must be linear in them")
+        special(large) == ("not-linear", "it is right only for small upstream gradients, but must be linear in them")
     ) is held_down
 
 

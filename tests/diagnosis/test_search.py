@@ -229,7 +229,7 @@ def test_where_names_the_value_nearest_to_the_loss_whose_gradient_is_wrong() -> 
         return {"w": x.T @ g.exp()}
 
     says = said(explain(case_of(forward, wrong, x="t n", w="n m"), [], [FirstWrongGradient()])["w"])
-    assert says == "unknown: the gradient of z is wrong already; from `x @ w` back to the inputs, all is right"
+    assert says == "unknown: the gradient of z is already wrong; everything from `x @ w` back to the inputs is right"
 
 
 def test_where_joins_answers_that_one_gradient_explains() -> None:
@@ -239,7 +239,7 @@ def test_where_joins_answers_that_one_gradient_explains() -> None:
 
     explanations = explain(case_of(layer, wrong, **LAYER), [], [FirstWrongGradient()])
     assert {name: each.cause for name, each in explanations.items()} == {"b": "", "w": "b", "x": "b"}
-    assert "the gradient of z is wrong already" in said(explanations["b"])
+    assert "the gradient of z is already wrong" in said(explanations["b"])
 
 
 def test_where_says_nothing_with_more_unknowns_than_equations() -> None:

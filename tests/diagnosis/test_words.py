@@ -28,9 +28,9 @@ BS = ["bs", 3]
         # factors, of every entry or of a part of the answer
         ("factor-sign", {}, "every entry has the wrong sign"),
         ("factor-number", {"factor": "2"}, "every entry is 2 times what it should be"),
-        ("factor-number", {"factor": "-2", "besides": True}, "every entry is -2 times that"),
-        ("factor-number", {"factor": "1/6", "part": "what comes through `sin(x)`"},
-         "what comes through `sin(x)` is 1/6 of what it should be"),
+        ("factor-number", {"factor": "-2", "besides": True}, "there is an extra factor of -2"),
+        ("factor-number", {"factor": "1/6", "part": "the contribution of `sin(x)`"},
+         "the contribution of `sin(x)` is 1/6 of what it should be"),
         ("factor-divided", {"quantity": "bs", "size": 7}, "every entry is 1/7 of what it should be, and bs = 7 here"),
         ("factor-divided", {"quantity": "bs", "size": 7, "negative": True},
          "every entry is -1/7 of what it should be, and bs = 7 here"),
@@ -39,16 +39,16 @@ BS = ["bs", 3]
         # facts
         ("offset", {"number": "1/2", "verb": "subtracted from"}, "1/2 is subtracted from every entry"),
         ("another-mask", {"passes": True, "name": "x", "place": [0, 2], "value": "-0.107"},
-         "the mask is wrong: at x[0,2] = -0.107 the gradient passes, and must be 0"),
+         "the mask is wrong: at x[0,2] = -0.107 the upstream gradient passes, but the gradient must be 0 there"),
         ("another-mask", {"passes": False, "name": "", "place": [0, 2], "value": ""},
-         "the mask is wrong: at entry [0,2] the gradient is 0, and must pass"),
+         "the mask is wrong: at entry [0,2] the gradient is 0, but the upstream gradient must pass there"),
         ("unknown", {"wrong": 2, "entries": 35, "error": "0.3", "alone": True},
          "2 of 35 entries are wrong, and none in a batch of one; "
          "the largest error is 0.3 times the largest entry of the right answer"),
         ("unknown", {"wrong": 2, "entries": 35, "error": "1", "alone": False},
          "2 of 35 entries are wrong; the largest error is as large as the largest entry of the right answer"),
         ("unknown", {"wrong": 1, "entries": 1, "error": "3", "alone": False, "given": "4", "right": "1"},
-         "the value is 4, and must be 1"),
+         "the value is 4; it must be 1"),
         ("right-only-in", {"kinds": [["a batch of one", [["bs", 1]]], ["a square case", []]]},
          "it is right only in a batch of one (bs=1) and a square case"),
     ],
@@ -61,7 +61,7 @@ def test_two_facts_are_two_clauses() -> None:
     minus = Fact("sign-flipped", {"step": "`2 - x`"}, "the minus of `2 - x` is missing")
     factor = Fact("factor-number", {"factor": "1/2", "besides": True})
     assert message_of(Mistake("wrong-sign", facts=(minus, factor))) == (
-        "the minus of `2 - x` is missing; besides, every entry is 1/2 of that"
+        "the minus of `2 - x` is missing; besides, there is an extra factor of 1/2"
     )
     assert message_of(Mistake("wrong-sign", facts=(minus, Fact("upstream-twice", {}, "out.g is applied twice")))) == (
         "the minus of `2 - x` is missing; out.g is applied twice"

@@ -106,33 +106,33 @@ def test_a_test_is_written_in_place_of_dots(course: Course) -> None:
     [
         (
             "an upstream gradient of ones",
-            "it rejects 10 of 20 wrong backward passes and accepts 10 of 10 right ones. "
-            "The wrong one that it accepts leaves out.g out. In every call of your test, all entries of out.g are the"
-            " same number",
+            "your test rejects 10 of 20 wrong backward passes and accepts 10 of 10 right ones. "
+            "One of the wrong ones that it accepts leaves out.g out. In every call of your test, all entries of out.g are"
+            " the same number",
             "it accepts: inp.g = torch.full_like(inp, 1 / inp.shape[1])",
             "If every entry of `out.g` is the same, can the test see whether `out.g` was used?",
         ),
         (
             "small sizes only",
-            "it rejects 18 of 20 wrong backward passes and accepts 10 of 10 right ones. "
-            "The wrong one that it accepts leaves the rows from the fourth on at 0. Your test has no call with more"
-            " than three rows",
+            "your test rejects 18 of 20 wrong backward passes and accepts 10 of 10 right ones. "
+            "One of the wrong ones that it accepts leaves the rows from the fourth on at 0. Your test has no call with"
+            " more than three rows",
             "it accepts: inp.g = out.g[:, None].expand(inp.shape) / inp.shape[1]; inp.g[3:] = 0",
             "How many rows does it take to see that one is left out?",
         ),
         (
             "squares only",
-            "it rejects 16 of 20 wrong backward passes and accepts 10 of 10 right ones. "
-            "The wrong one that it accepts divides by bs in place of n. In every call of your test, bs and n are the"
-            " same number",
+            "your test rejects 16 of 20 wrong backward passes and accepts 10 of 10 right ones. "
+            "One of the wrong ones that it accepts divides by bs in place of n. In every call of your test, bs and n are"
+            " the same number",
             "it accepts: inp.g = out.g[:, None].expand(inp.shape) / len(inp)",
             "If bs and n are the same number, can the test see which of them was used?",
         ),
         (
             "the division by n is forgotten in the test",
-            "it rejects 19 of 20 wrong backward passes and accepts 0 of 10 right ones. "
-            "The right one that it rejects is written as in the lesson, so the test's assertions fail for a right "
-            "answer",
+            "your test rejects 19 of 20 wrong backward passes and accepts 0 of 10 right ones. "
+            "One of the right ones that it rejects is written as in the lesson, so the test's assertions fail for a "
+            "right answer",
             "it rejects: inp.g = out.g[:, None].expand(inp.shape) / inp.shape[1]",
             "What would convince you",
         ),
@@ -185,7 +185,9 @@ def test_a_test_that_is_told_by_chance_is_not_repeatable(grade: Grade) -> None:
     )
     answer = answer_of(grade("test_row_mean", source))
     assert answer.code == "not-repeatable"
-    assert answer.message.startswith("called twice with the same backward pass, it does not always give the same")
+    assert answer.message.startswith(
+        "called twice with the same backward pass, your test does not always give the same"
+    )
 
 
 def test_what_is_kept_from_call_to_call_is_not_repeatable(grade: Grade) -> None:
@@ -213,7 +215,7 @@ def test_another_exception_on_a_right_backward_pass_is_an_error(grade: Grade) ->
     answer = answer_of(grade("test_scale", "def test_scale(backward):\n    backward(1, 2, 3)\n"))
     assert answer.code == "error"
     assert answer.message.startswith(
-        "called with a right backward pass, it fails with AttributeError: 'int' object has"
+        "called with a right backward pass, your test fails with AttributeError: 'int' object has"
     )
     assert answer.score == 0
 

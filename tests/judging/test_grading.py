@@ -196,7 +196,7 @@ def test_a_routine_that_is_wrong_in_no_known_way_shows_the_call(grade: Grade) ->
     source = "import math\ndef slope(f, x, h):\n    return (f(x + h) - f(x)) / h + math.sin(7 * x)\n"
     (answer,) = grade("slope", source).answers
     assert answer.code == "unknown"
-    assert re.match(r"the value is -?[\d.]+, and must be -?[\d.]+", answer.message)
+    assert re.match(r"the value is -?[\d.]+; it must be -?[\d.]+", answer.message)
     call, _, returned = answer.evidence.partition(", and must return ")[0].partition(" returns ")
     assert re.fullmatch(r"slope\(f=lambda x: .+, x=0?\.\d+, h=0?\.\d+\)", call.replace("x=1.", "x=0."))
     names: dict[str, Any] = {}

@@ -48,8 +48,8 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "sqrt_grad",
         "def sqrt_grad(inp, out):\n    inp.g = out.g.sqrt() / (2 * out)\n",
         "inp.g",
-        "# of # entries are inf or nan; in the finite entries, out.g multiplies inp inside the function, in "
-        "`inp.sqrt()`; it must multiply the derivative of `inp.sqrt()`, which is taken at inp",
+        "# of # entries are inf or nan; in the finite entries, out.g multiplies inp inside `inp.sqrt()`; it "
+        "must multiply the derivative of `inp.sqrt()`",
     ),
     "the state before the first step is the last one": (
         "rnn_states_grad",

@@ -109,7 +109,7 @@ if os.uname().machine == "x86_64":
     def test_the_other_table_of_system_calls_is_death(number: int, isolated: Worker) -> None:
         """x32 numbers are those of x86-64 with a bit set; they would pass a filter that only compares numbers."""
         reply = run(isolated, attack(f"libc.syscall({number})"))
-        assert (reply.end, reply.detail) == ("crash", "the process was ended by SIGSYS")
+        assert (reply.end, reply.detail) == ("crash", "the process was ended by the signal SIGSYS")
         assert_still_honest(isolated)
 
     @pytest.mark.parametrize("number", [335, 336])

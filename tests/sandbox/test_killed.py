@@ -50,7 +50,7 @@ def assert_second_chance_and_no_third(worker: Worker, number: signal.Signals) ->
     assert_second_chance(worker, number)
     with killing(worker, 2, number):
         reply = worker.run(sleeping_job(), PATIENT)
-    assert (reply.end, reply.detail) == ("crash", f"the process was ended by {number.name}")
+    assert (reply.end, reply.detail) == ("crash", f"the process was ended by the signal {number.name}")
     assert_still_honest(worker)
 
 
@@ -82,7 +82,7 @@ class Doomed:
 
     def answer(self, job: bytes, time_limit: float, announce: object) -> Reply:
         self.jobs += 1
-        return Reply("crash", detail="the process was ended by SIGKILL", killed=True)
+        return Reply("crash", detail="the process was ended by the signal SIGKILL", killed=True)
 
     def has_ended(self) -> bool:
         return False
@@ -101,5 +101,5 @@ def test_a_job_killed_twice_has_no_third_chance() -> None:
         return processes[-1]
 
     reply = Worker(start, "none").run(sleeping_job(), PATIENT)
-    assert (reply.end, reply.detail) == ("crash", "the process was ended by SIGKILL")
+    assert (reply.end, reply.detail) == ("crash", "the process was ended by the signal SIGKILL")
     assert [(process.jobs, process.is_closed) for process in processes] == [(1, True), (1, False)]

@@ -75,7 +75,7 @@ def test_killed_it_says_so_and_starts_again(mode: str) -> None:
 def assert_ended_by(worker: Any, number: signal.Signals) -> None:
     """Check that the error of a starting process that a signal ended names the signal."""
     os.kill(worker.process.popen.pid, number)
-    assert f"the process was ended by {number.name}" in refusal(worker)
+    assert f"the process was ended by the signal {number.name}" in refusal(worker)
 
 
 def assert_stopped(worker: Worker, which: int) -> None:

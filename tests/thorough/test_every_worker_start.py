@@ -75,7 +75,7 @@ def test_ended_or_stopped(starting: Worker) -> None:
 def test_killed_inside_its_box() -> None:
     with worker_of("box") as worker:
         os.kill(family(worker)[-1], signal.SIGKILL)
-        assert "the process was ended by SIGKILL" in refusal(worker)
+        assert "the process was ended by the signal SIGKILL" in refusal(worker)
         assert_still_honest(worker)
 
 
