@@ -1,7 +1,6 @@
 """Facts about a wrong answer's numbers as candidates of the search, each with a likelihood rank.
 
 They are reported where no likelier edit gives the numbers. Most are computed by `facts` from the answer alone.
-`FirstWrongGradient` asks the program from which value on the backward pass is right.
 """
 
 from __future__ import annotations
@@ -14,10 +13,9 @@ from functools import cache, partial
 import numpy as np
 
 from grader.course.exercise import Answer
-from grader.program.forward import SINK, Node, Place
+from grader.program.forward import SINK, Place
 from grader.program.operation import Array, NoCandidate, unbroadcast
-from grader.program.probes import draw_tangents
-from grader.program.program import EdgeContext, Program, Tangents
+from grader.program.program import EdgeContext, Program
 from grader.reference.compare import MATCH, scaled_error
 
 from . import facts
@@ -26,16 +24,12 @@ from .factors import common_ratio
 from .facts import Samples, make_fact
 from .mistake import Fact, Mistake
 from .operators.branches import masking
-from .operators.places import Spot, expression_of
+from .operators.places import Spot
 from .quotients import wrong_quotient
 from .right_answers import edits_of_right_answers
+from .wrong_values import FirstWrongGradient
 
 CLOSE = 2e-3  # an error, in proportion to the largest entry, that is no accident of two mistakes
-MOST_ENTRIES = 200  # of a value whose gradient is solved for
-PROBES = 24  # random directions of each target: two runs of the forward pass for each
-RESIDUAL = 1e-5  # what least squares leave where the gradient can be told, in proportion to what is explained
-LOOSE = 100.0  # how much more may be left of projections, whose derivatives are differences: the Jacobian decides
-TINY_SHARE = 1e-9  # of the greatest singular value: what is less is the error of a difference
 MOST_ROWS = 9  # of which every choice is tried
 MOST_WORK_OF_ROWS = 20_000.0  # calls of numpy, for the sweeps of all rows in one trial
 FEW_ENTRIES = 1_000  # so many refute nearly every choice of rows
@@ -525,284 +519,3 @@ SEEN_IN_PROGRAM: Mapping[Callable[[Case, str, Answer, Samples], Mistake | None],
     _observe_upstream("upstream-not-in-it", "upstream-in-denominator", "own-upstream-only"): 6.8,
     _observe_upstream("another-slope"): 7.6,
 }
-
-
-@dataclass(frozen=True)
-class FirstWrongGradient:
-    """A candidate: the gradient of one value is wrong, and the backward pass from this value to the inputs is right.
-
-    It is the value nearest to the loss for which that is so. Answers that the gradient of one value explains together
-    have one cause; the others are looked at one by one.
-
-    Args:
-        rank: the likelihood rank.
-    """
-
-    rank: float = 7.0
-
-    def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return by target the fact that the gradient of a certain value is wrong, for each answer that this explains.
-
-        All answers of a screen are tried together first, then each by itself. The result is empty where there is no
-        such value, see `wrong_value`.
-        """
-        mistakes: dict[str, Mistake] = {}
-        for screen in case.screens:
-            case.work += 2.0 * PROBES * len(case.names) * len(screen.sample.program.nodes)  # also where they are known
-            for names in (screen.names, *((name,) for name in screen.names)):
-                if not mistakes.keys() & set(names):
-                    value = wrong_value(case, screen.sample, names)
-                    if value is not None:
-                        mistakes |= dict.fromkeys(names, _wrong_gradient_fact(screen.sample.program, value))
-        return mistakes
-
-    def changes_right_answer(self, case: Case) -> bool:
-        """Return False: the fact says nothing about other answers."""
-        return False
-
-
-def wrong_value(case: Case, sample: ProgramSample, names: tuple[str, ...]) -> Node | None:
-    """Return the node nearest to the loss such that a wrong gradient of its value alone explains the answers `names`.
-
-    That is: for some array G in place of this gradient, with all vjps from there to the inputs right, the gradients of
-    the targets are the learner's. The same must hold in one more trial, if there is one in which all these answers are
-    wrong.
-
-    Args:
-        case: the case.
-        sample: the trial in which the node is looked for.
-        names: the targets of the answers.
-
-    Returns:
-        The node; `None` where there is none, or an answer has the wrong shape.
-    """
-    program = sample.program
-    if not all(map(sample.has_shape, names)):
-        return None
-    twins = [each for each in case.samples if each is not sample and all(map(each.is_wrong, names))][:1]
-    for node in reversed(program.nodes):
-        if not _can_be_solved_for(program, node, names) or not may_explain(case, sample, node.id, names):
-            continue
-        if explains_by_gradient(case, sample, node.id, names):
-            ids = [(twin, value_in_program(node, twin.program)) for twin in twins]
-            if all(i is None or explains_by_gradient(case, twin, i, names) for twin, i in ids):
-                return _before_bijections(program, _nearest_to_inputs(program, node, names))
-    return None
-
-
-def _nearest_to_inputs(program: Program, node: Node, names: tuple[str, ...]) -> Node:
-    """Return the node nearest to the inputs whose wrong gradient explains the answers as well as that of a given node.
-
-    The numbers then do not show whether the vjps between the two nodes are right. A node is as good if every path from
-    the given one to the targets passes it, and the gradients of both can give the same arrays, or what is between them
-    has no weights and keeps the number of entries, as a softmax does: a wrong derivative of p with rows that sum to 0
-    is the right one with another gradient of p.
-
-    Args:
-        program: the program of the trial.
-        node: the node.
-        names: the targets of the answers.
-    """
-    try:
-        rank = _rank_of_jacobian(program, node.id, names)
-        for value, has_weights in _passed_by_all_paths(program, node.id, names):
-            passed = program.nodes[value]
-            if passed.value.size > MOST_ENTRIES:
-                break
-            own = _rank_of_jacobian(program, value, names)
-            if own >= rank + LEAST_SPARE and (has_weights or passed.value.size != node.value.size):
-                break
-            node, rank = passed, own
-    except NoCandidate:
-        pass
-    return node
-
-
-def _passed_by_all_paths(program: Program, value: int, names: tuple[str, ...]) -> list[tuple[int, bool]]:
-    """Return the values that every path of edges from a value back to the targets `names` passes, from it to the first.
-
-    The value itself and the targets are not among them.
-
-    Args:
-        program: the program of a trial.
-        value: the id of the value.
-        names: the targets.
-
-    Returns:
-        Pairs of a value's id, and whether there is a contraction between it and the one before it.
-    """
-    forward, passed = program.forward, list[tuple[int, bool]]()
-    targets = {forward.targets[name] for name in names}
-    leading = sum(1 << target for target in targets)
-    ahead, has_weights = {value}, False
-    while not ahead & targets:
-        latest = max(ahead)
-        if ahead == {latest} and latest != value:
-            passed.append((latest, has_weights))
-            has_weights = False
-        has_weights |= program.nodes[latest].operation.family == "contraction"
-        ahead.remove(latest)
-        ahead |= {operand for _, operand in forward.edges[latest] if forward.ancestors[operand] & leading}
-    return passed
-
-
-def _rank_of_jacobian(program: Program, value: int, names: tuple[str, ...]) -> int:
-    """Return the rank of the right Jacobian of a value with respect to the targets `names` together.
-
-    The part of each target is divided by its greatest entry first.
-
-    Args:
-        program: the program of a trial.
-        value: the id of the value.
-        names: the targets.
-
-    Raises:
-        NoCandidate: the Jacobian cannot be computed.
-    """
-    size, jacobians = program.nodes[value].value.size, program.jacobians_of(value)
-    parts = [jacobians[name].reshape(size, -1) for name in names]
-    jacobian = np.concatenate([part / (np.abs(part).max(initial=0.0) or 1.0) for part in parts], axis=1)
-    return int(np.linalg.matrix_rank(jacobian, tol=np.linalg.norm(jacobian, 2) * TINY_SHARE))
-
-
-def _before_bijections(program: Program, node: Node) -> Node:
-    """Return the operand of the chain of pointwise functions that ends with a node; the node itself without a chain.
-
-    For exp(tanh(x @ w)): the product x @ w. A function whose derivative is 0 somewhere ends the chain, as an input
-    does. If the gradient of one of these values is wrong, so are all, so that the numbers do not show at which of them
-    the mistake is.
-    """
-    while node.operation.family == "pointwise" and len(program.forward.edges[node.id]) == 1:
-        ((slot, operand),) = program.forward.edges[node.id]
-        if program.nodes[operand].value.shape != node.value.shape or operand in program.inputs.values():
-            break
-        if not node.vjp(slot, np.ones(node.value.shape)).all():
-            break
-        node = program.nodes[operand]
-    return node
-
-
-def value_in_program(node: Node, program: Program) -> int | None:
-    """Return the id of a node's value in the program of another trial, in the same iteration.
-
-    Return `None` where that trial has no such node.
-
-    Args:
-        node: the node, of the program of one trial.
-        program: the program of the other trial.
-    """
-    same = program.forward.by_key.get(node.key, ())
-    return same[node.iteration] if node.iteration < len(same) else None
-
-
-def _can_be_solved_for(program: Program, node: Node, names: tuple[str, ...]) -> bool:
-    """Return whether a node depends on all targets `names`, and their gradients may determine that of the node's value.
-
-    They may if they have at least `LEAST_SPARE` entries more than the value, and the value no more than `MOST_ENTRIES`.
-    """
-    forward = program.forward
-    targets = [forward.targets[name] for name in names]
-    spare = sum(program.nodes[target].value.size for target in targets) - node.value.size
-    between = all(node.id != target and forward.ancestors[node.id] >> target & 1 for target in targets)
-    return between and bool(forward.uses[node.id]) and spare >= LEAST_SPARE and node.value.size <= MOST_ENTRIES
-
-
-def may_explain(case: Case, sample: ProgramSample, value: int, names: tuple[str, ...]) -> bool:
-    """Return whether a wrong gradient of one value can give the projections of the learner's arrays; it costs no sweep.
-
-    If the value's gradient is off by e, the projection of a target's gradient on a direction is off by sum(t * e), with
-    the derivatives t of the value along this direction. These equations, one for each direction, are solved for e by
-    least squares.
-
-    Args:
-        case: the case, for all of whose answers directions are drawn.
-        sample: the trial.
-        value: the id of the value.
-        names: the targets of the answers.
-    """
-    probes = tangents_of_targets(sample, case.names)
-    if value not in probes.tangents:
-        return False
-    blocks, moved = [], []
-    for name in names:
-        scale = float(np.abs(sample.given[name] - sample.right[name]).max(initial=0.0)) or 1.0
-        directions = probes.directions[name].reshape(len(probes.directions[name]), -1)
-        moved.append(directions @ (sample.given[name] - sample.right[name]).ravel() / scale)
-        blocks.append(probes.tangents[value][probes.rows[name]] / scale)
-    jacobian, difference = np.concatenate(blocks), np.concatenate(moved)
-    if not np.isfinite(jacobian).all():
-        return False
-    rounding = max(sample.rounding[name] for name in names)
-    return least_squares_error(jacobian, difference, rcond=TINY_SHARE) <= LOOSE * (RESIDUAL + rounding)
-
-
-def least_squares_error(jacobian: Array, difference: Array, rcond: float | None = None) -> float:
-    """Return the greatest absolute entry of `difference - jacobian @ v`, for the v that makes the sum of squares least.
-
-    Infinite if there are fewer than `LEAST_SPARE` equations more than unknowns, so that there is always a solution. An
-    equation whose unknowns all have the factor 0 does not count.
-
-    Args:
-        jacobian: shape: (equations, unknowns).
-        difference: shape: (equations,).
-        rcond: the share of the greatest singular value up to which others count as zero; see `numpy.linalg.lstsq`.
-    """
-    solution, _, rank, _ = np.linalg.lstsq(jacobian, difference, rcond=rcond)
-    if np.count_nonzero(jacobian.any(axis=1)) - rank < LEAST_SPARE:
-        return float("inf")
-    return float(np.abs(difference - jacobian @ solution).max())
-
-
-def tangents_of_targets(sample: ProgramSample, targets: tuple[str, ...]) -> Tangents:
-    """Return `PROBES` random directions of each target in a trial, and the derivatives of the values along them.
-
-    They are kept in the trial. A value of more than `MOST_ENTRIES` entries has no derivatives here.
-
-    Args:
-        sample: the trial.
-        targets: the names of the targets.
-    """
-
-    def drawn() -> Tangents:
-        """Draw the directions and compute the derivatives."""
-        return draw_tangents(sample.program, np.random.default_rng(1), targets, PROBES, largest=MOST_ENTRIES)
-
-    probes: Tangents = sample.trial.remember(("probes", targets), drawn)
-    return probes
-
-
-def explains_by_gradient(case: Case, sample: ProgramSample, value: int, names: tuple[str, ...]) -> bool:
-    """Return whether some gradient of one value gives the learner's arrays for the answers `names`, but for rounding.
-
-    All other vjps are right: the arrays must be this gradient times the right Jacobians of the value, which is solved
-    for the gradient by least squares.
-
-    Args:
-        case: the case, in whose field `work` the work is counted.
-        sample: the trial.
-        value: the id of the value.
-        names: the targets of the answers.
-    """
-    if not all(map(sample.has_shape, names)):
-        return False
-    program = sample.program
-    size = program.nodes[value].value.size
-    case.work += 4.0 * size * len(program.nodes)
-    try:
-        jacobians = program.jacobians_of(value)
-    except NoCandidate:
-        return False
-    # each answer is measured by its own size: an entry of one may be a million times that of another
-    scales = [np.abs(sample.given[n] - sample.right[n]).max(initial=0.0) or 1.0 for n in names]
-    jacobian = np.concatenate([jacobians[n].reshape(size, -1) / s for n, s in zip(names, scales, strict=True)], axis=1)
-    moved = [(sample.given[n] - sample.right[n]).ravel() / s for n, s in zip(names, scales, strict=True)]
-    difference = np.concatenate(moved)
-    rounding = max(sample.rounding[n] * np.abs(sample.right[n]).max() / s for n, s in zip(names, scales, strict=True))
-    return bool(least_squares_error(jacobian.T, difference) <= RESIDUAL + rounding)
-
-
-def _wrong_gradient_fact(program: Program, node: Node) -> Mistake:
-    """Return the fact that the gradient of a node's value is wrong, and all from it to the inputs is right."""
-    value, step = program.name_of(node.id), expression_of(program, node)
-    says = f"the gradient of {value} is already wrong; everything from {step} back to the inputs is right"
-    return Mistake("unknown", facts=(Fact("where", {"value": value, "step": step}, says),))

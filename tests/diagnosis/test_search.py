@@ -15,7 +15,7 @@ from grader.course.trial_sizes import Setting
 from grader.diagnosis.case import Candidate, Case, ProgramSample
 from grader.diagnosis.edits import PATH_RANK
 from grader.diagnosis.mistake import Fact, Mistake
-from grader.diagnosis.observations import FirstWrongGradient, least_squares_error, observations
+from grader.diagnosis.observations import observations
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.search import (
     COMBINATORS,
@@ -28,6 +28,7 @@ from grader.diagnosis.search import (
     merge_sources,
     stream,
 )
+from grader.diagnosis.wrong_values import FirstWrongGradient, least_squares_error
 from grader.program.forward import Place
 from grader.program.recording import record
 from grader.reference.trial import Sample, Trial
@@ -245,6 +246,58 @@ def test_where_joins_answers_that_one_gradient_explains() -> None:
 def test_where_says_nothing_with_more_unknowns_than_equations() -> None:
     case = case_of(layer, lambda x, w, b, g: {"b": g.exp().sum(0)}, **LAYER)
     assert explain(case, [], [FirstWrongGradient()]) == {}
+
+
+def loop(x: Tensor, wx: Tensor, wh: Tensor) -> Tensor:
+    h = x.new_zeros(len(x), len(wh))
+    for t in range(x.shape[1]):
+        h = (x[:, t] @ wx + h @ wh).tanh()
+    return h
+
+
+LOOP = {"x": "bs t n", "wx": "n m", "wh": "m m"}
+
+
+def loop_backward(
+    x: Tensor, wx: Tensor, wh: Tensor, g: Tensor, carry: Callable[[Tensor], Tensor], last: Callable[[Tensor], Tensor]
+) -> dict[str, Tensor]:
+    """Return the gradients of `loop`, where the gradient goes through `carry` once more in each iteration."""
+    states = [loop(x[:, :t], wx, wh) for t in range(x.shape[1] + 1)]
+    grads = {"x": torch.zeros_like(x), "wx": torch.zeros_like(wx), "wh": torch.zeros_like(wh)}
+    for t in reversed(range(x.shape[1])):
+        dz = carry(g) * (1 - states[t + 1] ** 2)
+        grads["x"][:, t] = last(dz) @ wx.T
+        grads["wx"] += x[:, t].T @ dz
+        grads["wh"] += states[t].T @ dz
+        g = dz @ wh.T
+    return grads
+
+
+def test_where_names_a_value_whose_gradient_is_wrong_in_every_iteration() -> None:
+    def wrong(x: Tensor, wx: Tensor, wh: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return loop_backward(x, wx, wh, g, carry=lambda g: g + 0.1 * g.sum(0) ** 3, last=lambda dz: dz)
+
+    found = explain(case_of(loop, wrong, **LOOP), [], [FirstWrongGradient()])
+    says = "the gradient of `x[:, t] @ wx + h @ wh` is already wrong in the loop; what the inputs get from it is right"
+    assert said(found[min(found, key=lambda name: found[name].cause)]) == f"unknown: {says}"
+    assert set(found) == {"x", "wx", "wh"}
+
+
+def test_where_says_what_is_behind_the_answers_that_are_right() -> None:
+    def wrong(x: Tensor, wx: Tensor, wh: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return loop_backward(x, wx, wh, g, carry=lambda g: g, last=lambda dz: dz.sum(0) ** 3 + dz)
+
+    says = said(explain(case_of(loop, wrong, **LOOP), [], [FirstWrongGradient()])["x"])
+    step = "the gradient of `x[:, t] @ wx`"
+    assert says == f"unknown: wx is right, and so, most likely, is {step}: look at what goes from there to x"
+
+
+def test_where_names_no_value_whose_wrong_gradient_would_make_a_right_answer_wrong() -> None:
+    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": g.exp() @ w.T, "w": x.T @ g, "b": g.sum(0)}
+
+    found = explain(case_of(layer, wrong, **LAYER), [], [FirstWrongGradient()])
+    assert "already wrong" not in str(found)
 
 
 def test_where_counts_no_equation_without_unknowns() -> None:
