@@ -435,6 +435,36 @@ define("logsumexp", "reduction", _logsumexp, _logsumexp_vjp, value_vjp=_logsumex
 define("cumsum", "reduction", _cumsum, _cumsum_vjp)
 
 
+def _has_vectors(a: Array, b: Array) -> bool:
+    """Return whether the right-hand sides b of linear equations with the matrices a are vectors, as torch reads b."""
+    return b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
+
+
+def _solve(a: Array, b: Array, /, left: bool = True) -> Array:
+    """Return y with a @ y = b, or with y @ a = b if not `left`; shape: that of b, with the batch axes of a."""
+    if not left:
+        return np.asarray(_solve(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2))
+    if _has_vectors(a, b):
+        return np.asarray(np.linalg.solve(a, b[..., None])[..., 0])
+    return np.asarray(np.linalg.solve(a, b))
+
+
+def _solve_vjp_of_matrix(g: Array, y: Array, a: Array, b: Array, left: bool = True) -> Array:
+    """Return the vjp of `_solve` for the matrices: -c @ y.T, with the contribution c to b, or -y.T @ c; shape: a's."""
+    c = _solve(a.swapaxes(-1, -2), g, left)
+    if left and _has_vectors(a, b):
+        c, y = c[..., None], y[..., None]
+    return unbroadcast(-(c @ y.swapaxes(-1, -2) if left else y.swapaxes(-1, -2) @ c), a)
+
+
+def _solve_vjp(g: Array, _: Array, a: Array, b: Array, left: bool = True) -> Array:
+    """Return the vjp of `_solve` for the right-hand sides: c with a.T @ c = g; shape: that of b."""
+    return unbroadcast(_solve(a.swapaxes(-1, -2), g, left), b)
+
+
+define("linalg_solve", "other", _solve, _solve_vjp_of_matrix, _solve_vjp)  # torch's takes a hundred times as long
+
+
 # Contractions -------------------------------------------------------------------------------------------------------
 
 

@@ -79,7 +79,7 @@ SIGNATURES: Mapping[str, str] = {
     "unfold": "input dimension= size= step=", "index_select": "input dim= index", "gather": "input dim= index",
     "scatter": "input dim= index source", "scatter_add": "input dim= index source",
     "index_add": "input dim= index source", "argsort": "input dim= descending=", "sort": "input dim= descending=",
-    "topk": "input k= dim= largest=",
+    "topk": "input k= dim= largest=", "linalg_solve": "A B left=",
 }  # fmt: skip
 ALIASES: Mapping[str, str] = {
     "negative": "neg", "absolute": "abs", "__abs__": "abs", "__neg__": "neg", "__invert__": "logical_not",

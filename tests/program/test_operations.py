@@ -463,6 +463,23 @@ def test_what_is_not_written_by_hand_is_torchs(forward: Forward) -> None:
     prove(forward, {"x": signed((3, 3), 5) + 2 * np.eye(3)}, handwritten=False)
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "left"),
+    [
+        ((3, 3), (3,), True),
+        ((3, 3), (3, 2), True),
+        ((3, 3), (2, 3), False),
+        ((2, 3, 3), (2, 3), True),
+        ((2, 3, 3), (3, 4), True),
+        ((3, 3), (2, 3, 1), True),
+    ],
+)
+def test_solutions_of_linear_equations_are_numpys(a: Shape, b: Shape, left: bool) -> None:
+    inputs = {"a": signed(a, 5) + 2 * np.eye(3), "b": signed(b, 6)}
+    program = prove(lambda a, b: torch.linalg.solve(a, b, left=left).tanh(), inputs, handwritten=False)
+    assert OPERATIONS["linalg_solve"] in [node.operation for node in program.nodes]
+
+
 def test_each_differentiable_operation_is_proved_here() -> None:
     """No rule is added to the table without a call of it in this file."""
     called = set()
@@ -484,6 +501,7 @@ def test_each_differentiable_operation_is_proved_here() -> None:
         "embedding",
         "write",
         "transposed_convolution",
+        "linalg_solve",
     }
     assert {name for name, operation in OPERATIONS.items() if operation.vjps} <= called | elsewhere | {
         "gt",
