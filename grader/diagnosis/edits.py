@@ -17,7 +17,7 @@ import numpy as np
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, NoCandidate
 from grader.program.program import EdgeContext, EdgeVjp, Program, zero_vjp
-from grader.program.queries import idle_edges
+from grader.program.queries import idle_edges, product_of_weights
 from grader.reference.trial import Trial
 
 from . import factors
@@ -30,6 +30,7 @@ IDLE_RANK = 0.4  # what it adds that a path is left out which contributes nothin
 STRUCTURE_RANK = 1.0  # that it is not listed in the usual trial
 OUTPUT_RANK = 0.4  # and that the last derivative is taken at the output of the right forward pass
 PATH_RANK, FACTOR_RANK, SCALED_PATH_RANK, ROWS_RANK, PAIR_RANK = 2.0, 3.0, 2.5, 1.5, 3.0  # what each adds
+KNOWN_PATH_RANK = 1.0  # and that an edit has its effect on one path only, if it explains an answer on that path
 SECOND_RANK = 2.0  # and an edit that explains another answer: a second mistake beside it is not so rare
 AVERAGING = {"mean", "mean_pool", "var", "std"}  # what divides by a size
 LEAST_ENTRIES = 5  # how many entries must agree about a factor that one of them would have to be asked for
@@ -193,10 +194,13 @@ class EditOnPath(ExplanatoryRewriting):
     Args:
         edit: the edit.
         spot: the edges.
+        edit_explains: whether the edit explains a wrong answer by itself: then it is hardly rarer that it has no effect
+            elsewhere.
     """
 
     edit: Edit
     spot: Spot
+    edit_explains: bool = False
 
     @property
     def code(self) -> str:
@@ -211,7 +215,7 @@ class EditOnPath(ExplanatoryRewriting):
     @property
     def rank(self) -> float:
         """Return the likelihood rank (less is likelier): that of the edit, plus a constant for the path."""
-        return self.edit.rank + PATH_RANK
+        return self.edit.rank + (KNOWN_PATH_RANK if self.edit_explains else PATH_RANK)
 
     def apply(self, program: Program) -> Program:
         """Return the program in which the edges of `spot` take as g the gradient of their reader in the edited program.
@@ -351,6 +355,48 @@ class WithRightOutput(EditVariant):
             for slot, _ in program.forward.edges[output]:
                 edited = edited.with_vjp((output, slot), partial(_vjp_of, program.nodes[output], slot))
         return edited
+
+
+@dataclass(frozen=True, eq=False)
+class WithRightRowSums(EditVariant):
+    """An edit of the forward pass, where the sums in the derivative of a softmax are made of the right output.
+
+    The backward pass of attention computes the probabilities once more, with the mistake, and takes the sum over each
+    row from the output that it is given, as (out * out_g).sum(-1).
+    """
+
+    added_rank: ClassVar[float] = OUTPUT_RANK
+
+    def apply(self, program: Program) -> Program:
+        """Return the edited program, where each softmax with values to weigh has the row sums of the right program.
+
+        Raises:
+            NoCandidate: the edit leaves the forward pass as it is, or there is no such softmax.
+        """
+        edited = self.edit.apply(program)
+        products = [(node.id, product_of_weights(program, node.id)) for node in program.nodes if node.name == "softmax"]
+        known = [(softmax, program.nodes[product]) for softmax, product in products if product is not None]
+        if edited.forward is program.forward or not known:
+            raise NoCandidate("no softmax has other probabilities than the right ones")
+        for softmax, product in known:
+            edited = edited.with_vjp((softmax, 0), partial(_vjp_with_row_sums_of, product))
+        return edited
+
+
+def _vjp_with_row_sums_of(product: Node, at: EdgeContext) -> Array:
+    """Return p * (g - sums), with the sums over the last axis of a product's right value times its gradient.
+
+    Args:
+        product: the node of the right program that multiplies the probabilities with values.
+        at: the edge into the softmax, with the probabilities p and their gradient g.
+
+    Raises:
+        NoCandidate: the operation is no softmax any more.
+    """
+    sums = (product.value * at.sweep.gradient(product.id)).sum(axis=-1, keepdims=True)
+    if at.node.name != "softmax" or sums.shape[:-1] != at.y.shape[:-1]:
+        raise NoCandidate("there are no probabilities")
+    return np.asarray(at.y * (at.g - sums))
 
 
 def _vjp_of(node: Node, slot: int, at: EdgeContext) -> Array:

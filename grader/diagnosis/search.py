@@ -20,7 +20,7 @@ import numpy as np
 
 from grader.program.operation import Array, NoCandidate
 from grader.program.program import Program, zero_vjp
-from grader.program.queries import idle_edges
+from grader.program.queries import idle_edges, product_of_weights
 from grader.reference.compare import MATCH
 
 from .case import Candidate, Case, Rewriting, ScreeningTrial, reaches_targets
@@ -46,6 +46,7 @@ from .edits import (
     WithFactor,
     WithoutIdleEdges,
     WithRightOutput,
+    WithRightRowSums,
 )
 from .mistake import Mistake
 from .operators.contract import Operator
@@ -229,7 +230,9 @@ def stream(
         if idle_edges(case.listing):
             variants.append((edits_without_idle_edges, IDLE_RANK))
         if has_output_in_derivative(case.listing):
-            variants.append((edits_with_right_output, OUTPUT_RANK))
+            variants.append((partial(edits_of_forward_pass, variant=WithRightOutput), OUTPUT_RANK))
+        if any(product_of_weights(case.listing, node.id) is not None for node in case.listing.nodes):
+            variants.append((partial(edits_of_forward_pass, variant=WithRightRowSums), OUTPUT_RANK))
         sources += [
             CandidateSource(operator.rank + added_rank, partial(make, operator, case.listing))
             for make, added_rank in variants
@@ -321,19 +324,27 @@ def has_output_in_derivative(program: Program) -> bool:
     return any(program.nodes[i].operation.value_vjp is not None for i in program.forward.outputs)
 
 
-def edits_with_right_output(operator: Operator[Hashable], program: Program) -> Iterator[Candidate]:
-    """Yield the edits of the forward pass with an operator, as `WithRightOutput`.
+def edits_of_forward_pass(
+    operator: Operator[Hashable], program: Program, variant: Callable[[Edit], Candidate]
+) -> Iterator[Candidate]:
+    """Yield the edits of the forward pass with an operator, each as a variant; none for one of the backward pass alone.
 
-    These combine the edit with the right vjps of the operation that makes the output. There are none for an operator
-    that changes the backward pass alone.
+    Args:
+        operator: the operator.
+        program: the right program whose spots and choices are listed.
+        variant: makes the variant of an edit, such as `WithRightOutput`.
     """
+    works_in_forward_pass = False
     for edit in edits(operator, program):
         try:
-            if edit.apply(program).forward is program.forward:
-                return  # an operator of the backward pass; of those that work in both, the forward pass comes first
+            changes_forward_pass = edit.apply(program).forward is not program.forward
         except NoCandidate:
             continue
-        yield WithRightOutput(edit)
+        works_in_forward_pass |= changes_forward_pass
+        if not works_in_forward_pass:
+            return  # an operator of the backward pass; of those that work in both, the forward pass comes first
+        if changes_forward_pass:
+            yield variant(edit)
 
 
 def edits_in_rows(case: Case) -> Iterator[Candidate]:
@@ -388,20 +399,46 @@ def edits_on_path(case: Case) -> Iterator[Candidate]:
     a wrong derivative of tanh in tanh(x @ w), the edge of x, or that of w.
     """
     program = case.listing
-    forks = [(spot, _targets_of_edges(program, spot)) for spot in edges.where(_is_fork).spots(program) if not spot.rank]
+    forks = _forks(program)
     for edit, screen, change in _changes_by_screen(case):
         if isinstance(edit, Edit) and edit.rank <= LIKELIEST and screen.sample.program is program:
-            targets = sum(1 << program.forward.targets[name] for name in _moved_targets(screen, change))
-            reached = 0
-            for reader, slot in edit.spot.places(program):
-                if (reader, slot) in program.forward.sources:
-                    reached |= program.forward.ancestors[program.source((reader, slot))]
-                elif slot == WHOLE:
-                    reached |= program.forward.ancestors[reader]
-            for spot, sources in forks:
-                readers = {reader for reader, _ in spot.places(program)}
-                if sources & targets and any(reached >> reader & 1 for reader in readers):
-                    yield EditOnPath(edit, spot)
+            for spot in _forks_behind(program, forks, edit, _moved_targets(screen, change)):
+                yield EditOnPath(edit, spot)
+
+
+def _forks(program: Program) -> list[tuple[Spot, int]]:
+    """Return the edges of the operations with several operands, with a bit mask of the values that they lead to.
+
+    Args:
+        program: the program of a trial.
+
+    Returns:
+        Pairs of a spot, which is one edge in all iterations, and the mask.
+    """
+    spots = edges.where(_is_fork).spots(program)
+    return [(spot, _targets_of_edges(program, spot)) for spot in spots if not spot.rank]
+
+
+def _forks_behind(
+    program: Program, forks: Iterable[tuple[Spot, int]], edit: Edit, names: Iterable[str]
+) -> Iterator[Spot]:
+    """Yield the edges that lead from an edit to one of the targets `names`.
+
+    Args:
+        program: the program of a trial.
+        forks: what `_forks` returns for this program.
+        edit: the edit.
+        names: the targets.
+    """
+    targets, reached = sum(1 << program.forward.targets[name] for name in names), 0
+    for reader, slot in edit.spot.places(program):
+        if (reader, slot) in program.forward.sources:
+            reached |= program.forward.ancestors[program.source((reader, slot))]
+        elif slot == WHOLE:
+            reached |= program.forward.ancestors[reader]
+    for spot, sources in forks:
+        if sources & targets and any(reached >> reader & 1 for reader, _ in spot.places(program)):
+            yield spot
 
 
 def _is_fork(program: Program, place: tuple[int, int]) -> bool:
@@ -511,9 +548,10 @@ def explaining_edits(case: Case) -> list[Edit]:
 
 
 def pairs_with_explaining_edit(case: Case, operators: Iterable[Operator[Hashable]]) -> Iterator[Candidate]:
-    """Yield `TwoEdits`: an edit that explains an answer by itself, and a second one, which together may explain others.
+    """Yield an edit that explains an answer by itself in two other ways, which may explain the other answers.
 
-    The second edit may change an answer that is still unexplained, and none that is explained.
+    First come `EditOnPath`s: an explained answer may be one to which all paths lead that the edit has an effect along.
+    Then `TwoEdits`: the second edit may change an answer that is still unexplained, and none that is explained.
 
     Args:
         case: the wrong answers, after the search for single edits.
@@ -521,6 +559,10 @@ def pairs_with_explaining_edit(case: Case, operators: Iterable[Operator[Hashable
     """
     firsts, unexplained = explaining_edits(case), case.unexplained
     explained = set(case.names) - unexplained
+    forks = _forks(case.listing) if firsts else []
+    for edit in firsts:
+        for spot in reversed(list(_forks_behind(case.listing, forks, edit, unexplained))):  # nearest to the edit first
+            yield EditOnPath(edit, spot, edit_explains=True)
     for operator in sorted(operators, key=lambda each: each.rank) if firsts else ():
         for second in edits(operator, case.listing) if operator.rank <= MOST_RANK_OF_SECOND else ():
             if _may_change(second, case, unexplained) and not _may_change(second, case, explained):

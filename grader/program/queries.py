@@ -357,3 +357,23 @@ def broadcast_to_operand(node: Node, g: Array) -> Array:
     """
     kept = [1 if axis in reduced_axes(node) else size for axis, size in enumerate(np.shape(node.values[0]))]
     return np.broadcast_to(g.reshape(kept), np.shape(node.values[0]))
+
+
+def product_of_weights(program: Program, softmax: int) -> int | None:
+    """Return the id of the matrix product of the probabilities of a softmax with values, if nothing else reads them.
+
+    For `scores.softmax(-1) @ v` it is the node of `@`: the sum in the softmax's vjp, sum(p * g), is then the sum of the
+    products of this node's value with its gradient, as attention computes it from its output. Return `None` where the
+    softmax is not along the last axis, or another operation reads the probabilities.
+
+    Args:
+        program: the program of a trial.
+        softmax: the id of the node of the softmax.
+    """
+    node, uses = program.nodes[softmax], program.forward.uses[softmax]
+    if node.name != "softmax" or reduced_axes(node) != (node.value.ndim - 1,) or len(uses) != 1:
+        return None
+    ((reader, slot),) = uses
+    if reader == SINK or slot != 0 or program.nodes[reader].name != "matmul":
+        return None
+    return reader if program.nodes[reader].value.shape[:-1] == node.value.shape[:-1] else None

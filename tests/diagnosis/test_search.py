@@ -221,6 +221,41 @@ def test_an_edit_that_gives_a_value_another_shape_costs_its_own_candidate_alone(
     assert explanation.code == "wrong-operand"
 
 
+def test_an_edit_that_explains_one_answer_explains_others_on_its_path() -> None:
+    """The gradient of x has a right part too, which comes along a path that w is not on."""
+
+    def forward(x: Tensor, u: Tensor, w: Tensor) -> Tensor:
+        z = x @ u + (x @ w).sin()
+        return torch.tanh(z)
+
+    def wrong(x: Tensor, u: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        out, cos = forward(x, u, w), (x @ w).cos()
+        dz, other = g * (1 - out**2), g * (1 - out)
+        return {"x": dz @ u.T + (other * cos) @ w.T, "u": x.T @ dz, "w": x.T @ (other * cos)}
+
+    found = explain(case_of(forward, wrong, x="bs n", u="n m", w="n m"), OPERATORS)
+    assert set(found) == {"x", "w"}
+    assert {mistake.code for mistake in found.values()} == {found["w"].code} != {"unknown"}
+    assert "on the path through" in said(found["x"]) or found["x"].cause == "w"
+
+
+def test_a_kernel_may_take_the_sums_of_a_softmax_from_the_right_output() -> None:
+    """It computes the probabilities once more, here without the bias, but not the output."""
+
+    def forward(q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> Tensor:
+        return (q @ k.T + bias.sin()).softmax(-1) @ v
+
+    def wrong(q: Tensor, k: Tensor, v: Tensor, bias: Tensor, g: Tensor) -> dict[str, Tensor]:
+        p = (q @ k.T).softmax(-1)
+        dscores = p * (g @ v.T - (forward(q, k, v, bias) * g).sum(-1, keepdim=True))
+        return {"q": dscores @ k, "k": dscores.T @ q, "v": p.T @ g, "bias": dscores * bias.cos()}
+
+    found = explain(case_of(forward, wrong, q="bs n", k="t n", v="t m", bias="bs t"), OPERATORS)
+    assert set(found) == {"q", "k", "v", "bias"}
+    assert {mistake.cause for mistake in found.values()} == {"", "v"}
+    assert "is left out in the forward pass only" in said(found["v"])
+
+
 def test_where_names_the_value_nearest_to_the_loss_whose_gradient_is_wrong() -> None:
     def forward(x: Tensor, w: Tensor) -> Tensor:
         z = x @ w

@@ -137,7 +137,7 @@ def omissions(program: Program, place: Place) -> Iterator[Omission]:
         place: a node.
     """
     node = program.nodes[place[0]]
-    modes: tuple[Affects, ...] = ("all",) if node.name in SUMS else ("all", "values", "partners")
+    modes: tuple[Affects, ...] = ("all", "values") if node.name in SUMS else ("all", "values", "partners")
     known = dict(node.operands)
     for slot, value in enumerate(node.values) if node.name in PRODUCTS else ():
         array = np.asarray(value)  # perhaps a constant, such as a mask

@@ -18,7 +18,7 @@ from grader.program.arithmetic import sigmoid, softmax
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, unbroadcast
 from grader.program.program import EdgeContext, Program
-from grader.program.queries import broadcast_to_operand, reduced_axes
+from grader.program.queries import broadcast_to_operand, product_of_weights, reduced_axes
 from grader.program.selectors import ValueName, values_by_name
 
 from .contract import Example, operator
@@ -222,6 +222,20 @@ class RowFormula(NamedTuple):
     message: str
     of: Callable[[Row], Array]
     names: str = "softmax log_softmax"
+
+
+class RowSums(NamedTuple):
+    """What is used in place of the sum in the vjp of a softmax whose probabilities weigh values.
+
+    Args:
+        code: the public code of the mistake.
+        message: a clause that says what it is.
+        of: takes the weighed values and their gradient, shaped alike; returns the sums, with the last axis of size 1.
+    """
+
+    code: str
+    message: str
+    of: Callable[[Array, Array], Array]
 
 
 ROW_FORMULAS: Mapping[str, RowFormula] = {
@@ -747,6 +761,71 @@ def _() -> Example:
         return {"x": p * (dp - (p * dp).sum(1, keepdim=True))}
 
     return Example(forward, wrong, {"x": "t n", "v": "t n"})
+
+
+ROW_SUMS_OF_PRODUCT: Mapping[str, RowSums] = {
+    "mean": RowSums("mean-for-sum", "it is their mean", lambda y, g: (y * g).mean(-1, keepdims=True)),
+    "sums": RowSums(
+        "sum-of-products", "both are summed before they are multiplied",
+        lambda y, g: y.sum(-1, keepdims=True) * g.sum(-1, keepdims=True)),
+    "value": RowSums("missing-upstream", "the gradient is missing in it", lambda y, g: y.sum(-1, keepdims=True)),
+    "gradient": RowSums("missing-local", "the value is missing in it", lambda y, g: g.sum(-1, keepdims=True)),
+    "gradient squared": RowSums(
+        "wrong-operand", "the gradient stands in place of the value", lambda y, g: (g * g).sum(-1, keepdims=True)),
+    "value squared": RowSums(
+        "value-for-gradient", "the value stands in place of the gradient", lambda y, g: (y * y).sum(-1, keepdims=True)),
+}  # fmt: skip
+
+
+def weighs_values(program: Program, place: Place) -> bool:
+    """Return whether the probabilities of the softmax that reads an edge are multiplied with values, and no more."""
+    return product_of_weights(program, place[0]) is not None
+
+
+@operator(
+    "row-sums-of-output-mistaken",
+    code=lambda choice: ROW_SUMS_OF_PRODUCT[choice].code,
+    rank=2.1,
+    at=softmaxes.of("softmax").where(weighs_values),
+    choices=lambda program, place: ROW_SUMS_OF_PRODUCT,
+    message="in the derivative of {step}, the sum over the row is wrong: it must be the sum of {product} times its"
+    " gradient, but {mistake}",
+    fields=lambda program, place, choice: {
+        "product": program.name_of(product_of_weights(program, place[0]) or 0),
+        "mistake": ROW_SUMS_OF_PRODUCT[choice].message,
+    },
+)
+def mistake_row_sums_of_output(program: Program, place: Place, choice: str) -> Program | None:
+    """Take wrong sums in the vjp of a softmax p, which are made of y = `p @ v` and its gradient g_y.
+
+    With "mean": p * (g - (y * g_y).mean(-1)) in place of p * (g - (y * g_y).sum(-1)). Returns `None` where the
+    probabilities are not multiplied with values in this trial.
+    """
+    product = product_of_weights(program, place[0])
+    if product is None:
+        return None
+
+    def rule(at: EdgeContext) -> Array:
+        sums = ROW_SUMS_OF_PRODUCT[choice].of(at.program.nodes[product].value, at.sweep.gradient(product))
+        return np.asarray(at.y * (at.g - sums))
+
+    return program.with_vjp(place, rule)
+
+
+@mistake_row_sums_of_output.example
+def _() -> Example:
+    """Show attention whose backward pass has the mean of out * out.g in place of the sum."""
+
+    def forward(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return torch.softmax(q @ k.mT, -1) @ v
+
+    def wrong(q: Tensor, k: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        p = torch.softmax(q @ k.mT, -1)
+        delta = (g * (p @ v)).mean(-1, keepdim=True)
+        dscores = p * (g @ v.mT - delta)
+        return {"q": dscores @ k, "k": dscores.mT @ q}
+
+    return Example(forward, wrong, {"q": "bs t d", "k": "bs s d", "v": "bs s e"})
 
 
 def merged_axes(program: Program, place: Place) -> tuple[int, ...]:
