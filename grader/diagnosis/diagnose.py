@@ -29,7 +29,7 @@ from .words import with_words
 
 FAITHFUL = 1e-6  # how far a recorded gradient may be from the reference, in proportion to its greatest entry
 MOST_LARGE = 2  # trials with more than `LARGE` entries, each of which takes long; one is enough beside smaller ones
-WORK_AGAIN = 60_000.0  # for fewer trials of answers that have been searched: what is likely is tried again
+WORK_AGAIN = 40_000.0  # for other trials of answers that have been searched: what is likely is tried again
 NO_SENTENCE = "this is the result of a known mistake"  # of a declared mistake without a sentence of its own
 WrongAnswers = Mapping[str, tuple[Answer, Samples]]  # by target
 
@@ -126,6 +126,7 @@ def find_mistakes(
     wrong: Mapping[str, Samples],
     right: Iterable[str] = (),
     cases: list[Case] | None = None,
+    budget: float = MOST_WORK,
 ) -> dict[str, Mistake]:
     """Return the mistake in each wrong answer of a function, by name of the answer.
 
@@ -140,6 +141,7 @@ def find_mistakes(
         right: the names of the answers that are known to be right.
         cases: the cases (answers with their screens) of earlier searches for the same function, in more trials: where
             one has the same screens, only candidates that passed these are tried again. The new cases are appended.
+        budget: the most work of a search, counted in calls of numpy; for answers of an earlier case `WORK_AGAIN`.
     """
     answers = {answer.name: answer for answer in exercise.answers if answer.name in wrong}
     samples = {
@@ -149,7 +151,7 @@ def find_mistakes(
     mistakes = {name: nothing_to_compare() for name in answers if not samples[name]}
     for group in _groups_of_answers({name: answer for name, answer in answers.items() if samples[name]}):
         own = {name: (answers[name], samples[name]) for name in group}
-        mistakes |= _mistakes_of_group(exercise, own, frozenset(right), [] if cases is None else cases)
+        mistakes |= _mistakes_of_group(exercise, own, frozenset(right), [] if cases is None else cases, budget)
     causes = _first_answers({name: mistakes[name] for name in answers})
     return {name: with_words(replace(mistakes[name], cause=causes[name])) for name in answers}
 
@@ -214,7 +216,7 @@ def _target_of(answer: Answer) -> str:
 
 
 def _mistakes_of_group(
-    exercise: Declaration, answers: WrongAnswers, right: frozenset[str], cases: list[Case]
+    exercise: Declaration, answers: WrongAnswers, right: frozenset[str], cases: list[Case], budget: float
 ) -> dict[str, Mistake]:
     """Return the mistakes in a group of answers that are searched together, by name of the answer.
 
@@ -223,6 +225,7 @@ def _mistakes_of_group(
         answers: by its name, such as `x.g`, each answer with its samples.
         right: the names of the answers that are known to be right.
         cases: the cases of earlier searches for the same function; the new case is appended.
+        budget: the most work of the search.
     """
     wrong = {_target_of(answer): (answer, samples) for answer, samples in answers.values()}
     right_answers = tuple(answer for answer in exercise.answers if answer.name in right)
@@ -235,7 +238,8 @@ def _mistakes_of_group(
         *observations(wrong, accepts=accepts, recorded=bool(case.samples)),
     ]
     earlier = next(filter(case.is_screened_as, cases), None)
-    budget = WORK_AGAIN if any(set(case.names) <= set(other.names) for other in cases) else MOST_WORK
+    if any(set(case.names) <= set(other.names) for other in cases):
+        budget = min(budget, WORK_AGAIN)
     cases.append(case)
     mistakes = {
         names[target]: replace(mistake, cause=names.get(mistake.cause, ""))

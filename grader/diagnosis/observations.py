@@ -23,6 +23,7 @@ from .case import Candidate, Case, ProgramSample
 from .factors import common_ratio
 from .facts import Samples, make_fact
 from .mistake import Fact, Mistake
+from .mistaken_numbers import NumberMistaken
 from .operators.branches import masking
 from .operators.places import Spot
 from .quotients import wrong_quotient
@@ -92,7 +93,7 @@ def observations(
         for observe, rank in SEEN_IN_PROGRAM.items()
     ]
     of_right = [] if accepts else edits_of_right_answers(wrong, recorded=recorded)  # of several none is *the* one
-    return [*every, *by_program, *of_right, FirstWrongGradient()]
+    return [*every, *by_program, *of_right, NumberMistaken(), FirstWrongGradient()]
 
 
 def not_accepted(answer: Answer, given: Samples) -> Mistake | None:

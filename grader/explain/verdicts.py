@@ -17,11 +17,12 @@ import torch
 from grader.course.exercise import Answer, Exercise
 from grader.course.shapes import describe
 from grader.diagnosis.case import LARGE, Case
-from grader.diagnosis.diagnose import faithful_program_of, find_mistakes, plain_facts, program_of
+from grader.diagnosis.diagnose import WORK_AGAIN, faithful_program_of, find_mistakes, plain_facts, program_of
 from grader.diagnosis.evidence import evidence_of
 from grader.diagnosis.factors import common_ratio, number_text
 from grader.diagnosis.mistake import Fact, Mistake
 from grader.diagnosis.operators.places import describe_places
+from grader.diagnosis.search import MOST_WORK
 from grader.diagnosis.words import list_in_words, with_words
 from grader.errors import describe_error
 from grader.reference import finite_differences
@@ -427,7 +428,7 @@ class Verdicts:
         if len(counted) < len(runs):
             add(self._mistakes_in(counted, unknown(), Run.with_torchs_choices, cases))
         with_choices = [answer for answer in unknown() if any(run.has_choices(answer) for run in runs)]
-        add(self._mistakes_in(runs, with_choices, Run.array, []))
+        add(self._mistakes_in(runs, with_choices, Run.array, [], WORK_AGAIN))
         return mistakes
 
     def _mistakes_in(
@@ -436,6 +437,7 @@ class Verdicts:
         answers: list[Answer],
         array_in: Callable[[Run, Answer], np.ndarray | None],
         cases: list[Case],
+        budget: float = MOST_WORK,
     ) -> dict[str, _Search]:
         """Return, by name of some wrong answers, the mistake in each and how it was looked for.
 
@@ -447,6 +449,7 @@ class Verdicts:
             array_in: returns an answer's array in a trial; `None` if it has none there.
             cases: the cases (answers with their screens) of earlier searches, which are reused; the new ones are
                 appended.
+            budget: the most work of one search, counted in calls of numpy.
         """
         searches: dict[str, _Search] = {}
         remaining = answers
@@ -460,7 +463,7 @@ class Verdicts:
             ]
             error = ""
             try:
-                mistakes = find_mistakes(self.exercise, samples, right, cases)
+                mistakes = find_mistakes(self.exercise, samples, right, cases, budget)
             except IMPOSSIBLE as raised:  # such as by a forward pass that cannot be run again, operation by operation
                 mistakes, error = plain_facts(self.exercise, samples), describe_error(raised)
             for name, mistake in mistakes.items():

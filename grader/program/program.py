@@ -133,7 +133,7 @@ class Program:
     sizes: Mapping[str, int] = field(default_factory=dict)
     peers: list[Program] = field(default_factory=list)
     numbers: Mapping[str, int] = field(default_factory=dict)
-    record_with_number: Callable[[str, int], Program] | None = None
+    record_with_number: Callable[[str, float], Program] | None = None
 
     @property
     def nodes(self) -> tuple[Node, ...]:

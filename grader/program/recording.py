@@ -125,7 +125,7 @@ def record(
         tuple(recorder.nodes), recorder.inputs, ids, asked, names, frozenset(recorder.observed), recorder.constants
     )
 
-    def with_number(name: str, number: int) -> Program:
+    def with_number(name: str, number: float) -> Program:
         """Record the forward pass with another number as the input of a name."""
         changed = {**inputs, name: number}
         return record(forward, changed, upstream, targets=targets, output_name=output_name, upstream_name=upstream_name)

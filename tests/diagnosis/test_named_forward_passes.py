@@ -9,7 +9,7 @@ import torch
 from helpers.verdicts import Rule, assert_named, verdict
 
 from grader.course.exercise import Answer, Exercise, stored
-from grader.course.sampling import away_from, each_of, indices, normal, output
+from grader.course.sampling import away_from, each_of, indices, normal, number, output, uniform
 
 GIVEN = {"x": normal("n"), "t": normal("n"), "s": normal("n")}
 PRODUCT = Exercise("a squared error", lambda x, t, s: ((x * s - t) ** 2).sum(), GIVEN, stored("x.g"))
@@ -164,4 +164,37 @@ SENT = Exercise(
     ],
 )  # fmt: skip
 def test_another_loss_count_index_or_order_is_named(exercise: Exercise, rule: Rule, name: str) -> None:
+    assert_named(exercise, rule, name)
+
+
+def smoothed(x: torch.Tensor, t: torch.Tensor, eps: float) -> torch.Tensor:
+    truth = (1 - eps) * torch.eye(x.shape[1], dtype=x.dtype)[t] + eps / x.shape[1]
+    return -(truth * x.log_softmax(-1)).sum()
+
+
+def smoothed_gradient(v: dict[str, Any], eps: float) -> torch.Tensor:
+    truth = (1 - eps) * torch.eye(v["x"].shape[1], dtype=v["x"].dtype)[v["t"]] + eps / v["x"].shape[1]
+    return v["x"].softmax(-1) - truth
+
+
+SMOOTHED = Exercise(
+    "smoothed", smoothed, {"x": normal("bs c"), "t": indices("bs", "c"), "eps": number(0.05, 0.3)}, stored("x.g")
+)
+POWER = Exercise(
+    "a power", lambda x, p: (x**p).sum(), {"x": uniform("n", 0.5, 2.0), "p": number(1.5, 3)}, stored("x.g")
+)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "rule", "name"),
+    [
+        (SMOOTHED, lambda v: smoothed_gradient(v, 0.1), "hard-coded: 0.1 is used in place of eps, which is"),
+        (SMOOTHED, lambda v: smoothed_gradient(v, v["eps"] * (c := v["x"].shape[1]) / (c - 1)),
+         "wrong-factor: eps is c / (c - 1) times what it should be"),
+        (POWER, lambda v: 2.5 * v["x"] ** 1.5, "hard-coded: 2.5 is used in place of p, which is"),
+        (SMOOTHED, lambda v: smoothed_gradient(v, 1 - v["eps"]), "wrong-operand: 1 - eps is used in place of eps"),
+        (SMOOTHED, lambda v: smoothed_gradient(v, v["eps"]) * v["x"].sigmoid(), "unknown"),
+    ],
+)  # fmt: skip
+def test_another_number_is_solved_for_and_explained(exercise: Exercise, rule: Rule, name: str) -> None:
     assert_named(exercise, rule, name)

@@ -1,0 +1,150 @@
+"""A number that the function takes, such as a rate or a share, mistaken for another one: a candidate of the search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grader.program.operation import Array, NoCandidate
+from grader.program.program import Program
+from grader.reference.compare import agrees
+from grader.reference.trial import Trial
+
+from . import factors
+from .case import Case, ProgramSample
+from .mistake import Fact, Mistake
+
+FIRST_CHANGE = 1.02  # of the number: the first step, from which the next ones follow
+MOST_STEPS = 6  # Newton's, of which the first is the last where the gradient is linear in the number
+LEAST_GAIN = 0.5  # what share of the error may be left by a step
+LEAST_TRIALS, LEAST_ENTRIES = 2, 5
+WORK = 20.0  # how many runs of a recorded forward pass take as long as recording it anew
+
+
+@dataclass(frozen=True)
+class NumberMistaken:
+    """A candidate: the gradients are right for another number than the one that the function was given.
+
+    Which number it is in each trial is solved for, and must be explained: a number that was typed in, or a factor of
+    the right one that is an expression of sizes. So smoothing that is shared by all classes but one is eps times
+    c / (c - 1).
+
+    Args:
+        rank: the likelihood rank.
+    """
+
+    rank: float = 3.7
+
+    def explain(self, case: Case) -> Mapping[str, Mistake]:
+        """Return by target the fact how a number is mistaken, for all answers that no edit explains together."""
+        names = tuple(name for name in case.names if name in case.unexplained)
+        if not case.samples or case.samples[0].is_value or not names:
+            return {}
+        numbers = [name for name, value in case.samples[0].trial.inputs.items() if type(value) is float and value]
+        for number in numbers:
+            mistake = _explained_number(case, number, names)
+            if mistake is not None:
+                return dict.fromkeys(names, mistake)
+        return {}
+
+    def changes_right_answer(self, case: Case) -> bool:
+        """Return False: a number that would make a right answer wrong explains nothing."""
+        return False
+
+
+def _explained_number(case: Case, number: str, names: Sequence[str]) -> Mistake | None:
+    """Return the fact which number a learner used in place of the right one, if one expression gives it in every trial.
+
+    Args:
+        case: the case.
+        number: the name of the number.
+        names: the targets of the answers that the number must explain.
+    """
+    numbers, entries = list[tuple[Trial, float]](), 0
+    for sample in case.samples:
+        if not any(map(sample.is_wrong, names)):
+            continue
+        case.work += WORK * (1 + MOST_STEPS * bool(numbers)) * sum(sample.program.forward.costs)
+        used = _number_used(case, sample, number, names)
+        if used is None:
+            return None
+        numbers.append((sample.trial, used))
+        entries += sum(sample.given[name].size for name in names)
+    if len(numbers) < LEAST_TRIALS or entries < LEAST_ENTRIES:
+        return None
+    trial, first = numbers[0]
+    if all(math.isclose(used, first, rel_tol=factors.CLOSE) for _, used in numbers):
+        text, size = f"{first:.3g}", f"{trial.inputs[number]:.3g}"
+        says = f"{text} is used in place of {number}, which is {size} here"
+        return Mistake("hard-coded", facts=(Fact("number-typed-in", {"number": text, "argument": number}, says),))
+    for expression, (argument, _) in factors.argument_numbers(trial).items():
+        values = [factors.argument_numbers(each).get(expression, (argument, math.nan))[1] for each, _ in numbers]
+        pairs = zip(values, numbers, strict=True)
+        if argument == number and all(math.isclose(value, own, rel_tol=factors.CLOSE) for value, (_, own) in pairs):
+            text = expression[1:-1] if expression[0] == "(" and expression[-1] == ")" else expression
+            says = f"{text} is used in place of {number}"
+            fact = Fact("number-of-another-form", {"expression": expression, "argument": number}, says)
+            return Mistake("wrong-operand", facts=(fact,))
+    ratios = [(each, used / each.inputs[number]) for each, used in numbers]
+    factor = factors.explained_factor(ratios, averages=False)
+    if factor is None:
+        return None
+    return Mistake(factor.code, facts=(Fact(factor.name, {**factor.parameters, "part": number}),))
+
+
+@np.errstate(all="ignore")
+def _number_used(case: Case, sample: ProgramSample, number: str, names: Sequence[str]) -> float | None:
+    """Return the value of a number for which the gradients are the learner's in a trial; `None` where there is none.
+
+    Args:
+        case: the case, whose right answers must stay right.
+        sample: the trial.
+        number: the name of the number.
+        names: the targets of the learner's answers.
+    """
+    if not all(map(sample.has_shape, names)):
+        return None
+    before = float(sample.trial.inputs[number])
+    error, value = _error(sample, sample.right, names), before * FIRST_CHANGE
+    least = float(np.linalg.norm(error))
+    for step in range(MOST_STEPS):
+        program = _with_number(sample.program, number, value)
+        if program is None:
+            return None
+        try:
+            gradients = program.gradients()
+        except NoCandidate:
+            return None
+        if all(sample.matches_learner(name, gradients[name]) for name in names):
+            is_right = all(agrees(gradients[name], sample.right[name]) for name in case.right_names)
+            return value if is_right else None
+        now = _error(sample, gradients, names)
+        size, change = float(np.linalg.norm(now)), now - error
+        if step and size > LEAST_GAIN * least:
+            return None
+        slope = float(change @ change)
+        by = -float(now @ change) / slope * (value - before) if slope else float("nan")
+        if not np.isfinite(by):
+            return None
+        before, error, value, least = value, now, value + by, size
+    return None
+
+
+def _error(sample: ProgramSample, gradients: Mapping[str, Array], names: Sequence[str]) -> Array:
+    """Return gradients minus the learner's, each divided by the greatest entry of the right one, as one vector."""
+    parts = []
+    for name in names:
+        scale = float(np.abs(sample.right[name]).max(initial=0.0)) or 1.0
+        parts.append((gradients[name] - sample.given[name]).ravel() / scale)
+    return np.concatenate(parts)
+
+
+def _with_number(program: Program, name: str, number: float) -> Program | None:
+    """Return the forward pass recorded with another number as an input; `None` where it cannot be recorded with it."""
+    try:
+        return program.record_with_number(name, number) if program.record_with_number is not None else None
+    except (ValueError, TypeError, LookupError, RuntimeError, ArithmeticError):
+        return None
