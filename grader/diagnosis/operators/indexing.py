@@ -772,7 +772,7 @@ def index_replacements(program: Program, place: Place) -> Iterator[IndexReplacem
     "other-index-in-backward-pass",
     code="wrong-operand",
     rank=2.0,
-    at=edges.where(lambda program, place: bool(index_slots(program.reader(place)))),
+    at=edges.where(lambda program, place: bool(index_slots(program.reader(place)))).in_every_iteration,
     choices=index_replacements,
     fields=lambda program, place, choice: {
         "there": choice.name.describe(program),
@@ -848,7 +848,7 @@ def forward_index_replacements(program: Program, place: Place) -> Iterator[Forwa
     "other-index-in-forward-pass",
     code="wrong-operand",
     rank=3.5,
-    at=nodes.where(lambda program, place: bool(index_slots(program.reader(place)))),
+    at=nodes.where(lambda program, place: bool(index_slots(program.reader(place)))).in_every_iteration,
     choices=forward_index_replacements,
     fields=lambda program, place, choice: {
         "there": choice.index.name.describe(program),

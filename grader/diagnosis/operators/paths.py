@@ -85,6 +85,56 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
 
 
+def has_fellow_contributions_behind(program: Program, place: Place) -> bool:
+    """Return whether all paths on from an edge lead to values that get a gradient along further edges, too.
+
+    For the edge of `y[1:] - y[:-1]` in `(y[1:] - y[:-1]) / 2`, True if y is used elsewhere. False where the operand has
+    further edges itself: see `has_fellow_contributions`.
+
+    Args:
+        program: the program of a trial.
+        place: the edge.
+    """
+    forward = program.forward
+    if place not in forward.sources or place[0] == SINK or has_fellow_contributions(program, place):
+        return False
+
+    def is_shared(value: int) -> bool:
+        """Return whether a value has several edges, or all values that it is made of are shared in this way."""
+        own = forward.edges[value]
+        return len(forward.uses[value]) > 1 or (bool(own) and all(is_shared(operand) for _, operand in own))
+
+    return is_shared(program.source(place))
+
+
+@operator(
+    "paths-dropped-together",
+    code="missing-path",
+    rank=1.2,
+    at=edges.where(has_fellow_contributions_behind),
+    message="the path from {operand} through {step} is missing",
+)
+def drop_paths_together(program: Program, place: Place, choice: None) -> Program:
+    """Leave out the contribution of the edge `place`, behind which several paths lead to the same values."""
+    return program.without(place)
+
+
+@drop_paths_together.example
+def _() -> Example:
+    """Show a spline through knots y whose backward pass takes the slope, made of the same knots, for a constant."""
+
+    def forward(x: Tensor, y: Tensor) -> Tensor:
+        slope = (y[1:] - y[:-1]) / 2
+        return y[:-1] * x + slope * x**2
+
+    def wrong(x: Tensor, y: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dy = torch.zeros_like(y)
+        dy[:-1] = (g * x).sum(0)
+        return {"y": dy}
+
+    return Example(forward, wrong, {"x": "bs 3", "y": "4"})
+
+
 @dataclass(frozen=True)
 class IterationsToKeep:
     """The only iterations of a loop whose contributions to one value are kept.
