@@ -257,25 +257,21 @@ MATRIX_PRODUCTS: tuple[Callable[[Array, Array], Array], ...] = (
 
 
 def _follows_by_product(samples: Sequence[ProgramSample], name: str, other: str) -> bool:
-    """Return whether the gradient of a target is a matrix product with that of another, the learner's as the right one.
+    """Return whether the gradient of a target is a matrix product of that of another with the output.
 
-    In `x = solve(a, b)` that of a is -b.g @ x.T, which a learner computes from an own b.g.
+    It must be so in the learner's arrays as in the right ones. In `x = solve(a, b)` the gradient of a is -b.g @ x.T,
+    which a learner computes from an own b.g. A product with an input, such as -t.g @ w.T in `x @ w - t`, is no such
+    sign: there both gradients are computed from that of the difference.
 
     Args:
         samples: the trials of a case.
         name: the target whose array may be the product.
-        other: the target whose array is a factor of it; the other factor is an input, the output or its gradient.
+        other: the target whose array is a factor of it.
     """
 
-    def factors(sample: ProgramSample) -> list[Array]:
-        """Return the arrays of a trial that may be the other factor, in the same order in each trial."""
-        program = sample.program
-        values = [*program.inputs.values(), program.forward.outputs[-1]]
-        return [*(program.nodes[value].value for value in values), program.upstreams[-1]]
-
-    def holds(sample: ProgramSample, number: int, product: Callable[[Array, Array], Array], sign: int) -> bool:
-        """Return whether a product with one factor gives the right array and the learner's in a trial."""
-        factor = factors(sample)[number]
+    def holds(sample: ProgramSample, product: Callable[[Array, Array], Array], sign: int) -> bool:
+        """Return whether a product with the output gives the right array and the learner's in a trial."""
+        factor = sample.program.nodes[sample.program.forward.outputs[-1]].value
         if factor.dtype.kind != "f" or factor.ndim < 2:
             return False
         try:
@@ -292,7 +288,7 @@ def _follows_by_product(samples: Sequence[ProgramSample], name: str, other: str)
         sample.has_shape(each) and sample.right[each].ndim >= 2 for sample in wrong_samples for each in (name, other)
     ):
         return False
-    kinds = itertools.product(range(len(factors(samples[0]))), MATRIX_PRODUCTS, (1, -1))
+    kinds = itertools.product(MATRIX_PRODUCTS, (1, -1))
     return bool(wrong_samples) and any(all(holds(sample, *kind) for sample in wrong_samples) for kind in kinds)
 
 

@@ -534,9 +534,17 @@ class FactorOnPath:
         return bool(self.edit.code) and case.changes_right_answer(self.edit)
 
     def _readers(self, program: Program) -> str:
-        """Return in words the readers of the edges that have the factor: `` `h @ u` and `x * h` ``."""
+        """Return in words what reads the edges that have the factor: `` `h @ u` and `x * h` ``.
+
+        An edge of a sum is called by the summand, if that is computed.
+        """
         dropped = [place for place, rule in self.edit.apply(program).edited_vjps.items() if rule is zero_vjp]
-        return " and ".join(dict.fromkeys(expression_of(program, program.reader(place)) for place in dropped))
+        named = []
+        for place in dropped:
+            reader, summand = program.reader(place), program.nodes[program.source(place)]
+            is_summand = reader.name in ("add", "sub") and summand.operation.family != "input"
+            named.append(summand if is_summand else reader)
+        return " and ".join(dict.fromkeys(expression_of(program, node) for node in named))
 
     def _arrays(self, name: str, sample: ProgramSample) -> tuple[Array, Array]:
         """Return two arrays: what the edges contribute to the target `name` in the learner's and in the right array.

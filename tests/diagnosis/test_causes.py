@@ -344,6 +344,24 @@ def test_an_answer_with_a_mistake_of_its_own_does_not_follow() -> None:
     assert all(said.code != "follows" for said in told.values())
 
 
+def test_answers_with_one_mistake_do_not_follow_though_one_is_a_product_with_the_other() -> None:
+    """The gradient of x is -t.g @ w.T, but both are computed from a gradient whose branches are exchanged."""
+
+    def backward(known: dict[str, Any]) -> dict[str, Any]:
+        r, delta = known["x"] @ known["w"] - known["t"], 1.0
+        dr = known["out_g"] * torch.where(r.abs() > delta, r, delta * r.sign())
+        return {"x.g": dr @ known["w"].T, "t.g": -dr}
+
+    def huber(x: torch.Tensor, w: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+        r = x @ w - t
+        return torch.where(r.abs() < 1.0, 0.5 * r * r, r.abs() - 0.5)
+
+    inputs = {"x": normal("bs n"), "w": normal("n m"), "t": normal("bs m"), "out": output()}
+    exercise = Exercise("a Huber loss", huber, inputs, stored("x.g", "t.g"))
+    rules: dict[str, Rule] = {"x.g": lambda known: backward(known)["x.g"], "t.g": lambda known: backward(known)["t.g"]}
+    assert {said.code for said in verdicts(exercise, rules).values()} == {"inverted-mask"}
+
+
 def test_a_mistake_in_one_answer_and_another_in_two_are_two_causes() -> None:
     mask, loss = network(mask=lambda a: a <= 0), network(loss=lambda d: 2 * d)
     told = verdicts(NETWORK, {"inp.g": mask["inp.g"], "w1.g": mask["w1.g"], "w2.g": loss["w2.g"]})

@@ -110,7 +110,7 @@ def has_fellow_contributions_behind(program: Program, place: Place) -> bool:
 @operator(
     "paths-dropped-together",
     code="missing-path",
-    rank=1.2,
+    rank=1.9,
     at=edges.where(has_fellow_contributions_behind),
     message="the path from {operand} through {step} is missing",
 )
@@ -125,11 +125,12 @@ def _() -> Example:
 
     def forward(x: Tensor, y: Tensor) -> Tensor:
         slope = (y[1:] - y[:-1]) / 2
-        return y[:-1] * x + slope * x**2
+        return y[:-1] * x + y[1:] * (1 - x) + slope * x**2
 
     def wrong(x: Tensor, y: Tensor, g: Tensor) -> dict[str, Tensor]:
         dy = torch.zeros_like(y)
-        dy[:-1] = (g * x).sum(0)
+        dy[:-1] += (g * x).sum(0)
+        dy[1:] += (g * (1 - x)).sum(0)
         return {"y": dy}
 
     return Example(forward, wrong, {"x": "bs 3", "y": "4"})
