@@ -18,6 +18,7 @@ from grader.course.sampling import output
 from grader.course.trial_sizes import Setting
 from grader.diagnosis import diagnose
 from grader.diagnosis.operators import OPERATORS, contract, places
+from grader.diagnosis.search import MOST_WORK
 from grader.explain import verdicts
 from grader.explain.axes import with_small_sizes
 from grader.explain.trials import are_gradients_confirmed
@@ -663,6 +664,26 @@ def test_shares_that_do_not_add_up_are_told_as_that():
         "equal entries may share the upstream gradient, but their parts must add up to it: those of x[0,1] = 3 and "
         "its equals do not"
     )
+
+
+def test_a_further_search_for_values_at_kinks_is_a_short_one(monkeypatch):
+    budgets, find = [], verdicts.find_mistakes
+
+    def counted(exercise, samples, right, cases, budget):
+        budgets.append(budget)
+        return find(exercise, samples, right, cases, budget)
+
+    monkeypatch.setattr(verdicts, "find_mistakes", counted)
+    x = torch.tensor([[0.0, 1.2, -0.7], [0.4, 0.0, -1.1]], dtype=torch.float64)
+
+    def backward(out, out_g, x, w):
+        return {"x": out_g * (x >= 0) * w * (1 + 0.1 * x.sin() * out_g), "w": (out_g * out).sum(0) / w}
+
+    inputs = {"x": x, "w": torch.tensor([1.5, 0.8, 2.0], dtype=torch.float64)}
+    explain(lambda x, w: torch.relu(x) * w, inputs, backward=backward)
+    assert budgets[0] == MOST_WORK
+    assert budgets[-1] == diagnose.WORK_AGAIN
+    assert len(budgets) > 1
 
 
 def test_a_mistake_beside_a_kink_keeps_its_name():
