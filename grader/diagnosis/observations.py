@@ -28,7 +28,7 @@ from .operators.branches import masking
 from .operators.places import Spot
 from .quotients import wrong_quotient
 from .right_answers import edits_of_right_answers
-from .wrong_values import FirstWrongGradient
+from .wrong_values import BehindRightAnswers, FirstWrongGradient
 
 CLOSE = 2e-3  # an error, in proportion to the largest entry, that is no accident of two mistakes
 MOST_ROWS = 9  # of which every choice is tried
@@ -75,7 +75,7 @@ def observations(
 ) -> list[Candidate]:
     """Return all facts that may be true of the wrong answers, as candidates: one for each fact and answer.
 
-    Whether a fact is true is computed when the search asks. The last candidate is `FirstWrongGradient`, for all
+    Whether a fact is true is computed when the search asks. The last candidates tell where the mistake is, for all
     answers.
 
     Args:
@@ -93,7 +93,8 @@ def observations(
         for observe, rank in SEEN_IN_PROGRAM.items()
     ]
     of_right = [] if accepts else edits_of_right_answers(wrong, recorded=recorded)  # of several none is *the* one
-    return [*every, *by_program, *of_right, NumberMistaken(), FirstWrongGradient()]
+    behind = map(BehindRightAnswers, wrong)
+    return [*every, *by_program, *of_right, NumberMistaken(), FirstWrongGradient(), *behind]
 
 
 def not_accepted(answer: Answer, given: Samples) -> Mistake | None:

@@ -38,8 +38,7 @@ class FirstWrongGradient:
     """A candidate: the gradient of one value is wrong, and the backward pass from this value to the inputs is right.
 
     It is the value nearest to the loss for which that is so, or one that a loop computes in every iteration. Answers
-    that the gradient of one value explains together have one cause; the others are looked at one by one. For an answer
-    that no value explains so, the answers that are right may tell where the mistake is.
+    that the gradient of one value explains together have one cause; the others are looked at one by one.
 
     Args:
         rank: the likelihood rank.
@@ -51,7 +50,7 @@ class FirstWrongGradient:
         """Return by target the fact where the backward pass goes wrong, for each answer of which it can be told.
 
         All answers of a screen are tried together first, then those that no edit explains, then each by itself; see
-        `wrong_value`, `wrong_value_of_loop` and `step_behind_right_answers`.
+        `wrong_value` and `wrong_value_of_loop`.
         """
         mistakes: dict[str, Mistake] = {}
         for screen in case.screens:
@@ -62,10 +61,33 @@ class FirstWrongGradient:
                     mistake = _wrong_gradient_fact(case, sample, names)
                     if mistake is not None:
                         mistakes |= dict.fromkeys(names, mistake)
-            for name in screen.names:
-                if name not in mistakes and (step := step_behind_right_answers(case, sample.program, name)) is not None:
-                    mistakes[name] = step
         return mistakes
+
+    def changes_right_answer(self, case: Case) -> bool:
+        """Return False: the fact says nothing about other answers."""
+        return False
+
+
+@dataclass(frozen=True)
+class BehindRightAnswers:
+    """A candidate: other answers are right, so that the mistake is likely behind the operations that these need.
+
+    It says little, and is told only where no other fact is true.
+
+    Args:
+        name: the target of the answer.
+        rank: the likelihood rank.
+    """
+
+    name: str
+    rank: float = 9.5
+
+    def explain(self, case: Case) -> Mapping[str, Mistake]:
+        """Return `{target: mistake}`, see `step_behind_right_answers`; an empty mapping where nothing can be said."""
+        if not case.screens:
+            return {}
+        mistake = step_behind_right_answers(case, case.listing, self.name)
+        return {} if mistake is None else {self.name: mistake}
 
     def changes_right_answer(self, case: Case) -> bool:
         """Return False: the fact says nothing about other answers."""

@@ -28,7 +28,7 @@ from grader.diagnosis.search import (
     merge_sources,
     stream,
 )
-from grader.diagnosis.wrong_values import FirstWrongGradient, least_squares_error
+from grader.diagnosis.wrong_values import BehindRightAnswers, FirstWrongGradient, least_squares_error
 from grader.program.forward import Place
 from grader.program.recording import record
 from grader.reference.trial import Sample, Trial
@@ -322,7 +322,7 @@ def test_where_says_what_is_behind_the_answers_that_are_right() -> None:
     def wrong(x: Tensor, wx: Tensor, wh: Tensor, g: Tensor) -> dict[str, Tensor]:
         return loop_backward(x, wx, wh, g, carry=lambda g: g, last=lambda dz: dz.sum(0) ** 3 + dz)
 
-    says = said(explain(case_of(loop, wrong, **LOOP), [], [FirstWrongGradient()])["x"])
+    says = said(explain(case_of(loop, wrong, **LOOP), [], [FirstWrongGradient(), BehindRightAnswers("x")])["x"])
     step = "the gradient of `x[:, t] @ wx`"
     assert says == f"unknown: wx is right, and so, most likely, is {step}: look at what goes from there to x"
 
