@@ -78,7 +78,8 @@ def read_map(text: str) -> Map:
         if TOO_DEEP.search(text):
             raise ReadError(line, TOO_MUCH) from error
         why = f"this is not valid YAML ({error.problem})"
-        raise ReadError(line, f"{why}: indent with spaces, and put text with special signs in quotes") from error
+        how = "indent with spaces, and put text with special signs, such as a - in front, in quotes"
+        raise ReadError(line, f"{why}: {how}") from error
     except yaml.YAMLError as error:
         raise ReadError(1, "there are characters in it that no text has: remove them") from error
     if isinstance(root, Text) and root.blank:

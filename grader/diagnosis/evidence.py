@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from grader.child.call_arguments import group_arguments
-from grader.course.exercise import Answer, Declaration, Exercise, Routine
+from grader.course.exercise import RETURN, Answer, Declaration, Exercise, Routine
 from grader.course.sampling import Array, Dtype, Function
 from grader.reference.compare import worst_entry
 from grader.reference.finite_differences import add_step
@@ -23,6 +23,7 @@ from .words import answer_in_words
 
 NUDGE = 1e-4
 MOST_SHOWN = 6  # entries of an array that is written out
+MOST_DIGITS = 17  # that a float in double precision has
 
 
 def evidence_of(exercise: Declaration, answer: Answer, wrong: Sequence[Sample], mistake: Mistake | None = None) -> str:
@@ -54,7 +55,7 @@ def evidence_of(exercise: Declaration, answer: Answer, wrong: Sequence[Sample], 
         output_index, nudge = index[: out_g.ndim], index[out_g.ndim :]
         trial = _of_one_output(trial, out_g, output_index)
         observed = _entry("output", output_index) if output_index else observed
-    elif exercise.gives_upstream or array.ndim == 0 or out_g.ndim == 0:
+    elif exercise.gives_upstream or (answer.name != RETURN and (array.ndim == 0 or out_g.ndim == 0)):
         observed = "the loss"
     moved = loss_of(exercise, trial, answer.wrt, add_step(values, nudge, NUDGE))
     change = brief(moved - loss_of(exercise, trial, answer.wrt, values))
@@ -127,13 +128,12 @@ def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[S
     call, sample = min(small, key=lambda call_and_sample: len(call_and_sample[0]))
     if sample.given.size > MOST_SHOWN:
         return ""
-    given = f"returns {array_text(sample.given)}"
-    if answer.place is not None:
-        given = f"returns {array_text(sample.given)} as {answer_in_words(answer.name)}"
+    given, expected = _array_texts(sample)
+    place = "" if answer.place is None else f" as {answer_in_words(answer.name)}"
     is_asked = sample.trial.expected[answer.name] is not None
     if not (reveal and routine.accepts is None and is_asked):
-        return f"{call} {given}"
-    return f"{call} {given}, and must return {array_text(sample.expected)}"
+        return f"{call} returns {given}{place}"
+    return f"{call} returns {given}{place}, and must return {expected}"
 
 
 def _call_source(name: str, routine: Routine, trial: Trial) -> str:
@@ -168,7 +168,15 @@ def sample_text(sample: Sample) -> str:
     """Return "expected [1 2], yours is [1 3]"; empty where one of the arrays has more than `MOST_SHOWN` entries."""
     if max(sample.expected.size, sample.given.size) > MOST_SHOWN:
         return ""
-    return f"expected {array_text(sample.expected)}, yours is {array_text(sample.given)}"
+    given, expected = _array_texts(sample)
+    return f"expected {expected}, yours is {given}"
+
+
+def _array_texts(sample: Sample) -> tuple[str, str]:
+    """Return the learner's array and the right one with three digits, or with as many as tell them apart."""
+    digits = range(3, MOST_DIGITS + 1)
+    texts = ((array_text(sample.given, count), array_text(sample.expected, count)) for count in digits)
+    return next((pair for pair in texts if pair[0] != pair[1]), (array_text(sample.given), array_text(sample.expected)))
 
 
 def _largest_size(trial: Trial) -> int:
@@ -192,9 +200,9 @@ def _argument_source(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else repr(value)
 
 
-def array_text(array: np.ndarray) -> str:
-    """Return an array on one line, with three digits for each entry."""
-    text = np.array2string(array, separator=", ", formatter={"float_kind": lambda x: f"{x + 0.0:.3g}"})
+def array_text(array: np.ndarray, digits: int = 3) -> str:
+    """Return an array on one line, with this many significant digits for each entry."""
+    text = np.array2string(array, separator=", ", formatter={"float_kind": lambda x: f"{x + 0.0:.{digits}g}"})
     return " ".join(text.split())
 
 

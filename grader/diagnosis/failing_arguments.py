@@ -21,7 +21,7 @@ def options_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Seque
     """Return the conditions on options that hold in every right trial and in no wrong one, such as `k is 3`.
 
     Where several options do so, such as two that change together, all of them are named: nobody can tell which one is
-    the reason.
+    the reason, and that one of them holds is all that is known of a right trial.
 
     Args:
         answer: the answer that is right in some trials and wrong in others.
@@ -29,16 +29,16 @@ def options_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Seque
         wrong: those in which it is wrong.
 
     Returns:
-        The conditions, joined by "and"; empty where no option distinguishes the trials.
+        The conditions, joined by "or"; empty where no option distinguishes the trials.
     """
     conditions = []
     for name in options(right[0]):
         if all(options(trial)[name] == _shape(answer, trial) for trial in (*right, *wrong)):
             continue  # the shape of the answer is another one in every trial
         values = [{options(trial)[name] for trial in trials} for trials in (right, wrong)]
-        if condition := _distinguishing_condition(*values):
+        if condition := _distinguishing_condition(*values) or _comparison_with_axis(name, right, wrong):
             conditions.append(f"{name} is {condition}")
-    return " and ".join(conditions)
+    return " or ".join(conditions)
 
 
 def _shape(answer: Answer, trial: Trial) -> tuple[int, ...]:
@@ -60,10 +60,30 @@ def _distinguishing_condition(right: set[Any], wrong: set[Any]) -> str:
     return "not negative" if min(right) >= 0 > max(wrong) else "negative" if min(wrong) >= 0 > max(right) else ""
 
 
+def _comparison_with_axis(name: str, right: Sequence[Trial], wrong: Sequence[Trial]) -> str:
+    """Return how an option compares with the size of an axis in the right trials alone, such as `at most t`, or empty.
+
+    Two trials of each kind are needed, as one alone may be so by chance, and a single axis with which it compares so.
+
+    Args:
+        name: the name of the option.
+        right: the trials in which the answer is right.
+        wrong: those in which it is wrong.
+    """
+    if min(len(right), len(wrong)) < 2 or type(options(right[0])[name]) is not int:
+        return ""
+    found = []
+    for axis in right[0].setting.sizes:
+        above = [{options(t)[name] > t.setting.sizes[axis] for t in trials} for trials in (right, wrong)]
+        if not axis.startswith("_") and above in ([{False}, {True}], [{True}, {False}]):
+            found.append(f"at most {axis}" if above[1] == {True} else f"more than {axis}")
+    return found[0] if len(found) == 1 else ""
+
+
 def operations_of_wrong_trials(right: Sequence[Trial], wrong: Sequence[Trial]) -> tuple[str, list[str]]:
     """Return an argument that is a function, and the operations that it has in every wrong trial and in no right one.
 
-    If no operation, such as `x / 2`, distinguishes the trials, the signs that do are returned, such as `/`.
+    If no operation, such as `x / number`, distinguishes the trials, the signs that do are returned, such as `/`.
 
     Returns:
         The name of the argument, and the operations in sorted order; an empty name and no operations where there are
@@ -82,9 +102,9 @@ def operations_of_wrong_trials(right: Sequence[Trial], wrong: Sequence[Trial]) -
 
 @cache
 def operations_of(source: str) -> frozenset[str]:
-    """Return the operations in a lambda's source that use its argument, such as `x / 2`, `2 / x`, `x / x`, `x.sin()`.
+    """Return the operations in a lambda's source that use its argument: `x / number`, `number / x`, `x / x`, `x.sin()`.
 
-    Every operand that uses the argument x is written as `x`, and every other one as `2`; for a source that is no
+    Every operand that uses the argument x is written as `x`, and every other one as `number`; for a source that is no
     lambda, or one without arguments, there are none.
     """
     (statement,) = ast.parse(source).body
@@ -95,12 +115,12 @@ def operations_of(source: str) -> frozenset[str]:
 
 
 def _operations(body: ast.expr, argument: str) -> Iterator[str]:
-    """Yield the operations in an expression that use the variable `argument`, such as `x / 2` or `x.sin()`."""
+    """Yield the operations in an expression that use the variable `argument`, such as `x / number` or `x.sin()`."""
     for node in ast.walk(body):
         if not _uses(node, argument):
             continue
         if isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
-            left, right = (argument if _uses(side, argument) else "2" for side in (node.left, node.right))
+            left, right = (argument if _uses(side, argument) else "number" for side in (node.left, node.right))
             yield f"{left} {SIGNS[type(node.op)]} {right}"
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             yield f"-{argument}"

@@ -23,6 +23,7 @@ DECIMAL = re.compile(r"[-+−]?(\d*)[.,](\d+)\s*(%?)")
 LEAST_DIGITS = 3  # of a decimal, without zeros in front, that may be the right number rounded
 COMPUTED = re.compile(r"[-+*/@]|\.(?!t\()\w+\(")
 NOT_IT = "Look at the question again, and try it with small numbers."
+WRONG_NUMBER = "Look at the question again, and write down each step that leads to the number."
 SIGN = QuizMistake(code="wrong-sign", says="The size is right; the sign is not.")
 
 
@@ -169,7 +170,7 @@ def _undeclared_mistake(question: TypedQuestion, values: Values, right: Values) 
 def _wrong_number(values: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> QuizMistake:
     """Return the mistake in a wrong number: a wrong sign, or else the mistake `unknown`."""
     has_other_sign = right[0] and abs(float(values[0] / right[0]) + 1) < ROUNDING
-    return SIGN if has_other_sign else QuizMistake(code="unknown", says=NOT_IT)
+    return SIGN if has_other_sign else QuizMistake(code="unknown", says=WRONG_NUMBER)
 
 
 def _wrong_formula(question: Expression, values: list[np.ndarray], right: list[np.ndarray]) -> QuizMistake:

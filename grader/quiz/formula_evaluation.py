@@ -245,6 +245,8 @@ class Evaluation:
         key = next((key for key in (f"{library}.{name}", name) if key in OPERATIONS), None)
         if key is None:
             bare = name.strip(".")
+            if bare in self.values:
+                raise ExpressionError(f"a dot before {shown_name(bare)} is no product: write *")
             hint = f": write {bare}()" if bare in OPERATIONS and name.startswith(".") else ""
             raise ExpressionError(f"there is no {shown_name(bare)} here{hint or self._known_names()}")
         named = {option: self.value_of(value) for option, value in (options or {}).items()}

@@ -29,7 +29,7 @@ def formula_or_words(exercise: CourseExercise) -> tuple[str, bool]:
         return declaration.title, False
     body = _lambda_body(exercise.course.spec(exercise.unit), exercise.id)
     if body is None:
-        return (declaration.forward.__doc__ or declaration.title).strip().splitlines()[0].rstrip("."), False
+        return (declaration.forward.__doc__ or declaration.title).strip().splitlines()[0].removesuffix("."), False
     name = declaration.argument_with_role("output")
     return f"{name} = {body}" if name else body, True
 

@@ -243,6 +243,13 @@ smooth_cross_entropy_grad = Exercise(
             says="the target of the right class lacks the share of eps that every class has: a row does not sum to 1",
             hints=("Add up the smoothed target of one row. Is the sum 1?",),
         ),
+        Misconception(
+            "missing-path",
+            "inp.g",
+            lambda inp, targ, eps: (inp.softmax(-1) - (1 - eps) * _truth(inp, targ)) / len(inp),
+            says="the target lacks the share of eps that every class has: a row of it sums to 1 - eps, not to 1",
+            hints=("Add up the smoothed target of one row. Is the sum 1?",),
+        ),
     ),
 )
 
@@ -343,6 +350,14 @@ svm_grad = Exercise(
             hints=(
                 "Several wrong classes of a row may contribute. How often is the right class's score in their sum?",
             ),
+        ),
+        Misconception(
+            "missing-path",
+            "inp.g",
+            lambda inp, targ: _svm_slopes(inp, targ, 1.0) / len(inp),
+            says="the right class is treated as one of the wrong classes: its score is subtracted in each of their "
+            "margins, and has no margin of its own",
+            hints=("Nudge the score of the right class up. Which margins of its row change, and in which direction?",),
         ),
     ),
 )

@@ -17,8 +17,9 @@ def _far_targets(rng, _setting, shape):
 
 def _network(inp, targ, w1, b1, w2, b2):
     """loss = mse(relu(inp @ w1 + b1) @ w2 + b2, targ)"""
-    hidden = (inp @ w1 + b1).clamp_min(0)
-    out = hidden @ w2 + b2
+    l1 = inp @ w1 + b1
+    l2 = l1.clamp_min(0)
+    out = l2 @ w2 + b2
     return (out.squeeze(-1) - targ).pow(2).mean()
 
 

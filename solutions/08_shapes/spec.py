@@ -319,7 +319,7 @@ stack_grad = Exercise(
 pad_grad = Exercise(
     title="A border of zeros, backwards",
     forward=_padded,
-    inputs={"inp": normal("bs n"), "out": output(), "before": each_of(1, 2, 0), "after": each_of(2, 0, 1)},
+    inputs={"inp": normal("bs n"), "out": output(), "before": each_of(1, 2, 0, 2), "after": each_of(2, 0, 1, 1)},
     answers=stored("inp.g"),
     hints={
         "inp.g": (

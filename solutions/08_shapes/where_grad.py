@@ -4,7 +4,7 @@
 def where_grad(mask, a, b, out):
     """Store the gradient of the loss in `a.g` and `b.g`.
 
-    Forward: `out = torch.where(mask.bool(), a, b)`: a where mask is 1, b where it is 0. The gradient of the
+    Forward: `out = a.where(mask.bool(), b)`: a where mask is 1, b where it is 0. The gradient of the
     loss with respect to `out` is already in `out.g`.
 
     mask: any shape, each entry 1 or 0

@@ -12,7 +12,7 @@ def gru_step_grad(x, h, w, u, b, out):
 
     x: (bs, n)
     h: (bs, m), the previous state
-    w: (n, 3m), the gates side by side in the order r, z, n
+    w: (n, 3m), the parts for r, z and n side by side, in this order
     u: (m, 3m), in the same order
     b: (3m,)
     out: (bs, m), the next state, and so is out.g

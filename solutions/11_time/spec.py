@@ -28,7 +28,7 @@ def _last_state_truncated(x, h0, wx, wh, b, k):
 
 
 def _lstm_step(x, h, c, w, b):
-    """i, f, g, o = (cat(x, h) @ w + b).chunk(4), c2 = f.sigmoid() * c + i.sigmoid() * g.tanh(), h2 = ..."""
+    """i, f, g, o = [x h] @ w + b, new_c = sigmoid(f) * c + sigmoid(i) * tanh(g), new_h = sigmoid(o) * tanh(new_c)"""
     import torch
 
     i, f, g, o = (torch.cat((x, h), -1) @ w + b).chunk(4, -1)
@@ -69,6 +69,16 @@ def _clipped(grads, limit):
     """Return every array times limit / norm where the norm exceeds the limit, and unchanged otherwise."""
     scale = min(1.0, float(limit / _norm(grads)))
     return [scale * grad for grad in grads]
+
+
+def _divided_above_limit(grads, limit):
+    """Return every array divided by the norm where the norm exceeds the limit."""
+    return [grad / (_norm(grads) if _norm(grads) > limit else 1) for grad in grads]
+
+
+def _divided_above_one(grads, limit):
+    """Return every array divided by the norm where the norm exceeds 1, whatever the limit."""
+    return [grad / max(1.0, float(_norm(grads))) for grad in grads]
 
 
 rnn_step_grad = Exercise(
@@ -326,7 +336,7 @@ clip_grad_norm = Routine(
     returns=3,
     hints={
         f"return.{place}": (
-            "What is the norm of one long vector that holds the entries of all the arrays?",
+            "What is the norm of one long vector that holds the entries of all the arrays, before clipping and after?",
             "One norm for all arrays together and one factor for all of them, so that the direction stays the same.",
             "If the norm is within the limit already, the factor is 1: clipping never makes a gradient longer.",
         )
@@ -336,6 +346,13 @@ clip_grad_norm = Routine(
         Misconception("missing-local", "return", lambda grads, limit: [grad * (limit / _norm(grads)) for grad in grads],
                       says="the factor is not capped at 1: gradients whose norm is below the limit are scaled up",
                       hints=("Take a limit that is far larger than the norm. What should be returned?",)),
+        *(
+            Misconception("wrong-factor", "return", rule,
+                          says="where the norm is above the limit, the arrays are divided by the norm alone: the norm "
+                               "becomes 1, and must become the limit",
+                          hints=("What is the norm of what you return? What must it be?",))
+            for rule in (_divided_above_limit, _divided_above_one)
+        ),
         Misconception("missing-local", "return",
                       lambda grads, limit: [grad * min(1.0, float(limit / _norm(grads) ** 2)) for grad in grads],
                       says="the square root in the norm is missing: the factor divides by the sum of the squares",

@@ -196,11 +196,25 @@ def _other_steps(others):
         yield "wrong-graph", f"the step {name} computes something else: {says}", engine
 
 
+_OF_SUMS = (
+    "What does your engine do when a value gets a second gradient, from another step or another call?",
+    "Contributions are added, and the gradients of the inputs add up over all calls.",
+)
+_OF_DETACH = (
+    "Which values does a detached value depend on, as the backward pass sees it?",
+    "A detached value has the same number, and no parents.",
+)
+
+
 def _declared(code, says, rule):
     """Return a misconception, with hints about the operation if the message is about the rule of one."""
     if not says.startswith("the backward rule of "):
         computed = f"Run `{says.split()[2]}` forward on numbers of your own. Is its value what the exercise says?"
-        hints = {"shared-array": _OF_ARRAYS, "wrong-graph": (computed,) if says.startswith("the step ") else ()}
+        hints = {
+            "overwritten": _OF_SUMS,
+            "shared-array": _OF_ARRAYS,
+            "wrong-graph": (computed,) if says.startswith("the step ") else _OF_DETACH,
+        }
         return Misconception(code, "return", rule, says, hints.get(code, ()))
     name = says.split()[4]
     hints = (
@@ -354,7 +368,7 @@ def _in_order(parents):
     return list(TopologicalSorter(dict(enumerate(parents))).static_order())
 
 
-def _order_slip(says, fits, example, code="wrong-order"):
+def _order_slip(says, fits, example, code="wrong-order", hints=()):
     """Return a misconception that is named by looking at the answer: many orders have the same fault."""
 
     def rule(parents, answer):
@@ -365,7 +379,7 @@ def _order_slip(says, fits, example, code="wrong-order"):
             raise ValueError("another fault")
         return answer
 
-    return Misconception(code, "return", rule, says)
+    return Misconception(code, "return", rule, says, hints)
 
 
 def _inputs_left_out(parents):
@@ -446,6 +460,7 @@ topological_order = Routine(
             "some values occur more than once",
             lambda order, parents: set(order) <= set(range(len(parents))),
             lambda parents: [*_in_order(parents), 0],
+            hints=("Along how many ways does your search come to a value that several others use?",),
         ),
     ),
 )
@@ -913,7 +928,7 @@ checkpoint_grad = Exercise(
     ),
     hints={
         "x.g": (
-            "Which states does the backward pass need, and in which order?",
+            "Which states does the backward pass need at the same time, and in which order?",
             "From a checkpoint, the states up to the next checkpoint can be recomputed.",
             "From the last segment to the first: recompute its states, run its backward pass, and drop the states.",
         ),

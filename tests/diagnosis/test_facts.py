@@ -212,9 +212,16 @@ def test_an_answer_that_is_right_for_some_options_says_for_which(
 
 
 def test_of_options_that_change_together_all_are_told() -> None:
-    """Nobody can tell which of them is the reason."""
+    """Nobody can tell which of them is the reason: with "and", the sentence would claim that both are."""
     found = samples_of(lambda t, r: r + (t.setting.index == 1), before=(1, 2, 0, 1), after=(2, 0, 1, 2))
-    assert special(found) == ("hard-coded", "it is right only where before is not 2 and after is not 0")
+    assert special(found) == ("hard-coded", "it is right only where before is not 2 or after is not 0")
+
+
+def test_an_option_is_compared_with_the_size_of_an_axis() -> None:
+    """With that of a single one: of two nobody can tell which."""
+    found, of_two = (samples_of(lambda t, r: r + t.setting.index % 2, k=k) for k in ((7, 5, 1, 9), (1, 9, 0, 8)))
+    assert special(found) == ("hard-coded", "it is right only where k is at most bs")
+    assert special(of_two) is None
 
 
 LARGE_WRONG: dict[str, tuple[Change, bool]] = {

@@ -17,9 +17,9 @@ from grader.reference.trial import Trial
 @pytest.mark.parametrize(
     ("source", "found"),
     [
-        ("lambda x: x * x.sin() - 3 / x", {"x * x", "x.sin()", "x - x", "2 / x"}),
-        ("lambda x: (9 - x**3) / 4 + 2 * x", {"2 - x", "x ** 2", "x / 2", "x + x", "2 * x"}),
-        ("lambda z, u: -z[0].exp() + 1 / 2", {"-z", "z[...]", "z.exp()", "z + 2"}),
+        ("lambda x: x * x.sin() - 3 / x", {"x * x", "x.sin()", "x - x", "number / x"}),
+        ("lambda x: (9 - x**3) / 4 + 2 * x", {"number - x", "x ** number", "x / number", "x + x", "number * x"}),
+        ("lambda z, u: -z[0].exp() + 1 / 2", {"-z", "z[...]", "z.exp()", "z + number"}),
         ("math.sin", set()),
     ],
 )

@@ -18,8 +18,11 @@ from helpers.workers import mode_worker
 
 from grader.child.protocol import Frame
 from grader.course.course import Course, CourseExercise
+from grader.course.trial_sizes import Setting
+from grader.diagnosis.evidence import sample_text
 from grader.errors import InfrastructureError
 from grader.judging.grading import Grader
+from grader.reference.trial import Sample, Trial
 from grader.sandbox.worker import Reply, Worker
 
 SOURCE_DISCUSSION = """
@@ -189,6 +192,29 @@ def test_the_entry_that_the_finding_names_is_the_one_that_is_nudged(grade: Grade
     named = re.search(r"inp\[[\d,]*\] = ", answer.message)
     assert named, answer.message
     assert f"nudge {named[0].removesuffix(' = ')} by" in answer.evidence
+
+
+def test_the_number_of_a_product_is_named_whichever_side_it_is_on(grade: Grade) -> None:
+    """torch computes `lam * x` as `x * lam`."""
+    (answer,) = grade("l2_penalty_grad", "def l2_penalty_grad(w, lam):\n    w.g = 2 * w\n").answers
+    assert answer.message == "the factor lam of `lam * (w**2).sum()` is missing"
+
+
+def test_where_there_is_no_loss_the_output_moves(grade: Grade) -> None:
+    (answer,) = grade("dout_dx", "def dout_dx(x):\n    return 6 * x / x.numel()\n").answers
+    assert "the output moves by" in answer.evidence
+
+
+def test_an_option_that_decides_is_named_alone(grade: Grade) -> None:
+    source = "def pad_grad(inp, out, before, after):\n    inp.g = out.g[:, before:-after]\n"
+    (answer,) = grade("pad_grad", source).answers
+    assert answer.message == "it is right only where after is not 0"
+
+
+def test_two_arrays_are_shown_with_as_many_digits_as_tell_them_apart() -> None:
+    given, expected = np.array([-8.9212, -0.285]), np.array([-8.9213, -0.285])
+    says = sample_text(Sample(Trial(Setting(0, "", {}), {}, {}, {}), given, expected))
+    assert says == "expected [-8.9213, -0.285], yours is [-8.9212, -0.285]"
 
 
 def test_a_routine_that_is_wrong_in_no_known_way_shows_the_call(grade: Grade) -> None:

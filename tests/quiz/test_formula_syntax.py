@@ -240,6 +240,7 @@ def test_a_constant_factor_is_found_and_nothing_else_is_taken_for_one() -> None:
         ("inp" + "[None]" * 9, "far larger than the answer"),
         ("outer(outer(outer(x, x), outer(x, x)), outer(outer(x, x), outer(x, x)))", "outer does not fit"),
         ("x.reshape(1e9, 1)", "reshape does not fit"),
+        ("inp . w", "a dot before w is no product: write *"),
         ("y + 1", "there is no y here; there is inp, w, b, out.g, x, df, s"),
         ("y.g + 1", "there is no y.g here; there is inp"),
         ("s +", "it ends too early"),

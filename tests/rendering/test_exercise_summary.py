@@ -53,6 +53,11 @@ def test_a_forward_pass_that_is_no_lambda_is_shown_by_its_first_docstring_line(c
     assert not text.endswith(".")
 
 
+def test_no_line_breaks_off(course: Course) -> None:
+    texts = [formula(exercise) for exercise in course.exercises if not exercise.is_quiz]
+    assert [text for text in texts if not re.search(r"[\w)\]`]$", text) or "..." in text] == []
+
+
 @pytest.mark.parametrize(
     ("exercise_id", "answer", "expected"),
     [

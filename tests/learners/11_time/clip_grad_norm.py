@@ -169,3 +169,17 @@ def clip_grad_norm(grads, limit):
     norm = sum((grad**2).sum() for grad in grads) ** 0.5
     scale = min(1.0, limit / float(norm))
     return [scale * grad**2 / grad for grad in grads]
+
+
+# %% wrong: above the limit divided by the norm alone | *: wrong-factor
+def clip_grad_norm(grads, limit):
+    norm = sum((grad**2).sum() for grad in grads) ** 0.5
+    if norm > limit:
+        return [grad / norm for grad in grads]
+    return [grad.clone() for grad in grads]
+
+
+# %% wrong: the limit forgotten, never longer than 1 | *: wrong-factor
+def clip_grad_norm(grads, limit):
+    norm = float(sum((grad**2).sum() for grad in grads) ** 0.5)
+    return [grad * min(1.0, 1 / norm) for grad in grads]

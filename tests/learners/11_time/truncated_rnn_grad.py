@@ -376,3 +376,23 @@ def truncated_rnn_grad(x, h0, wx, wh, b, out, k):
         wh.g += before.T @ grad
         b.g += grad.sum(0)
         grad = grad @ wh.T
+
+
+# %% wrong: k iterations, even where there are fewer moments | *: hard-coded or error
+import torch
+
+
+def truncated_rnn_grad(x, h0, wx, wh, b, out, k):
+    t = x.shape[1]
+    states = [h0]
+    for i in range(t):
+        states.append((x[:, i] @ wx + states[-1] @ wh + b).tanh())
+    x.g, wx.g, wh.g, b.g = (torch.zeros_like(each) for each in (x, wx, wh, b))
+    h_g = out.g
+    for i in reversed(range(t - k, t)):
+        sums_g = h_g * (1 - states[i + 1] ** 2)
+        x.g[:, i] = sums_g @ wx.t()
+        wx.g += x[:, i].t() @ sums_g
+        wh.g += states[i].t() @ sums_g
+        b.g += sums_g.sum(0)
+        h_g = sums_g @ wh.t()
