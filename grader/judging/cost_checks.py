@@ -23,6 +23,7 @@ from .verdicts import answer_result
 LARGEST_SHARE = 0.9
 SINGLE = 4  # bytes of a float32
 RTOL = 1e-2  # a loop may add up many float32 numbers one by one
+HOW_MANY = "How many numbers are held at the same time? Multiply the sizes of the axes."
 
 
 def forbidden_bytes(function: Declaration, trial: Trial) -> float:
@@ -52,8 +53,20 @@ def check_memory(function: Declaration, answer: Answer, rounds: TrialCalls) -> M
             axes = ", ".join(axes_of(function.never_holds))
             size = round(forbidden_bytes(function, trial) / LARGEST_SHARE / 1024)  # the peak differs between runs
             what = "it is computed from arrays that take" if call.from_huge else "the function uses"
-            return Mistake("memory", f"{what} as much memory at once as an array of shape ({axes}), here {size} KiB")
+            says = f"{what} as much memory at once as an array of shape ({axes}), here {size} KiB"
+            return _memory_mistake(function, answer, says)
     return None
+
+
+def _memory_mistake(function: Declaration, answer: Answer, says: str) -> Mistake:
+    """Return the mistake that too much memory is held, with the exercise's own hints on how to do with less.
+
+    Args:
+        function: the declaration, which has these hints.
+        answer: the answer that they are about.
+        says: the message.
+    """
+    return Mistake("memory", says, hints=(HOW_MANY, *function.hints.get(answer.name, ())[1:]))
 
 
 def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Mistake | None:
@@ -144,11 +157,12 @@ def fail_without_memory(exercise: CourseExercise, result: ExerciseResult, trial:
     if stopped or reply.end == "timeout":
         return replace(result, flags=(*result.flags, "its memory use could not be checked: it took too long"))
     axes = ", ".join(axes_of(exercise.function.never_holds))
-    mistake = Mistake("memory", f"the function fails where an array of shape ({axes}) does not fit into memory")
+    says = f"the function fails where an array of shape ({axes}) does not fit into memory"
     answers = zip(exercise.function.answers, result.answers, strict=True)
     passed = [answer for answer, judged in answers if judged.code is None]
-    wrong = [answer.name for answer in passed if observed is None or not _is_right(exercise, answer, trial, observed)]
-    return _fail_answers(exercise, result, dict.fromkeys(wrong, mistake))
+    wrong = [answer for answer in passed if observed is None or not _is_right(exercise, answer, trial, observed)]
+    mistakes = {answer.name: _memory_mistake(exercise.function, answer, says) for answer in wrong}
+    return _fail_answers(exercise, result, mistakes)
 
 
 def _is_right(exercise: CourseExercise, answer: Answer, trial: Trial, observed: CheckedReply) -> bool:

@@ -330,7 +330,7 @@ def test_a_mistake_at_a_step_is_told_at_that_step_and_by_its_name() -> None:
         "mean.g": "wrong-sign", "square.g": "follows", "inp.g": "follows",
     }  # fmt: skip
     assert "`(mean + 1) ** -0.5`" in told["mean.g"].says
-    assert told["inp.g"].says == "right, given your mean.g: mend that first"
+    assert told["inp.g"].says == "right, given your mean.g: fix that first"
     assert told["inp.g"].hints == ("Fix the other answer first, then look again.",)
 
 

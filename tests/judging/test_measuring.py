@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from helpers.corpus import BLIND, RIGHT, SUBMISSIONS, graded_codes
+from helpers.corpus import BLIND, RIGHT, SUBMISSIONS, graded_codes, graded_result
 from helpers.courses import with_policy
 from helpers.grading import Grade, codes
 from helpers.measurements import NOT_SEEN, SOURCES, lin_grad
@@ -18,7 +18,7 @@ from grader.sandbox.worker import Worker
 FLAGGED = [source for source in SOURCES if source not in NOT_SEEN]
 SEEN = (
     "each entry of {argument} was changed alone, by {step}, and "
-    "the {results}, divided by the step, are {gradient}. This is how a gradient is measured; if it only checks your "
+    "the {results}, divided by the step, give {gradient}. This is how a gradient is measured; if it only checks your "
     "formula, remove it"
 )
 DIFFERENCES, IMAGINARY_PARTS = "differences of the results", "imaginary parts of the results"
@@ -220,8 +220,17 @@ def lin_grad_lean(inp, out, w, b):
 """
     result = grade("lin_grad_lean", held)
     assert codes(result) == {"inp.g": None, "w.g": "memory", "b.g": None}
-    size = re.search(r"as much as an array of shape \(bs, n, m\) at once, here (\d+) KiB$", result.answers[1].message)
-    assert size is not None, result.answers[1].message
+    says = result.answers[1].message
+    assert re.search(r"as much memory at once as an array of shape \(bs, n, m\), here \d+ KiB$", says), says
+
+
+@pytest.mark.parametrize("name", ["lin_grad_lean", "checkpoint_grad"])
+def test_hints_on_memory_are_those_of_the_exercise(name: str, course: Course, grader: Grader, worker: Worker) -> None:
+    """A chain of states needs other advice than a stack of products."""
+    wrong = next(each for each in SUBMISSIONS.values() if each.exercise == name and "memory" in str(each.expected))
+    result = graded_result(wrong, course, grader, worker)
+    (answer, *_) = (answer for answer in result.answers if answer.code == "memory")
+    assert answer.hints[1:] == course.find(name).function.hints[answer.name][1:]
 
 
 def test_a_way_that_needs_little_has_room(course: Course, grader: Grader, worker: Worker) -> None:

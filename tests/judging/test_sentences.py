@@ -73,7 +73,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "solve_grad",
         "def solve_grad(a, b, out):\n    b.g = torch.linalg.solve(a, out.g)\n    a.g = -b.g @ out.t()\n",
         "a.g",
-        "right, given your b.g: mend that first",
+        "right, given your b.g: fix that first",
     ),
     "a product that lacks a factor": (
         "inverse_grad",
@@ -131,6 +131,15 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "inp.g",
         "in the gradient of inp through `centred * inv`, gamma is applied after the means; multiply the upstream"
         " gradient by gamma first, then take the means",
+    ),
+    "of a transposed factor the gradient of the factor itself is meant": (
+        "info_nce_grad",
+        "import torch\ndef info_nce_grad(a, b, temperature):\n"
+        "    scores = (a @ b.t() / temperature).softmax(-1)\n"
+        "    scores_g = (scores - torch.eye(len(a))) / len(a) / temperature\n"
+        "    a.g, b.g = scores_g @ b, scores_g @ a\n",
+        "b.g",
+        "in the gradient of b through `a @ b.t()`, the upstream gradient must be transposed",
     ),
     "three faults of one product are a list": (
         "rnn_step_grad",

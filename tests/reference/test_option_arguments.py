@@ -25,7 +25,11 @@ def test_whole_numbers_truth_values_and_tuples_are_options() -> None:
     ("source", "code", "says"),
     [
         (UNSQUEEZED.format("", "g.expand_as(inp)"), "error", "dim is 1 and keepdim is False"),
-        (UNSQUEEZED.format(".unsqueeze(dim)", "g.expand_as(inp)"), "error", "It is right only where keepdim is False"),
+        (
+            UNSQUEEZED.format(".unsqueeze(dim)", "g.expand_as(inp)"),
+            "error",
+            "The answer is right only where keepdim is False",
+        ),
         (UNSQUEEZED.format("", "g.summ()"), "error", "line 3: inp.g = g.summ()). Here dim is 1 and keepdim is False"),
         (UNSQUEEZED.format("", "g.sum()"), "wrong-shape", "where dim is 1 and keepdim is False"),
         (

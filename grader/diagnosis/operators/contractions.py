@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 import torch
@@ -171,12 +171,27 @@ def describe_arrangement(program: Program, place: Place, arrangement: Arrangemen
         arrangement: the wrong arrangement of the contribution to that factor.
     """
     clauses = ["the two factors of the product are in the wrong order"] if arrangement.exchanged else []
+    is_transpose = _untransposed(program, place) != program.source(place)
     for part in arrangement.transposed:
         name = name_product_array(program, place, part)
-        missing = part == "partner" and program.reader(place).name == "matmul"
+        missing = (part == "partner" and program.reader(place).name == "matmul") != is_transpose
         clauses.append(f"{name} must be transposed" if missing else f"{name} must not be transposed")
     *others, last = clauses
     return f"{', '.join(others)}{', and ' if others else ''}{last}"
+
+
+def _untransposed(program: Program, place: Place) -> int:
+    """Return the id of the value whose gradient a learner writes for a factor: b for `b.t()`, else that of the factor.
+
+    Args:
+        program: the program of a trial.
+        place: the edge (product of two arrays, slot of the factor).
+    """
+    node = program.nodes[program.source(place)]
+    last_two = {node.value.ndim - 2, node.value.ndim - 1}
+    if node.name == "transpose" and {cast("int", dim) % node.value.ndim for dim in node.options.values()} == last_two:
+        return node.operands[0][1]
+    return program.source(place)
 
 
 @operator(
@@ -185,8 +200,11 @@ def describe_arrangement(program: Program, place: Place, arrangement: Arrangemen
     rank=1.5,
     at=products,
     choices=arrangements,
-    message="in the gradient of {operand} through {step}, {arrangement}",
-    fields=lambda program, place, choice: {"arrangement": describe_arrangement(program, place, choice)},
+    message="in the gradient of {factor} through {step}, {arrangement}",
+    fields=lambda program, place, choice: {
+        "factor": program.name_of(_untransposed(program, place)),
+        "arrangement": describe_arrangement(program, place, choice),
+    },
 )
 def transpose_wrongly(program: Program, place: Place, choice: Arrangement) -> Program:
     """Leave out or add transposes in the contribution to a factor, or exchange its two factors: `g @ w` for `g @ w.T`.
@@ -233,6 +251,19 @@ def _() -> Example:
         return {"v": torch.softmax(q @ k.mT, -1) @ g}
 
     return Example(forward, wrong, {"q": "h t d", "k": "h t d", "v": "h t d"})
+
+
+@transpose_wrongly.example
+def _() -> Example:
+    """Show a @ b.T, a and b of one shape, whose gradient of b is g @ a in place of g.T @ a."""
+
+    def forward(a: Tensor, b: Tensor) -> Tensor:
+        return a @ b.T
+
+    def wrong(a: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"b": g @ a}
+
+    return Example(forward, wrong, {"a": "bs n", "b": "bs n"})
 
 
 @transpose_wrongly.example

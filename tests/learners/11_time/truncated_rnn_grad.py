@@ -128,7 +128,7 @@ def truncated_rnn_grad(x, h0, wx, wh, b, out, k):
         h_g = sums_g @ wh.t()
 
 
-# %% wrong: forward pass starts from h0 at the cut | x.g, wx.g, wh.g, b.g: wrong-point or unknown
+# %% wrong: forward pass starts from h0 at the cut | x.g, wx.g, wh.g, b.g: wrong-point or unknown or hard-coded
 import torch
 
 
@@ -150,7 +150,7 @@ def truncated_rnn_grad(x, h0, wx, wh, b, out, k):
         h_g = sums_g @ wh.t()
 
 
-# %% wrong: forward pass starts from zeros at the cut | x.g, wx.g, wh.g, b.g: wrong-point or unknown
+# %% wrong: forward pass starts from zeros at the cut | x.g, wx.g, wh.g, b.g: wrong-point or unknown or hard-coded
 import torch
 
 
@@ -355,7 +355,7 @@ def truncated_rnn_grad(x, h0, wx, wh, b, out, k):
         h_g = sums_g @ wh.t()
 
 
-# %% wrong: the last moments begin with a state of zeros | x.g, wx.g, wh.g, b.g: wrong-point
+# %% wrong: the last moments begin with a state of zeros | x.g, wx.g, wh.g, b.g: wrong-point or hard-coded
 import torch
 
 
