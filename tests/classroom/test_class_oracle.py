@@ -95,7 +95,7 @@ def _assert_records(grades: Path, points: dict[str, Expected], most: Fraction) -
         promised = points[record["student"]]
         assert record["max_score"] == float(most)
         assert record["raw_score"] == (None if promised.raw is None else pytest.approx(float(promised.raw), abs=EXACT))
-        assert ("reason" in record) == (promised.kind != "")
+        assert ("reason" in record) == promised.has_reason
         failed = any(answer["status"] == "error" for exercise in record["exercises"] for answer in exercise["answers"])
         assert failed == (promised.kind == "ungraded")
     rows = _rows(grades / "grades.csv")

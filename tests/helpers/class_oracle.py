@@ -20,6 +20,7 @@ class Expected:
     raw: Fraction | None
     score: Fraction | None
     kind: str  # "", "nothing" or "ungraded"
+    has_reason: bool = False  # why nothing could be graded, which stays beside points that a person gave
 
 
 def expected(drawn: DrawnClass, person: Person, unit: Collection[str] = ()) -> Expected:
@@ -29,15 +30,16 @@ def expected(drawn: DrawnClass, person: Person, unit: Collection[str] = ()) -> E
     by_hand = {exercise: points for exercise, points in changes if exercise}
     asked = set(unit or drawn.points)
     if any(answers.get(name) == CONFLICT for name in asked - set(by_hand)):
-        return Expected(None, None, "ungraded")
-    if not answers and not changes and not drawn.enters_zero:
-        return Expected(None, None, "nothing")
+        return Expected(None, None, "ungraded", has_reason=True)
+    is_changed = any(not unit or exercise in asked for exercise, _ in changes)
+    if not answers and not is_changed and (changes or not drawn.enters_zero):
+        return Expected(None, None, "nothing", has_reason=True)
     graded = {name: drawn.points[name] * SHARES.get(answers.get(name, ""), 0) for name in asked}
     graded |= {name: points for name, points in by_hand.items() if name in asked}
     added = sum((points for exercise, points in changes if not exercise and not unit), Fraction(0))
     raw = max(Fraction(0), sum(graded.values(), added))
     time = person.handed_in or handed_in if person.attempts else None
-    return Expected(raw, raw * (1 - lost(drawn, person, time)), "")
+    return Expected(raw, raw * (1 - lost(drawn, person, time)), "", has_reason=not answers and bool(changes))
 
 
 def counted(drawn: DrawnClass, person: Person) -> tuple[dict[str, str], datetime | None]:
