@@ -136,18 +136,19 @@ def _read_zip(name: str, archive: zipfile.ZipFile, budget: UnpackingBudget) -> F
 
 
 _Open: TypeAlias = Callable[[int], IO[bytes]]  # by number in the archive
+_Entry: TypeAlias = tuple[str, Callable[[], File] | None]  # the path, and what makes the file; `None` for a folder
 
 
-def _zip_entries(archive: zipfile.ZipFile, open_entry: _Open) -> Iterator[tuple[str, Callable[[], File]]]:
-    """Yield the path of each file in a zip, with a function that makes its `File`.
+def _zip_entries(archive: zipfile.ZipFile, open_entry: _Open) -> Iterator[_Entry]:
+    """Yield the path of each file in a zip, with a function that makes its `File`, and that of each folder.
 
     Args:
         archive: the zip.
         open_entry: opens a file by its number in the archive.
     """
     for number, entry in enumerate(archive.infolist()):
-        if not entry.is_dir():
-            yield entry.filename, partial(_zip_file, entry, partial(open_entry, number))
+        make = None if entry.is_dir() else partial(_zip_file, entry, partial(open_entry, number))
+        yield entry.filename, make
 
 
 def _open_zip_member(archive: zipfile.ZipFile, number: int) -> IO[bytes]:
@@ -221,16 +222,15 @@ def _read_tar(name: str, data: bytes, budget: UnpackingBudget) -> Folder:
     return _build_tree(name, _tar_entries(archive, partial(_open_tar_member, archive)), MOST_ENTRIES)
 
 
-def _tar_entries(archive: tarfile.TarFile, open_entry: _Open) -> Iterator[tuple[str, Callable[[], File]]]:
-    """Yield the path of each file in a tar, with a function that makes its `File`.
+def _tar_entries(archive: tarfile.TarFile, open_entry: _Open) -> Iterator[_Entry]:
+    """Yield the path of each file in a tar, with a function that makes its `File`, and that of each folder.
 
     Args:
         archive: the tar.
         open_entry: opens a file by its number in the archive.
     """
     for number, member in enumerate(archive.getmembers()):
-        if not member.isdir():
-            yield member.name, partial(_tar_file, member, partial(open_entry, number))
+        yield member.name, None if member.isdir() else partial(_tar_file, member, partial(open_entry, number))
 
 
 def _tar_file(member: tarfile.TarInfo, open_stream: Callable[[], IO[bytes]]) -> File:
@@ -320,33 +320,33 @@ class _OwnPositionReader(io.RawIOBase):
         return len(data)
 
 
-def _build_tree(name: str, files: Iterable[tuple[str, Callable[[], File]]], max_files: int | None) -> Folder:
-    """Return the folder tree that the paths of an archive's files describe.
+def _build_tree(name: str, entries: Iterable[_Entry], max_files: int | None) -> Folder:
+    """Return the folder tree that the paths of an archive's files and folders describe; a folder may be empty.
 
     A file whose path leads out of the archive becomes one at the top that is not read. An error that a file raises is
     raised when the top-level entry above it is listed, because in a class that entry is one student.
 
     Args:
         name: the name of the folder.
-        files: the path of each file, with a function that makes its `File`.
-        max_files: how many files the archive may hold; any number if `None`.
+        entries: its files and folders.
+        max_files: how many of them the archive may hold; any number if `None`.
 
     Raises:
         UnreadableArchiveError: it holds more.
     """
     root: _Entries = {}
-    for count, (path, make) in enumerate(files, 1):
+    for count, (path, make) in enumerate(entries, 1):
         if max_files is not None and count > max_files:
             raise UnreadableArchiveError(f"holds more than {max_files} files")
         try:
-            _add_file(root, path, make())
+            _add_entry(root, path, None if make is None else make())
         except Exception as error:
             root[path.partition("/")[0]] = error
     return _archive_folder(name, root)
 
 
-def _add_file(root: _Entries, path: str, file: File) -> None:
-    """Add a file to the nested folders of `root`; of two files with one path the newer stays.
+def _add_entry(root: _Entries, path: str, file: File | None) -> None:
+    """Add a file, or `None` for an empty folder, to the nested folders of `root`; of two of one path the newer stays.
 
     A file whose path leads out of the archive, or is too long or too deep, is added at the top, marked as not to be
     read.
@@ -359,11 +359,13 @@ def _add_file(root: _Entries, path: str, file: File) -> None:
     parts = PurePosixPath(path.replace("\\", "/")).parts
     leads_out = not parts or parts[0].startswith("/") or ".." in parts or ":" in parts[0]
     if leads_out or len(parts) > DEEPEST or len(path) > LONGEST_PATH:
+        if file is None:
+            return
         why = "its name leads out of the archive" if leads_out else "its name is too long"
         root.setdefault(path[:LONGEST_PATH].replace("/", "\\"), File(path[:LONGEST_PATH], why))
         return
     here = root
-    for part in parts[:-1]:
+    for part in parts if file is None else parts[:-1]:
         inner = here.setdefault(part, {})
         if isinstance(inner, File):  # a file and a folder of one name
             inner = here.setdefault(f"{part}/", {})
@@ -371,7 +373,8 @@ def _add_file(root: _Entries, path: str, file: File) -> None:
             return
         assert not isinstance(inner, File)
         here = inner
-    if isinstance(here.get(parts[-1]), File | None):  # of two of one path the last counts, as when it is unpacked
+    # Of two of one path the last counts, as when it is unpacked.
+    if file is not None and isinstance(here.get(parts[-1]), File | None):
         here[parts[-1]] = File(parts[-1], file.why_unread, file.open_stream)
 
 

@@ -300,6 +300,7 @@ class _EntryInfo:
         canvas: the submission, if the name has the form that Canvas gives.
         is_of_course: whether it has the name of an exercise's file, or of a folder of the course.
         is_submission: whether it is an archive, or a folder that contains exercises.
+        holds_work: whether it is an archive, or a folder that contains a file that may be somebody's work.
         inside: the entries of a folder.
         error: the error that kept all this from being known; it is reported when the entry is read.
     """
@@ -309,6 +310,7 @@ class _EntryInfo:
     canvas: Submission | None = None
     is_of_course: bool = False
     is_submission: bool = False
+    holds_work: bool = False
     inside: tuple[File | Folder, ...] = ()
     error: Exception | None = None
 
@@ -383,20 +385,37 @@ class _LayoutFinder:
             tuple(displayable_name(stray) for stray in strays),
             layout_name=name,
             doubt=doubt,
-            remarks=self._remarks(name, infos, submissions),
+            remarks=self._remarks(name, outer, root, infos, submissions),
         )
 
     def _remarks(
-        self, layout: LayoutName, infos: Sequence[_EntryInfo], submissions: Sequence[Submission]
+        self,
+        layout: LayoutName,
+        outer: Folder,
+        root: Folder,
+        infos: Sequence[_EntryInfo],
+        submissions: Sequence[Submission],
     ) -> tuple[str, ...]:
-        """Return a sentence if the only student of the class may in truth be the folder of a class; empty otherwise."""
-        if layout != "plain" or len(submissions) != 1:
+        """Return a sentence if one folder may be that of the class or of its only student; empty otherwise.
+
+        Args:
+            layout: the layout of the class.
+            outer: the folder or archive that the user named.
+            root: the folder in it that is taken for the class's.
+            infos: its entries.
+            submissions: the submissions.
+        """
+        if layout != "plain":
             return ()
+        if root is not outer:
+            shown = displayable_name(root.name)
+            return (f"{shown} is taken for the folder of the class: if it is one student's, use --one {self.folder}.",)
         name = next((info.entry.name for info in infos if not info.is_submission and info.inside), "")
-        if not name:
+        if len(submissions) != 1 or not name:
             return ()
         shown = displayable_name(name)
-        return (f"{shown} is taken for the only student: if it is the folder of a class, name {self.folder / shown}.",)
+        step = f"name {self.folder / shown}" if root.path is not None else f"unpack {self.folder} and name {shown}"
+        return (f"{shown} is taken for the only student: if it is the folder of a class, {step}.",)
 
     def _unwrapped(self, folder: Folder, *, guesses: bool) -> tuple[Folder, list[_EntryInfo]]:
         """Return the folder of a class or section inside those that only wrap it, and its entries.
@@ -443,12 +462,15 @@ class _LayoutFinder:
     def _info(self, entry: File | Folder) -> _EntryInfo:
         """Return the facts about the layout that the name of an entry gives, and for a folder its entries."""
         if isinstance(entry, File):
-            return _EntryInfo(
-                entry, moodle_submission(entry), canvas_submission(entry), self._is_of_course(entry), entry.is_archive
-            )
+            names = moodle_submission(entry), canvas_submission(entry)
+            return _EntryInfo(entry, *names, self._is_of_course(entry), entry.is_archive, entry.is_archive)
         inside = tuple(inner for inner in entry.all_entries(MOST_ENTRIES) if not is_housekeeping(inner.name))
         has_exercises = any(map(self._is_of_course, inside))
-        return _EntryInfo(entry, moodle_submission(entry), None, self._is_of_course(entry), has_exercises, inside)
+        has_work = has_exercises or any(
+            isinstance(inner, File) and inner.name.lower().endswith((*ARCHIVES, *LOOSE)) for inner in inside
+        )
+        is_of_course = self._is_of_course(entry)
+        return _EntryInfo(entry, moodle_submission(entry), None, is_of_course, has_exercises, has_work, inside)
 
     def _is_hidden_submission(self, entry: File | Folder) -> bool:
         """Return whether an entry with the name of a hidden file or a cache contains a submission."""
@@ -483,13 +505,16 @@ class _LayoutFinder:
 
         Args:
             info: the entry of the folder.
-            guesses: whether several folders with exercises in it are enough, though they may be attempts of one
-                student.
+            guesses: whether several folders in it are enough, one of them with somebody's work, though they may be
+                attempts of one student.
         """
         if info.is_submission or info.moodle:
             return False
         inside = self._infos(info.inside)
-        return _download(inside) is not None or (guesses and sum(inner.is_submission for inner in inside) > 1)
+        if _download(inside) is not None:
+            return True
+        parts = [inner for inner in inside if inner.holds_work or isinstance(inner.entry, Folder)]
+        return guesses and len(parts) > 1 and any(inner.holds_work for inner in parts)
 
     def _is_of_course(self, entry: File | Folder) -> bool:
         """Return whether an entry has the name of an exercise's file, or of a folder of the course."""
@@ -517,7 +542,7 @@ class _LayoutFinder:
                 "submission is: name the export as it came, or --layout plain."
             )
         sections = [info for info in infos if self._may_be_section(info)]
-        students = [info for info in infos if info.is_student or (info.is_submission and isinstance(info.entry, File))]
+        students = [info for info in infos if info.holds_work and not info.is_of_course]
         if not sections or 2 * len(sections) <= len(students):
             return "plain", ""
         shown = displayable_name(sections[0].entry.name)
@@ -558,7 +583,7 @@ class _LayoutFinder:
         inside = self._infos(info.inside)
         if _download(inside) is not None:
             return True
-        return not info.is_submission and sum(inner.is_submission for inner in inside) > 1
+        return not info.is_submission and sum(inner.holds_work for inner in inside) > 1
 
     def _hold_equal_archives(self, sections: Sequence[_EntryInfo]) -> bool:
         """Return whether these folders contain archives of the same few names, as if each had one student's work."""
@@ -566,7 +591,7 @@ class _LayoutFinder:
             (inner.entry.name, isinstance(inner.entry, File))
             for info in sections
             for inner in self._infos(info.inside)
-            if inner.is_submission
+            if inner.holds_work
         ]
         return len(sections) > 1 and all(is_file for _, is_file in names) and 2 * len(set(names)) <= len(names)
 
@@ -601,19 +626,15 @@ class _LayoutFinder:
         for info in infos:
             name = info.entry.name
             if isinstance(info.entry, Folder):
-                entry = entries.get(name, GradescopeEntry(((name, frozenset({name})),), None))
-                order = entry.created_at.timestamp() if entry.created_at is not None else None
-                submissions += [
-                    Submission(
-                        composed_name(key), (info.entry,), known_as, origin=name, order=order,
-                        handed_in=entry.created_at,
-                    )
-                    for key, known_as in entry.submitters
-                ]  # fmt: skip
+                entry = entries.pop(name, GradescopeEntry(((name, frozenset({name})),), None))
+                submissions += _gradescope_submissions(name, entry, (info.entry,), "")
             elif info.may_be_submission:
                 submissions.append(misfit_submission(info.entry, "it lies outside of any submission's folder"))
             elif info.entry is not metadata:
                 self.strays.append(name)
+        for name, entry in entries.items():
+            why = f"{displayable_name(name)}: the export holds no such folder, though {METADATA_FILE} names it"
+            submissions += _gradescope_submissions(name, entry, (), why)
         return _one_per_student(submissions)
 
     def _one_per_entry(
@@ -729,6 +750,27 @@ class _LayoutFinder:
             replace(submission, section=shown, origin=f"{shown}/{submission.origin or submission.key}")
             for submission in submissions
         ]
+
+
+def _gradescope_submissions(
+    name: str, entry: GradescopeEntry, folders: tuple[Folder, ...], nothing: str
+) -> list[Submission]:
+    """Return the submission of each student who made one of an export from Gradescope.
+
+    Args:
+        name: the name of its folder.
+        entry: what the metadata say about it.
+        folders: its folder, if the export holds it.
+        nothing: why nothing of it can be graded; empty if it can be read.
+    """
+    order = entry.created_at.timestamp() if entry.created_at is not None else None
+    return [
+        Submission(
+            composed_name(key), folders, known_as, origin=name, order=order, handed_in=entry.created_at,
+            nothing=nothing,
+        )
+        for key, known_as in entry.submitters
+    ]  # fmt: skip
 
 
 def _failing_submission(entry: File | Folder, error: Exception) -> Submission:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import unicodedata
 from datetime import UTC, datetime
 from pathlib import Path
@@ -331,6 +332,63 @@ def test_the_only_student_may_be_a_class_and_this_is_said(course, tmp_path) -> N
     )
     assert found_in(course, path / "class").remarks == ()
     assert keys(found_in(course, path / "class")) == ["ada"]
+
+
+def test_the_only_student_of_an_archive_may_be_a_class_and_a_step_that_works_is_said(course, tmp_path) -> None:
+    put(tmp_path, {"in.zip": zipped({"class/ada/lin_grad.py": RIGHT})})
+    assert found_in(course, tmp_path / "in.zip").remarks == (
+        "class is taken for the only student: if it is the folder of a class, unpack "
+        f"{tmp_path / 'in.zip'} and name class.",
+    )
+
+
+@pytest.mark.parametrize("names", [("hw.ipynb", "hw.ipynb"), ("lin_grad.py", "hw.docx"), ("hw.zip", "hw.zip")])
+def test_one_folder_of_a_class_without_named_files_is_no_student(course, tmp_path, names) -> None:
+    """Notebooks, and archives in folders, are work just as files that are named after an exercise."""
+    files = {f"week1/{who}/{name}": "x" for who, name in zip(("ada", "ben"), names, strict=True)}
+    path = put(tmp_path / "in", files)
+    with pytest.raises(UsageError, match="holds one folder, which may be the class's or its only student's"):
+        found_in(course, path)
+    assert keys(found_in(course, path / "week1")) == ["ada", "ben"]
+    assert keys(found_in(course, path, "plain")) == ["week1"]
+    put(tmp_path, {"in.zip": zipped(files)})
+    found = found_in(course, tmp_path / "in.zip")
+    assert (keys(found), found.remarks) == (
+        ["ada", "ben"],
+        (f"week1 is taken for the folder of the class: if it is one student's, use --one {tmp_path / 'in.zip'}.",),
+    )
+
+
+def test_sections_of_students_with_notebooks_are_asked(course, tmp_path) -> None:
+    path = put(tmp_path / "in", {f"{who}/hw.ipynb": "{}" for who in ("A/ada", "A/bob", "B/cem", "B/dan")})
+    found = found_in(course, path)
+    assert (found.layout_name, found.doubt) == (
+        "sections",
+        "A may be a section or a student, because it holds ada, bob",
+    )
+    with_one = put(tmp_path / "one", {f"{who}/hw.ipynb": "{}" for who in ("ada", "bob", "cem/a", "cem/b")})
+    assert (keys(found_in(course, with_one)), found_in(course, with_one).doubt) == (["ada", "bob", "cem"], "")
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_an_empty_folder_in_an_archive_is_a_students_as_on_disk(course, tmp_path, kind) -> None:
+    path = put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/lin_grad.py": RIGHT})
+    for empty in ("empty", "sub/inner"):
+        (path / empty).mkdir(parents=True)
+    archive = Path(shutil.make_archive(str(tmp_path / "class"), kind, path))
+    for place in (path, archive):
+        submissions = by_key(found_in(course, place))
+        assert sorted(submissions) == ["ada", "ben", "empty", "sub"]
+        assert [content(course, submissions[key]).nothing for key in ("empty", "sub")] == ["it is empty"] * 2
+
+
+def test_a_submission_that_gradescope_names_and_does_not_export_is_its_students(course, tmp_path) -> None:
+    files = {"submission_301/lin_grad.py": RIGHT, "submission_metadata.yml": GRADESCOPE_METADATA}
+    submissions = by_key(found_in(course, put(tmp_path / "in", files)))
+    named = {submission.origin: submission for submission in submissions.values()}
+    assert named["submission_302"].nothing == (
+        "submission_302: the export holds no such folder, though submission_metadata.yml names it"
+    )
 
 
 def test_a_path_that_leads_out_of_an_archive_is_nobodys(course, tmp_path) -> None:
