@@ -20,9 +20,9 @@ def packages() -> SvgDrawing:
         900,
         520,
         "The packages of grader",
-        "Front ends ask judging. Judging asks diagnosis, program, reference, quiz and sandbox; diagnosis asks "
-        "program and reference. Sandbox sends a job of bytes to child, in another process where learner code runs, "
-        "and gets back arrays or an exception, never a verdict.",
+        "Front ends ask judging. Judging asks diagnosis, reference, quiz and sandbox; diagnosis asks program "
+        "and reference. Sandbox sends a job of bytes to child, in another process where learner code runs, "
+        "and gets back facts such as arrays and exceptions, never a verdict.",
     )
     for row, boxes in enumerate(FRONT_ENDS):
         width = (RIGHT - LEFT + GAP) / len(boxes) - GAP
@@ -72,7 +72,7 @@ def _other_process(picture: SvgDrawing) -> None:
 
 
 STEPS: tuple[tuple[str, Point], ...] = (
-    ("1", (210, 119)), ("2", (220, 431)), ("3", (616, 331)), ("4", (616, 451)), ("5", (858, 331)),
+    ("1", (210, 119)), ("2", (76, 231)), ("3", (616, 331)), ("4", (616, 451)), ("5", (858, 331)),
     ("6", (42, 231)), ("7", (42, 331)), ("8", (864, 119)),
 )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from grader.course.exercise import Answer, Exercise
-from grader.course.shapes import describe
+from grader.course.shapes import describe, guess_axes
 from grader.diagnosis.words import list_in_words
 from grader.reference.compare import scaled_error
 from grader.reference.references import autograd_answer, one_thread
@@ -33,7 +33,7 @@ from .forward_pass import (
 )
 from .redrawing import GIVEN_KIND, exercise_of, resize
 from .trials import AS_GIVEN, CodeTrial, Drawing, are_gradients_confirmed
-from .verdicts import Finding, Run, Verdicts, function_findings, unasked_gradients_note
+from .verdicts import Finding, Run, Verdicts, function_findings, samples_of, unasked_gradients_note
 
 if TYPE_CHECKING:
     from grader.rendering.picture_data import Picture
@@ -388,15 +388,42 @@ def _explanation_of(
     about = _about(exercise, verdicts.shown_run.code_trial)
 
     def draw() -> tuple[Picture, ...]:
-        from .mistake_pictures import mistake_pictures  # only a notebook draws
-
-        return mistake_pictures(verdicts, list(findings.values()))
+        return _mistake_pictures(verdicts, list(findings.values()))
 
     if not code.runs_forward:
         return Explanation(tuple(findings.values()), about, tuple(all_notes), draw)
     all_findings = function_findings(findings, code, counted)
     unasked = unasked_gradients_note(code, counted)
     return Explanation(all_findings, about, (*all_notes, unasked) if unasked else tuple(all_notes), draw)
+
+
+def _mistake_pictures(verdicts: Verdicts, findings: Sequence[Finding]) -> tuple[Picture, ...]:
+    """Return the picture of each gradient that is wrong, in the run in which most are; those without a figure not.
+
+    Args:
+        verdicts: the judge of the gradients, with their arrays.
+        findings: the verdicts.
+    """
+    from grader.rendering.figure_making import ComparedAnswer, figures  # only a notebook draws
+    from grader.rendering.picture_data import Picture
+
+    failed = {finding.answer: finding for finding in findings if finding.status == "failed"}
+    pictures = []
+    for answer in verdicts.exercise.answers:
+        runs = [run for run in verdicts.informative_runs if run.is_wrong(answer)]
+        if answer.name not in failed or not runs:
+            continue
+        trial, yours, right = runs[0].trial, runs[0].with_torchs_choices(answer), runs[0].right(answer)
+        if yours is None or yours.shape != right.shape:
+            continue
+        axes = trial.axes(answer.wrt) or guess_axes(right.shape, trial.setting.sizes)
+        samples = [sample for sample in samples_of(runs, answer) if sample.has_shape]
+        mistake = failed[answer.name].mistake
+        if mistake is not None and mistake.cause in failed and mistake.cause != answer.name:
+            continue
+        compared = ComparedAnswer(verdicts.exercise, answer, trial, yours, right, "right", axes, samples, mistake)
+        pictures.append(Picture(answer.name, figures=figures(compared)))
+    return tuple(picture for picture in pictures if picture.figures)
 
 
 def _is_confirmed(question: Question, drawing: Drawing, trials: list[CodeTrial]) -> bool:

@@ -74,7 +74,7 @@ class Judge:
             return replace(same_for_every_answer(exercise, whole_file), printed=facts.printed, notes=notes)
         if len(facts.calls) != len(self._asked_trials):
             raise ProtocolError("the reply answers another number of calls")
-        answers = tuple(self._judge(answer, named=False) for answer in exercise.function.answers)
+        answers = tuple(self._judge(answer) for answer in exercise.function.answers)
         if passed_over := structure_checks.passed_over_inside(facts, exercise.id, self.source):
             answers = tuple(
                 replace(each, message=f"{each.message}; {passed_over}") if each.code in LACKING else each
@@ -101,7 +101,7 @@ class Judge:
             result: what `verdicts` returned.
         """
         answers = (
-            verdict if verdict.mistake is None else self._judge(answer, named=True)
+            verdict if verdict.mistake is None else self._with_cause(answer, verdict)
             for answer, verdict in zip(self.exercise.function.answers, result.answers, strict=True)
         )
         return replace(result, answers=tuple(answers))
@@ -151,20 +151,36 @@ class Judge:
         """Return each call with its trial, up to the last call that was answered."""
         return list(zip(self._asked_trials, self.observed.facts.calls, strict=False))
 
-    def _judge(self, answer: Answer, *, named: bool) -> AnswerResult:
-        """Return the verdict on one answer: the first check that it fails.
+    def _judge(self, answer: Answer) -> AnswerResult:
+        """Return the verdict on one answer: the first check that it fails, before any search.
 
         If the function lets torch differentiate, it is that mistake instead, but not for a right answer, nor for one
         whose code is in `KEPT_BESIDE_AUTOGRAD`.
+        """
+        judge = self._deciding_judge(answer)
+        mistake = judge._failures[answer.name]
+        if mistake is None or mistake.code in KEPT_BESIDE_AUTOGRAD or self._autograd_use is None:
+            return judge._result(answer, mistake)
+        return answer_result(self.exercise, answer, self._autograd_use)
+
+    def _with_cause(self, answer: Answer, verdict: AnswerResult) -> AnswerResult:
+        """Return the verdict on a wrong answer with the mistake that explains its numbers.
 
         Args:
             answer: the answer.
-            named: whether the mistake behind wrong numbers is looked for, or only a plain fact is stated.
+            verdict: what `_judge` returned, which has facts; it is returned where no search can add to them.
         """
-        result = self._check(answer, named=named)
-        if result.code is None or result.code in KEPT_BESIDE_AUTOGRAD or self._autograd_use is None:
-            return result
-        return answer_result(self.exercise, answer, self._autograd_use)
+        judge = self._deciding_judge(answer)
+        failure = judge._failures[answer.name]
+        cause = failure and judge._cause(judge.given[answer.name], failure)
+        return verdict if cause is failure else judge._result(answer, cause)
+
+    def _deciding_judge(self, answer: Answer) -> Judge:
+        """Return the judge of an answer: that of the trials which are not too deep, if the answer fails in them."""
+        others = None if answer.kind == "verdict" else self._without_deep_trials
+        if others is None or self.given[answer.name].first_missing is None or others._failures[answer.name] is None:
+            return self
+        return others
 
     @cached_property
     def _autograd_use(self) -> Mistake | None:
@@ -172,57 +188,45 @@ class Judge:
         use = autograd_use(self.source.cells, self.exercise.id)
         return None if use is None else diagnose_autograd_use(*use, self.source)
 
-    def _check(self, answer: Answer, *, named: bool) -> AnswerResult:
-        """Return the verdict on one answer by the first check that fails.
+    @cached_property
+    def _failures(self) -> dict[str, Mistake | None]:
+        """Return the mistake of the first check that each answer fails, by its name; `None` for an answer without one.
+
+        Wrong numbers are stated as a plain fact; `_cause` returns the mistake behind them.
+        """
+        return {answer.name: self._first_failure(answer) for answer in self.exercise.function.answers}
+
+    def _first_failure(self, answer: Answer) -> Mistake | None:
+        """Return the mistake of the first check that an answer fails; `None` if it passes them all.
 
         A value stored before an exception passes if it is right; if it is wrong, the exception is reported, since the
         value may be unfinished.
-
-        Args:
-            answer: the answer.
-            named: whether the mistake behind wrong numbers is looked for, or only a plain fact is stated.
         """
         if answer.kind == "verdict":
-            mistake, evidence = self.examination.mistake()
-            return answer_result(self.exercise, answer, mistake, evidence=evidence, share=self.examination.share)
+            return self.examination.mistake()[0]
         given, raised = self.given[answer.name], self._raised
         if given.first_missing is None:
-            mistake = self._check_numbers(given, named=named)
+            mistake = self._check_numbers(given)
         else:
-            deep = self._without_deep_trials
-            elsewhere = deep._check(answer, named=named) if deep is not None else None
-            if elsewhere is not None and elsewhere.code is not None:
-                return elsewhere
             value, mistake = given.first_missing
             raised = (value.trial, value.call.error) if value.call.error is not None else None
         if mistake is not None and raised is not None:
             mistake = self._diagnose_error(given, *raised)
-        if mistake is None or not mistake.facts or given.is_misshapen or given.not_finite:
-            return answer_result(self.exercise, answer, mistake)
-        return self._result_with_evidence(given, mistake)
+        return mistake
 
-    def _check_numbers(self, given: GivenAnswer, *, named: bool) -> Mistake | None:
-        """Return the mistake of the first check that an answer fails, from shape and dtype to cost; else `None`.
-
-        Args:
-            given: the answer as it was given.
-            named: whether the mistake behind wrong numbers is looked for, or only a plain fact is stated.
-        """
+    def _check_numbers(self, given: GivenAnswer) -> Mistake | None:
+        """Return the mistake of the first check that an answer fails, from shape and dtype to cost; else `None`."""
         name = given.answer.name
         if given.is_misshapen:  # it may still be a mistake with a name
-            return self._wrong_numbers(name, named=named)
+            return self._plain_facts[name]
         mistake = (
             given.check_dtype()
-            or (
-                self._wrong_numbers(name, named=named)
-                if given.not_finite and given.to_explain
-                else self._not_finite(given, named=named)
-            )
+            or (self._plain_facts[name] if given.not_finite and given.to_explain else given.check_finite())
             or self._changed_inputs.get(False)
             or given.check_again()
         )
         if mistake is not None or given.wrong:
-            return mistake or given.check_kept() or given.check_exact() or self._wrong_numbers(name, named=named)
+            return mistake or given.check_kept() or given.check_exact() or self._plain_facts[name]
         everything_there = not any(other.first_missing for other in self.given.values())
         return (
             self._changed_inputs.get(True)
@@ -230,30 +234,22 @@ class Judge:
             or (cost_checks.check_unasked_work(given.answer, self._trial_calls) if everything_there else None)
         )
 
-    def _not_finite(self, given: GivenAnswer, *, named: bool) -> Mistake | None:
-        """Return the mistake that entries are inf or nan, with that in the finite ones; `None` if all are finite.
+    def _cause(self, given: GivenAnswer, failure: Mistake) -> Mistake:
+        """Return the mistake behind wrong numbers, or that in the finite entries beside inf or nan.
 
         Args:
             given: the answer.
-            named: whether the mistake behind the finite entries is looked for.
+            failure: the mistake of the first check that it fails, which is returned where it is not about its numbers.
         """
-        mistake = given.check_finite()
-        part = given.finite_part if mistake is not None and named else []
-        if mistake is None or not part:
-            return mistake
+        if failure is self._plain_facts.get(given.answer.name):
+            return self.mistakes[given.answer.name]
+        part = given.finite_part if failure.code == "not-finite" and given.not_finite else []
+        if not part:
+            return failure
         (cause,) = find_mistakes(self.exercise.function, {given.answer.name: part}).values()
         if cause.code == "unknown" or not cause.at:
-            return mistake
-        return replace(mistake, says=f"{mistake.says}; in the finite entries, {cause.says}", hints=cause.hints)
-
-    def _wrong_numbers(self, name: str, *, named: bool) -> Mistake:
-        """Return the mistake behind the wrong numbers of an answer, or a plain fact about them.
-
-        Args:
-            name: the name of the answer.
-            named: whether the mistake is looked for; otherwise the plain fact is returned.
-        """
-        return (self.mistakes if named else self._plain_facts)[name]
+            return failure
+        return replace(failure, says=f"{failure.says}; in the finite entries, {cause.says}", hints=cause.hints)
 
     @cached_property
     def _changed_inputs(self) -> dict[bool, Mistake]:
@@ -307,6 +303,16 @@ class Judge:
         )
         where = options_of_right_trials(given.answer, sound, raising)  # the options
         return replace(mistake, says=f"{mistake.says}. The answer is right only where {where}") if where else mistake
+
+    def _result(self, answer: Answer, mistake: Mistake | None) -> AnswerResult:
+        """Return the result of an answer with this mistake, or of a right one; with evidence where there is any."""
+        if answer.kind == "verdict":
+            evidence = self.examination.mistake()[1]
+            return answer_result(self.exercise, answer, mistake, evidence=evidence, share=self.examination.share)
+        given = self.given[answer.name]
+        if mistake is None or not mistake.facts or given.is_misshapen or given.not_finite:
+            return answer_result(self.exercise, answer, mistake)
+        return self._result_with_evidence(given, mistake)
 
     def _result_with_evidence(self, given: GivenAnswer, mistake: Mistake) -> AnswerResult:
         """Return a failed verdict with evidence: a finite difference, or the right answer if the policy allows it."""
