@@ -175,9 +175,11 @@ def run_pages(
             file = f"{PAGES}/{exercise.unit}/{exercise.id}.py"
             if progress is not None:
                 progress(file)
-            codes = {answer.name: answer.code for result in graded.results for answer in result.answers}
+            answers = {answer.name: answer for result in graded.results for answer in result.answers}
+            codes = {name: answer.code for name, answer in answers.items()}
             problems = [
                 f"{name} {'passes' if code is None else f'is {code}'}, not {' or '.join(expected)}"
+                + (f' ("{answers[name].message}")' if name in answers and answers[name].message else "")
                 for name, (code, expected) in submission.mismatches(codes).items()
             ]
             problems += [graded.failure.rstrip(".")] if graded.failure else []

@@ -393,12 +393,14 @@ PAGE_FAULTS = {
     "another code": (
         "missing-upstream\n",
         "wrong-sign\n",
-        "line 8: inp.g is missing-upstream, not wrong-sign: correct the submission, or what its head says.",
+        'line 8: inp.g is missing-upstream, not wrong-sign ("out.g is missing, as if it were 1"): '
+        "correct the submission, or what its head says.",
     ),
     "a right submission is wrong": (
         "* out.g",
         "* -out.g",
-        "line 3: inp.g is wrong-sign, not passed: correct the submission, or what its head says.",
+        'line 3: inp.g is wrong-sign, not passed ("this is the right answer with the wrong sign"): '
+        "correct the submission, or what its head says.",
     ),
 }
 HEAD_FAULTS = {

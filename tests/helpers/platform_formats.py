@@ -10,9 +10,9 @@ from xml.etree import ElementTree as ET
 
 from grader.export.platforms import PLATFORMS
 
-FILLED_SHEETS = ("canvas", "moodle")
+CLASS_SHEETS = ("canvas", "moodle")
 """Platforms that read one sheet of a class, which is filled."""
-STUDENT_PLATFORMS = tuple(name for name in PLATFORMS if name not in FILLED_SHEETS)
+STUDENT_PLATFORMS = tuple(name for name in PLATFORMS if name not in CLASS_SHEETS)
 """Platforms that read files of each student: every test of all of them tries a new one, too."""
 RUNNER = {
     "CLASSROOM": "nn", "ASSIGNMENT": "linear", "ASSIGNMENT_TYPE": "individual", "OWNER": "ada",
