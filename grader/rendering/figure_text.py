@@ -49,7 +49,8 @@ def _scatter_lines(figure: Figure) -> Iterator[Line]:
     yield ((INDENT, ""), (f"{yours.name}{height}", "dim"), *((f"   {line.name}", "mark") for line in lines))
     for row in cells:
         yield ((INDENT, ""), ("".join(row).rstrip(), ""))
-    yield ((INDENT, ""), (f"{across.name}{scale}; on / both are equal (.), o is off it", "dim"))
+    yield ((INDENT, ""), (f"{across.name}{scale}", "dim"))
+    yield ((INDENT, ""), ("on / both are equal (.), o is off it", "dim"))
 
 
 def _stamp_lines(figure: Figure) -> Iterator[Line]:

@@ -269,9 +269,10 @@ VERDICTS = Figure("verdicts", "what the test says", (Series("wrong", np.array([1
 
 
 def test_a_scatter_is_a_plot_of_characters_in_a_terminal() -> None:
-    title, head, *rows, foot = as_text(figure_lines(SCATTER)).splitlines()
+    title, head, *rows, foot, key = as_text(figure_lines(SCATTER)).splitlines()
     assert (title, head) == ("  yours against nudged", "  yours  up to 4.00   yours = -nudged")
     assert "nudged" in foot
+    assert key == "  on / both are equal (.), o is off it"
     assert sum(row.count("o") for row in rows) == 3
     assert rows[0].endswith("/")
     assert "o" in rows[-1]
