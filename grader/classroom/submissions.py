@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -51,6 +51,7 @@ LARGEST_HELPERS = 8 << 20  # bytes of all files together that exercises may impo
 WORD = re.compile(rb"\w+")
 SECTION = "names files: if it is a section, name --layout sections"
 UNKNOWN = "this course has no exercise there"
+NOT_READ = "the file was not read"
 NOT_REPORTED = frozenset({"README.md", "timestamp.txt", "course.yaml", "pyproject.toml", "onlinetext.html"})
 BESIDE_EXERCISES = frozenset({"solutions", "tests", "handgrad", "grader"})  # folders in a copy of a whole course
 
@@ -66,12 +67,17 @@ class UnreadFile:
     Args:
         status: `failed` if that is the student's doing, `error` if it is not.
         why: the reason, as a clause.
-        code: the public code of its answers.
+        code: the public code of its answers; that of a file that Python cannot read if it is the student's doing.
     """
 
     status: Status
     why: str
     code: str = "error"
+
+    @classmethod
+    def by_student(cls, why: str) -> UnreadFile:
+        """Return a file that was not read, through the student's doing; `why` is a clause with the next step."""
+        return cls("failed", f"{NOT_READ}: {why}", "syntax-error")
 
 
 FileContent = bytes | tuple[str, ...] | UnreadFile  # of a file, of the code cells of a notebook, or of neither
@@ -125,17 +131,16 @@ def read_content(file: File, limit: int = SIZE_LIMIT) -> bytes | UnreadFile:
         limit: the size in bytes up to which it is read.
     """
     if file.why_unread:
-        return UnreadFile("failed", f"the file was not read: {file.why_unread}")
+        return UnreadFile.by_student(file.why_unread)
     try:
         content = file.read(limit)
     except UnreadableArchiveError as error:
-        return UnreadFile("failed", f"the file was not read: its archive {error}; ask for it again")
+        return UnreadFile.by_student(f"its archive {error}; ask for it again")
     except OSError as error:
         return UnreadFile("error", f"the file cannot be read ({error.strerror}): check its permissions")
     if len(content) > limit:
-        return UnreadFile(
-            "failed", f"the file was not read: it is larger than {limit >> 20} MiB; hand in the answers alone"
-        )
+        step = "clear its outputs, and hand it in again" if _is_notebook(file) else "hand in the answers alone"
+        return UnreadFile.by_student(f"it is larger than {limit >> 20} MiB; {step}")
     return content
 
 
@@ -369,6 +374,8 @@ def _has_answers(exercise: CourseExercise, content: bytes | tuple[str, ...]) -> 
 def _definition_notes(chosen: AnswerFile) -> tuple[str, ...]:
     """Return the notes on the chosen file: stubs below the answer and answers above it, or why it cannot be read."""
     content = chosen.content
+    if isinstance(content, UnreadFile) and content.status == "failed":
+        return (f"{chosen.file.path}: {content.why}",)
     if content is None or isinstance(content, UnreadFile):
         return ()
     try:
@@ -436,7 +443,7 @@ class SubmissionContent:
         yield "/".join(chosen.file.folders) if chosen else ""
 
     def hashes(self, parts: Iterable[Part], notes: Sequence[str]) -> dict[str, str]:
-        """Return a hash of what was submitted for each exercise, with what it may import, and under "" of all of it.
+        """Return a hash of what was submitted for each exercise, with what it imports, and under "" of all of it.
 
         Args:
             parts: the answers to judge, as `parts` yields them.
@@ -446,8 +453,10 @@ class SubmissionContent:
         own = [note for note in self.notes if note not in notes]
         files = [(name, digest(content)) for name, content in sorted(self.files.items())]
         helpers = [(place, digest(content)) for place, content in sorted(self.helpers.items())]
+        words = lru_cache(None)(lambda content: frozenset(_words(content)))
         imported = {
-            part.exercise: sorted((name, digest(content)) for name, content in part.beside.items()) for part in parts
+            part.exercise: [(name, digest(part.beside[name])) for name in _mentioned_files(part, words)]
+            for part in parts
         }
         each = {name: short_hash((content_digest, imported.get(name))) for name, content_digest in files}
         return {"": short_hash((files, helpers, own, self.nothing)), **each}
@@ -617,7 +626,8 @@ def _helpers(course: Course, others: Sequence[File], notes: list[str]) -> dict[t
                 helpers["/".join(file.folders), file.name] = content
                 bytes_left -= len(content)
             elif file.name not in NOT_REPORTED and not _is_of_course(course, file):
-                notes.append(f"{file.path} was ignored: {_why_ignored(file)}")
+                why = content.why if isinstance(content, UnreadFile) else _why_ignored(file)
+                notes.append(f"{file.path} was ignored: {why}")
     return helpers
 
 
@@ -684,7 +694,7 @@ def _why_nothing(
     archive = next((file for file in files if is_unread_archive(file.name)), None)
     if archive is not None:
         return f"{archive.path}: {_why_ignored(archive)}"
-    if broken := next((note for note in notes if BROKEN in note), ""):
+    if broken := next((note for note in notes if BROKEN in note or NOT_READ in note), ""):
         return broken
     if lost := next((file for file in files if file.why_unread and names.find(file.name.rpartition("/")[2])), None):
         return f"{lost.path}: {lost.why_unread}"
@@ -708,6 +718,31 @@ def _suggested_name(names: ExerciseNames, file: File) -> str:
         for name in (name for name in exercises_defined(names.course, [text]) if name in names.wanted_ids):
             return f" ({file.path} defines {name}: should it be {name}.py?)"
     return ""
+
+
+def _mentioned_files(part: Part, words_of: Callable[[FileContent], frozenset[bytes]]) -> list[str]:
+    """Return the names of the files beside an answer that it mentions, or that one of these mentions in turn.
+
+    No others can be imported, so that a file that another set of exercises names in another way changes no answer.
+
+    Args:
+        part: the answer, with the files beside it.
+        words_of: returns the words of a file's content.
+    """
+    stems = {name: name.removesuffix(".py") for name in part.beside}
+    mentioned, pending = set[str](), list[FileContent]([part.content])
+    while pending:
+        words = words_of(pending.pop())
+        new = {
+            name
+            for name, stem in stems.items()
+            if name not in mentioned
+            and stem.isidentifier()
+            and (not stem.isascii() or stem.encode() in words)  # the words of bytes are ASCII
+        }
+        mentioned |= new
+        pending += [part.beside[name] for name in new]
+    return sorted(mentioned)
 
 
 def _listed_files(files: Sequence[File]) -> str:

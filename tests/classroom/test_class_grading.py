@@ -243,7 +243,7 @@ def test_the_schema_refuses_a_contradictory_answer(graded, change) -> None:
         ("floods", ["missing-answer"] * 3),
         ("hangs", ["timeout"] * 3),
         ("latin-1", ["syntax-error"] * 3),
-        ("too large", ["error"] * 3),
+        ("too large", ["syntax-error"] * 3),
     ],
 )
 def test_each_submission_has_its_one_outcome(graded, student, expected) -> None:

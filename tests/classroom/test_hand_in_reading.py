@@ -229,10 +229,45 @@ def test_an_answer_may_import_files_of_its_folder_wherever_it_lies(course, tmp_p
             {"lin_grad.py": b" " * (1 << 20) + b"x"},
             "lin_grad.py: the file was not read: it is larger than 1 MiB; hand in the answers alone",
         ),
+        (
+            {"hw.ipynb": b" " * (32 << 20) + b"x"},
+            "hw.ipynb was ignored: the file was not read: it is larger than 32 MiB; clear its outputs, and hand it in "
+            "again",
+        ),
+        (
+            {"mine.py": b" " * (1 << 20) + b"x"},
+            "mine.py was ignored: the file was not read: it is larger than 1 MiB; hand in the answers alone",
+        ),
     ],
 )  # fmt: skip
 def test_the_reason_why_there_is_nothing_to_grade_is_given(course, tmp_path, files, why) -> None:
     assert read(course, put(tmp_path / "eve", files)).nothing == why
+
+
+def test_a_file_too_large_is_noted_and_unreadable_beside_other_answers(course, tmp_path) -> None:
+    put(tmp_path / "eve", {"lin_grad.py": b" " * (1 << 20) + b"x", "relu_grad.py": "def relu_grad(inp, out): pass\n"})
+    found = read(course, tmp_path / "eve")
+    why = "the file was not read: it is larger than 1 MiB; hand in the answers alone"
+    assert found.files["lin_grad"] == UnreadFile("failed", why, "syntax-error")
+    assert f"lin_grad.py: {why}" in found.notes
+
+
+@pytest.mark.parametrize("name", ["Copy of linear_grad.py", "linear_grad.py", "linear_grad (1).py"])
+def test_the_hash_of_an_answer_does_not_depend_on_which_other_exercises_are_asked(course, tmp_path, name) -> None:
+    """A file that an exercise lost its name to, when another exercise left the course, counted as a change."""
+    folder = put(tmp_path / "eve", {"lin_grad.py": "import own\n" + RIGHT, "own.py": "import deep", "deep.py": ""})
+    put(folder, {name: "x = 1\n"})
+
+    def digest(names: ExerciseNames) -> str:
+        content = read_submission(names, single_submission(folder))
+        return content.hashes(tuple(content.parts(names.course)), ())["lin_grad"]
+
+    class_course = load_course(PACKAGE.parent)
+    more = ExerciseNames(class_course, class_course.exercises)
+    before = digest(ExerciseNames(course, course.exercises))
+    assert digest(more) == before
+    put(folder, {"deep.py": "x = 2"})
+    assert digest(more) != before, "what a file imports that the answer imports"
 
 
 def test_how_a_name_was_understood_is_no_reason_why_there_is_nothing_to_grade(course, tmp_path) -> None:
