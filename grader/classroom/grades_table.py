@@ -321,9 +321,8 @@ def _mistakes(results: StudentResults) -> list[tuple[str, str, str]]:
 
 def _notes(results: StudentResults) -> str:
     """Return why there is no score, the notes on a submission, and each change of points, joined by semicolons."""
-    changes = (change.sentence for change in results.changes)
-    sentences = (results.why_no_score, *results.remarks, *changes)
-    return "; ".join(dict.fromkeys(sentence for sentence in sentences if sentence))
+    changes = [change.sentence for change in results.changes]  # two that say the same both count
+    return "; ".join([*filter(None, dict.fromkeys((results.why_no_score, *results.remarks))), *changes])
 
 
 def _line(cells: list[str]) -> str:

@@ -482,7 +482,7 @@ def export(
         exported = PLATFORMS[to](course, records, options)
     removed, unwritten = _write_exported(exported, out or exported_to, to, _without_score(records))
     problems = [*unread, *exported.problems, *_first_few(unwritten), *_ungraded(records)]
-    for line in (*exported.notes, *removed, *problems):
+    for line in (*exported.notes, *_cut(records, to), *removed, *problems):
         shown = one_line(line).replace("##[", "# #[")  # which a GitHub runner obeys, wherever it stands in a line
         print(f"handgrad: {shown}", file=sys.stderr)
     is_partial = any(record.score is None for record in records) or (path is not None and _is_unfinished(path))
@@ -626,6 +626,21 @@ def _without_score(records: Sequence[StudentResults]) -> str:
     more = f" and {len(unscored) - MOST_PROBLEMS} more" if len(unscored) > MOST_PROBLEMS else ""
     who = "1 student has no score" if len(unscored) == 1 else f"{len(unscored)} students have no score"
     return one_line(f"{who}: {named}{more}.")
+
+
+def _cut(records: Sequence[StudentResults], to: Platform) -> list[str]:
+    """Return a sentence on each student whose points above the maximum a platform does not take, the first few."""
+    from grader.export.platforms import CAPPED
+    from grader.results.points import shown
+
+    return _first_few(
+        [
+            f"{record.student}: {shown(record.score)} of {shown(record.max_score)} points, and {to} takes no points "
+            "above the maximum: they are cut there."
+            for record in records
+            if to in CAPPED and record.score is not None and record.score > record.max_score
+        ]
+    )
 
 
 def _ungraded(records: Sequence[StudentResults]) -> list[str]:

@@ -408,6 +408,7 @@ def whole_points(points: Sequence[float], factor: int) -> list[int]:
     return [after - before for before, after in pairwise(sums)]
 
 
+CAPPED = frozenset({"prairielearn", "classroom50", "moodle", "submitty", "vpl"})  # platforms that take no points above
 PLATFORMS: Mapping[str, Exporter] = {
     "gradescope": for_each_student(results_json),
     "prairielearn": for_each_student(prairielearn),

@@ -436,6 +436,15 @@ def test_adjustments_and_lateness_are_applied_to_stored_records_too(graded, tmp_
     assert scores(out) == {"ada": "2", "ben": ""}
 
 
+def test_the_notes_show_an_adjustment_as_often_as_it_counts(graded, tmp_path) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": MEAN})
+    twice = [AdjustmentRow(line, "w", "ada", "", 0.5, "oral exam") for line in (2, 3)]
+    graded(changes=ScoreChanges({"ada": twice}))
+    (row,) = rows(tmp_path / "out/grades.csv")
+    says = "adjustment (+0.5 points): oral exam"
+    assert (row["score"], row["notes"]) == ("3", f"{says}; {says}")
+
+
 def test_each_line_has_the_reasons_of_its_own(graded, course, tmp_path) -> None:
     """One reason for the whole run stood in every line: the course, or the exercises that were asked."""
     put(tmp_path / "in", dict.fromkeys(("ada/lin_grad.py", "eve/lin_grad.py"), RIGHT))

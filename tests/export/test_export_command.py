@@ -67,6 +67,16 @@ def test_feedback_on_an_error_with_points_from_a_person_sends_nobody_to_ask(grad
     assert "No points are lost" not in done.stdout
 
 
+@pytest.mark.parametrize(("to", "is_cut"), [("vpl", True), ("submitty", True), ("gradescope", False), ("junit", False)])
+def test_points_above_the_maximum_that_a_platform_does_not_take_are_named(grades: Path, to: str, is_cut: bool) -> None:
+    ada = replace(CLASS[0], adjustments=(Adjustment("", 2.0, "a proof"),))
+    write_folder(grades, [ada])
+    done = export(grades / "ada.json", "--to", to)
+    points = f"{ada.score:g} of {ada.max_score:g} points"
+    says = f"handgrad: ada: {points}, and {to} takes no points above the maximum: they are cut there.\n"
+    assert (done.exit_code, done.stderr) == (0, says if is_cut else "")
+
+
 def test_an_export_is_the_same_bytes_again(grades: Path) -> None:
     for out in ("once", "again"):
         export(grades, "--to", "gradescope", "--out", out)
