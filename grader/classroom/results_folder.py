@@ -372,7 +372,10 @@ class ResultsFolder:
                 self.add_failure(name, blank.student, not_made(error))
 
     def record_absent(self, students: Iterable[str]) -> None:
-        """Write or count the record of each of these students, who handed in nothing.
+        """Write a record without a score for each of these students, who have no submission.
+
+        A record of the same kind from an earlier run is kept, and counted. A student of whose name there is a
+        submission after all is left out.
 
         Raises:
             InfrastructureError: nothing can be written any more, or an earlier record cannot be moved.

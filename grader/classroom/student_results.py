@@ -93,7 +93,10 @@ class Basis(BaseModel):
 
 
 def read_basis(results: Path) -> Basis:
-    """Return what the last run of a whole class into a folder was based on; an empty one if it left nothing to read."""
+    """Return the `Basis` of the last run of a whole class into a results folder: its column of names and its deadlines.
+
+    It is empty if there is no file, or it cannot be read.
+    """
     with suppress(OSError, ValueError):
         return Basis.model_validate_json((results / BASIS_FILE).read_text(encoding="utf-8-sig"))
     return Basis()

@@ -64,7 +64,7 @@ def returned_jacobian(wrt: str) -> tuple[Answer, ...]:
 
 
 def returned_value() -> tuple[Answer, ...]:
-    """Return the answers of a function that returns the value of the forward pass."""
+    """Return the answers of a function that returns the value of the forward pass: one, named `return`."""
     return (Answer(RETURN, "", "value"),)
 
 
@@ -350,7 +350,8 @@ def _check_common(declaration: Declaration) -> None:
     """Check the fields that an exercise and a routine share.
 
     Raises:
-        SpecError: they contradict each other.
+        SpecError: an input has no sampler, an answer is there twice, or misconceptions, hints or `never_holds` name an
+            answer, an input or an axis that the declaration does not have.
     """
     for name, given in declaration.inputs.items():
         if not all(isinstance(part, (Sampler, Marker)) for part in (given if isinstance(given, tuple) else (given,))):

@@ -200,7 +200,7 @@ def _function_value(quotient: Quotient) -> Array:
 
 
 def _weights(quotient: Quotient) -> Array:
-    """Return the weights v of a quotient, which may have another shape than x.
+    """Return the weights v with which a quotient sums the values of f; shape: that of f(x).
 
     Raises:
         ValueError: the quotient has none.

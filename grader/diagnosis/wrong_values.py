@@ -1,4 +1,4 @@
-"""Where the backward pass goes wrong, as a candidate of the search for answers that no edit explains.
+"""Find the value at which the backward pass goes wrong, as a candidate of the search for answers that no edit explains.
 
 `FirstWrongGradient` asks from which value on the backward pass is right: by least squares, or by the answers that are
 right.

@@ -148,7 +148,10 @@ class GivenAnswer:
 
     @cached_property
     def first_missing(self) -> tuple[GivenValue, Mistake] | None:
-        """Return the first call that gave no array, or something where nothing may be stored, and its mistake."""
+        """Return the first call that gave no array, or that gave one where none may be stored, and its mistake.
+
+        `None` if what every call gave can be compared.
+        """
         return next(((given, wrong) for given in self.values if (wrong := self._check(given)) is not None), None)
 
     @cached_property

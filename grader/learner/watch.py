@@ -440,7 +440,9 @@ class WatchState:
             self.show(self.report)
 
     def record(self, outcome: CheckOutcome) -> None:
-        """Record the outcome of a check, unless it is out of date; show verdicts that come before its end.
+        """Record what a check reports: its result, or verdicts while the search for mistakes goes on, to be shown only.
+
+        What is reported of an earlier content of the file is ignored.
 
         Raises:
             UsageError: the exercise could not be checked.

@@ -187,7 +187,10 @@ def _entries(value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _variant(entries: Mapping[str, ast.expr]) -> int:
-    """Return the number of the variant.
+    """Return the number of the quiz's variant, which decides which numbers its questions have.
+
+    Args:
+        entries: the answer sheet in the cell: a syntax tree for each name.
 
     Raises:
         ReadError: there is none, or it is no valid number.

@@ -529,7 +529,9 @@ def _noise(value: torch.Tensor, pattern: Pattern | None) -> torch.Tensor:
 
 
 def _moves(rng: np.random.Generator) -> Iterator[Move]:
-    """Yield moves without end: first to both sides of every kink and with either entry of a tie larger, then at random.
+    """Yield endless moves off the kinks: the first ones to either side of all kinks, the others to random sides.
+
+    At a tie, one of the equal entries becomes the largest.
 
     Args:
         rng: the random numbers.

@@ -127,7 +127,7 @@ def _slices_side_by_side(grids: Sequence[Grid], limits: TableLimits) -> Iterator
 
 
 def _furthest_off(grid: Grid, indices: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the indices of all slices, in a difference sorted by their largest entry, the largest first."""
+    """Return the indices of slices, those with the entry of largest magnitude first; unsorted if not a difference."""
     if grid.kind != "difference":
         return list(indices)
     off = np.nan_to_num(np.abs(grid.values), nan=np.inf)

@@ -173,7 +173,8 @@ def _cause_of(judge: Judge, answer: Answer) -> str:
 def _figures(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tuple[Figure, ...]:
     """Return the figures of a wrong answer in a trial; none where it has another shape, or several answers are right.
 
-    Where the course keeps expected values back, they are in steps of the largest number, and have no lines.
+    Where the course keeps expected values back, every number is rounded to steps of the largest one, and no line shows
+    what the entries should be.
     """
     expected, before = _expected(answer, trial), trial.prior(answer)
     if yours.shape != expected.shape or getattr(judge.exercise.function, "accepts", None) is not None:

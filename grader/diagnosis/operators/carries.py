@@ -772,7 +772,15 @@ def mistake_fixed_point(program: Program, place: Place, choice: str) -> Program 
     """Use a wrong gradient of a fixed point, at which a loop ends, in place of the solution a of a = g + J.T a.
 
     J is the Jacobian of the last iteration; what that iteration reads gets its contributions from a, and earlier
-    iterations contribute nothing. The choice is a key of `ADJOINT_MISTAKES`.
+    iterations contribute nothing.
+
+    Args:
+        program: the program.
+        place: the value that the loop carries.
+        choice: a key of `ADJOINT_MISTAKES`.
+
+    Returns:
+        `None` where the loop does not end at a fixed point.
     """
     steps = fixed_point_steps(program.right, place)
     if not steps:

@@ -2067,7 +2067,7 @@ class MaskEnd:
 
     @property
     def code(self) -> str:
-        """Return the public code: `partial-batch` where positions are lost."""
+        """Return the public code: `partial-batch` where fewer positions are in the mask, `wrong-operand` where more."""
         return "partial-batch" if self.where == "early" else "wrong-operand"
 
 

@@ -225,7 +225,7 @@ class RowFormula(NamedTuple):
 
 
 class RowSums(NamedTuple):
-    """What is used in place of the sum in the vjp of a softmax whose probabilities weigh values.
+    """Describe a wrong sum in the vjp of a softmax whose probabilities weigh values.
 
     Args:
         code: the public code of the mistake.
@@ -1108,7 +1108,14 @@ def _prior(program: Program, mixture: int, edge: Place) -> Array | None:
 def weight_by_prior(program: Program, place: Place, choice: tuple[int, bool]) -> Program | None:
     """Use exp(a), the prior, in place of the softmax probabilities of a + b in the vjp of logsumexp(a + b).
 
-    The choice is the number of the summand a, and whether a gets its contribution from the prior, too.
+    Args:
+        program: the program.
+        place: the logsumexp.
+        choice: the place of the summand a in the sum, from 0, and whether a gets its contribution from the prior as
+            well as b; if not, a keeps the softmax probabilities.
+
+    Returns:
+        `None` where exp(a) does not sum to 1, so that it is no prior.
     """
     node = program.right.nodes[place[0]]
     parts = summands_of(program.right, node.operands[0][1])

@@ -1428,12 +1428,12 @@ def _places_side_by_side(own: Contributions, tiling: tuple[WindowAxis, ...]) -> 
     return np.asarray(own.places + moves.reshape(len(own.parts), *(1,) * others, *moves.shape[1:]), int)
 
 
-def _stretch(at: EdgeContext, own: Contributions, tiling: tuple[WindowAxis, ...]) -> Array:
-    """Return the contributions of the windows, stretched over all entries of each axis as the nearest neighbour is.
+def _stretch(at: EdgeContext, contributions: Contributions, tiling: tuple[WindowAxis, ...]) -> Array:
+    """Return the contributions of the windows, resized to the operand by nearest-neighbour interpolation.
 
     Args:
         at: the edge into the windows operation.
-        own: the contributions of the windows.
+        contributions: the contributions of the windows.
         tiling: the axes that they slide along.
 
     Returns:
@@ -1445,8 +1445,8 @@ def _stretch(at: EdgeContext, own: Contributions, tiling: tuple[WindowAxis, ...]
     for entry, window, axis in zip(entries, windows, tiling, strict=True):
         first = -(-window * axis.length // axis.count)
         index.append(np.minimum(entry - first, axis.size - 1))
-    others = own.parts.ndim - 1 - len(tiling)
-    parts = own.parts.reshape(*(axis.size for axis in tiling), *own.parts.shape[1:])
+    others = contributions.parts.ndim - 1 - len(tiling)
+    parts = contributions.parts.reshape(*(axis.size for axis in tiling), *contributions.parts.shape[1:])
     stretched = parts[(*index, *[slice(None)] * others, *windows)]  # the entries come first, as slices stand between
     stretched = np.moveaxis(stretched, range(len(tiling)), range(-len(tiling), 0)) if others else stretched
     if at.node.name == "unfold":
