@@ -130,13 +130,16 @@ class Edit(ExplanatoryRewriting):
     def message(self, program: Program) -> str:
         """Return the operator's message, filled in for this spot and choice, with the iterations if they are not all.
 
-        Such as "the derivative of `tanh(z)` is missing, in the last iteration".
+        Such as "in the last iteration of the forward pass, the derivative of `tanh(z)` is missing".
 
         Args:
             program: the right program of the trial whose names and sizes are in the message.
         """
         clause = self.operator.message.format(**self.operator.message_fields(program, self.spot, self.choice))
-        return f"{clause}, {self.spot.iterations_clause}" if self.spot.iterations_clause else clause
+        which = self.spot.iterations_clause
+        if which.startswith("in ") and not clause.startswith("in "):
+            return f"{which}, {clause}"
+        return f"{clause}, {which}" if which else clause
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return the edit as one `Fact`: the operator's name, its message fields, and the message filled with them.

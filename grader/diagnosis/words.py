@@ -18,7 +18,6 @@ from .mistake import Fact, Mistake
 
 FILE = Path(__file__).with_name("words.yaml")
 STEPS = 3
-BESIDES = "besides, "
 ITEMS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 OF_ANY_FUNCTION = frozenset(
@@ -48,17 +47,13 @@ def with_words(mistake: Mistake) -> Mistake:
 
 
 def message_of(mistake: Mistake) -> str:
-    """Return the clauses of all facts of a mistake, about the answer: "it is not summed over bs; besides, ...".
+    """Return the clauses of all facts of a mistake, about the answer: "it is not summed over bs; the result is ...".
 
     If the mistake names another answer as its `cause`, return a reference to that one: "as for x.g".
     """
     if mistake.cause:
         return f"as for {answer_in_words(mistake.cause)}"
-    clauses = [clause(fact) for fact in mistake.facts]
-    return "; ".join(
-        f"{BESIDES if fact.parameters.get('besides') else ''}{text}"
-        for fact, text in zip(mistake.facts, clauses, strict=True)
-    )
+    return "; ".join(map(clause, mistake.facts))
 
 
 def answer_in_words(name: str) -> str:
@@ -152,6 +147,17 @@ def _entry(fields: Mapping[str, Any]) -> str:
     return f"{fields['name']}{at} = {fields['value']}" if fields["name"] else f"entry {at}"
 
 
+def _example(fields: Mapping[str, Any]) -> str:
+    """Return the first wrong entry as a clause: ", such as the one at x[0,1] = 0.5"; empty for an answer of one entry.
+
+    Where it is the only wrong one: ", the one at x[0,1] = 0.5".
+    """
+    if fields["entries"] == 1:
+        return ""
+    entry = f"the one at {_entry(fields)}" if fields["name"] else _entry(fields)
+    return f", {'such as ' if fields['wrong'] > 1 else ''}{entry}"
+
+
 def _kinds(fields: Mapping[str, Any]) -> str:
     """Return the kinds of trials that a message names, with sizes: "a batch of one (bs=1) and a square case"."""
     texts = []
@@ -162,9 +168,9 @@ def _kinds(fields: Mapping[str, Any]) -> str:
 
 
 def _options(fields: Mapping[str, Any]) -> str:
-    """Return the options of the trial in question as a clause: ", where dim is 1 and keepdim is True"; may be empty."""
+    """Return the options of the trial in question as a clause: "; here dim is 1 and keepdim is True"; may be empty."""
     chosen = " and ".join(f"{name} is {value}" for name, value in fields["options"])
-    return f", where {chosen}" if chosen else ""
+    return f"; here {chosen}" if chosen else ""
 
 
 def _varying(fields: Mapping[str, Any]) -> str:
@@ -184,8 +190,8 @@ DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "options": _options,
     "owner": lambda fields: f"the shape of {fields['owner']}, " if fields["owner"] else "",
     "varying": _varying,
-    "others": lambda fields: " among others" if fields["wrong"] > 1 else "",
-    "those": lambda fields: "that" if len(fields["answers"]) == 1 else "those",
+    "example": _example,
+    "those": lambda fields: "those" if len(fields["answers"]) > 1 else fields["answers"][0],
     "times": lambda fields: "of" if re.fullmatch(r"1/\d+", str(fields["factor"])) else "times",
 }
 

@@ -433,7 +433,7 @@ numerical_vjp = Routine(
             "return",
             lambda f, x, v, h: _central_gradient(lambda at: (f(at) * v * v).sum(), x, h),
             says="every output is weighted with v twice",
-            hints=("Where does `v` appear in your formula, and how often?",),
+            hints=("Where does `v` appear in your formula, and how many times?",),
         ),
         Misconception(
             "value-for-gradient",

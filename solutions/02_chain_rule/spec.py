@@ -48,7 +48,7 @@ dz_dy = Exercise(
         "return": (
             "Is the slope of a parabola the same everywhere, or does it depend on `y`?",
             "Use the power rule; the constant factor 3 stays.",
-            "The exponent comes down as a factor, where it multiplies the 3, and the new exponent is one smaller.",
+            "The exponent comes down and multiplies the 3, and the new exponent is one less.",
         ),
     },
     misconceptions=(

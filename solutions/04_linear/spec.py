@@ -22,7 +22,7 @@ lin_grad = Exercise(
             "`w.g` is a matrix product that sums over the batch axis, so that `(n, m)` remains.",
         ),
         "b.g": (
-            "How often is `b[j]` used in the forward pass?",
+            "How many times is `b[j]` used in the forward pass?",
             "What is copied in the forward pass is summed in the backward pass: every row uses the same `b`.",
             "Sum `out.g` over the batch axis only; `(m,)` remains.",
         ),
@@ -66,13 +66,13 @@ lin_grad_nd = Exercise(
             "`(bs, t, n)` remains.",
         ),
         "w.g": (
-            "How often is one entry of `w` used here? Count the rows.",
+            "How many times is one entry of `w` used here? Count the rows.",
             "Two axes number the rows, and the sum runs over both.",
             "Reshape all the rows into one long batch first; then the gradient is the product that you know from "
             "`lin_grad`.",
         ),
         "b.g": (
-            "How often is `b[j]` used here? Count the rows.",
+            "How many times is `b[j]` used here? Count the rows.",
             "If an axis `t` is left over, only one of the two leading axes has been summed.",
             "`sum` accepts several axes at once; only the last axis of `out.g` may remain.",
         ),

@@ -348,7 +348,8 @@ svm_grad = Exercise(
             says="the entry of the right class is -1 / bs in each row: it must be minus the number of wrong classes "
             "that contribute, divided by bs",
             hints=(
-                "Several wrong classes of a row may contribute. How often is the right class's score in their sum?",
+                "Several wrong classes of a row may contribute. How many times is the right class's score in their "
+                "sum?",
             ),
         ),
         Misconception(

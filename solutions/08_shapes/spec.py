@@ -61,8 +61,8 @@ sum_grad = Exercise(
     hints={
         "inp.g": (
             "Nudge one entry of `inp` by 0.001. Which entry of `out` moves, and by how much?",
-            "All the entries added up into one sum get the same gradient. How often does each entry of `out.g` have "
-            "to be copied?",
+            "All the entries added up into one sum get the same gradient. How many times must each "
+            "entry of `out.g` be copied?",
             "Where `keepdim` is `False`, `out` lacks the axis: insert it again with size 1 before you expand to the "
             "shape of `inp`.",
         ),
@@ -306,7 +306,7 @@ stack_grad = Exercise(
         "a.g": (
             "`out` has an axis that `a` does not have. How long is it, and at which position is it?",
             "At which index of the new axis is `a`?",
-            "Select that one index of `out.g` along `dim`, so that the axis is removed again.",
+            "Select the index of `out.g` along `dim` at which `a` was put; selecting removes the axis.",
         ),
         "b.g": (
             "At which index of the new axis is `b`?",

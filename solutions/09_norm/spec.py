@@ -163,7 +163,7 @@ batchnorm_steps_grad = Exercise(
             "Then sum over the rows: the whole batch uses the same `gamma`.",
         ),
         "beta.g": (
-            "How often is one entry of `beta` added?",
+            "How many times is one entry of `beta` added?",
             "It is added once in every row, with the local derivative 1.",
             "`beta` is the bias of unit 4 again: sum the upstream gradient over the rows.",
         ),
@@ -213,8 +213,8 @@ batchnorm_grad = Exercise(
             "This is `standardize_grad` with two changes, another axis and a `gamma`. Where does `gamma` enter?",
             "The upstream gradient of `hat` is no longer `out.g`. Compute it first, and use it in place of `out.g` "
             "from there on.",
-            "From the gradient of `hat`, subtract its mean over the batch, and `hat` times the mean of its product "
-            "with `hat`; then divide by the std.",
+            "Call the gradient of `hat` g. Subtract from g its mean over the batch, and `hat` times the mean of "
+            "`g * hat`; then divide by the std.",
         ),
         "gamma.g": (
             "What is `gamma` multiplied by: `inp`, or something computed from it?",
@@ -356,7 +356,7 @@ groupnorm_grad = Exercise(
             "The other factor times `out.g`, summed over examples and positions.",
         ),
         "beta.g": (
-            "How often is one entry of `beta` added?",
+            "How many times is one entry of `beta` added?",
             "It is added once for every example and every position.",
             "Sum `out.g` so that only the axis `c` remains.",
         ),

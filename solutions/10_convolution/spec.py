@@ -104,7 +104,8 @@ conv2d_grad = Exercise(
             "Solve `conv1d_grad` first. How do `stride` and `padding` change which entries are multiplied?",
             "Take `inp` with its border of zeros. For `out[i, j]`, a tap multiplies row `i` times `stride` plus its "
             "own row; columns likewise.",
-            "Add into zeros of the padded size, at every `stride`-th row and column; remove the border at the end.",
+            "Start from zeros of the padded size. Add each contribution at every `stride`-th row and column; remove "
+            "the border at the end.",
         ),
         "w.g": (
             "By which entries of the padded input is one tap multiplied? Also by those of the border?",

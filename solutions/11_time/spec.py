@@ -115,7 +115,7 @@ rnn_step_grad = Exercise(
             "The other factor is the incoming state, not the new one. Both have the same shape!",
         ),
         "b.g": (
-            "How often is `b` used in this time step?",
+            "How many times is `b` used in this time step?",
             "It is used once in every row, before the tanh. What is the gradient there?",
             "Take the gradient before the tanh and sum it over the batch.",
         ),

@@ -190,10 +190,10 @@ def _with(rules, place, rule):
 
 
 def _other_steps(others):
-    """Yield the steps that compute something else: the code, the message, and the engine that has them."""
+    """Yield the steps that are computed wrongly: the code, the message, and the engine that has them."""
     for name, says, forward, rules in others:
         engine = Engine(forwards={name: forward}, rules={name: rules})
-        yield "wrong-graph", f"the step {name} computes something else: {says}", engine
+        yield "wrong-graph", f"the step `{name}` is computed wrongly: {says}", engine
 
 
 _OF_SUMS = (
@@ -209,7 +209,7 @@ _OF_DETACH = (
 def _declared(code, says, rule):
     """Return a misconception, with hints about the operation if the message is about the rule of one."""
     if not says.startswith("the backward rule of "):
-        computed = f"Run `{says.split()[2]}` forward on numbers of your own. Is its value what the exercise says?"
+        computed = f"Run {says.split()[2]} forward on numbers of your own. Is its value what the exercise says?"
         hints = {
             "overwritten": _OF_SUMS,
             "shared-array": _OF_ARRAYS,
@@ -219,7 +219,8 @@ def _declared(code, says, rule):
     name = says.split()[4]
     hints = (
         f"Take one `{name}` alone, with numbers of your own. What is the gradient of each operand, by hand?",
-        f"Nudge an operand of `{name}` by 0.001: how far does the result move? Which line of your engine says so?",
+        f"Nudge an operand of `{name}` by 0.001: how far does the result move? Which line of your engine computes this "
+        "rate?",
     )
     return Misconception(code, "return", rule, says, hints)
 
@@ -595,7 +596,7 @@ _OF_TENSORS = (
 
 _OTHER_TENSORS = (
     ("sum", "it is a mean", lambda a, dim=None: a.mean(dim), (_mean_back(True, True),)),
-    ("sum", "axis 0 is treated as no axis, as by `if axis`", lambda a, dim=None: a.sum(dim or None),
+    ("sum", "axis 0 is treated as if no axis were given, as in `if axis:`", lambda a, dim=None: a.sum(dim or None),
      (lambda g, y, a, dim=None: _spread(g, a, dim or None),)),
     ("sum", "every axis is treated as axis 0", lambda a, dim=None: a.sum(None if dim is None else 0),
      (lambda g, y, a, dim=None: _spread(g, a, None if dim is None else 0),)),

@@ -180,9 +180,9 @@ def stepped(v: dict[str, Any]) -> torch.Tensor:
         (LAYER, lambda v: v["w"] + 0.01 * v["x"].T @ v["out_g"], "wrong-local",
          "this is w plus 0.01 times its gradient"),
         (LAYER, lambda v: v["out_g"].T @ v["x"] / len(v["x"]), "transposed",
-         "besides, there is an extra factor of 1/3"),
+         "the result is also divided by 3"),
         (LAYER, lambda v: -2 * v["x"].T @ v["out"], "value-for-gradient",
-         "besides, there is an extra factor of -2"),
+         "the result is also multiplied by -2"),
         (BENT, stepped, "wrong-operand", "v minus 0.1 times its gradient"),
         (ROWS, lambda v: (v["x"].softmax(-1) - 0.9 * v["t"] - 0.1 * v["t"].mean(-1, keepdim=True)) / len(v["x"]),
          "wrong-local", "smoothed by 0.1"),
@@ -330,7 +330,7 @@ def test_a_mistake_at_a_step_is_told_at_that_step_and_by_its_name() -> None:
         "mean.g": "wrong-sign", "square.g": "follows", "inp.g": "follows",
     }  # fmt: skip
     assert "`(mean + 1) ** -0.5`" in told["mean.g"].says
-    assert told["inp.g"].says == "right, given your mean.g: fix that first"
+    assert told["inp.g"].says == "this is right, given your mean.g; fix mean.g first"
     assert told["inp.g"].hints == ("Fix the other answer first, then look again.",)
 
 

@@ -52,7 +52,7 @@ def mistake(given: Samples) -> Mistake:
         ),
         (lambda t, r: -r, "wrong-sign: result-negated", "this is the right answer with the wrong sign"),
         (lambda t, r: r / t.setting.sizes["bs"], "mean-for-sum: factor-divided", "and bs = 7 here"),
-        (lambda t, r: r * (1 + 1e-3), "imprecise: nearly-right", "off by 1.0e-03 of the largest entry of the"),
+        (lambda t, r: r * (1 + 1e-3), "imprecise: nearly-right", "error is 1.0e-03 times the largest entry"),
         (lambda t, r: r if t.setting.kind == KINDS[3] else r + 1, "shape-special: right-only-in", "a square case"),
         (lambda t, r: r / t.setting.sizes["bs"] ** 0.5, "wrong-factor: factor-expression", "1 / sqrt(bs) times"),
         (lambda t, r: r * (1 + np.abs(r).max()), "wrong-factor: varying-factor", "the factor differs between trials"),

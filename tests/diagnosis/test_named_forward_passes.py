@@ -118,10 +118,10 @@ def jacobian(shares: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("exercise", "answer", "rule", "name"),
     [
-        (LOSS, "x.g", lambda v: mse(v["x"] - v["t"].mean(0)), "wrong-operand: the mean of the rows of t"),
+        (LOSS, "x.g", lambda v: mse(v["x"] - v["t"].mean(0)), "wrong-operand: the mean over all rows of t"),
         (LOSS, "x.g", lambda v: mse(v["x"] - v["t"].mean()), "wrong-operand: the mean of t in every entry"),
         (LOSS, "x.g", lambda v: mse(v["x"] - v["t"][0]), "partial-batch: the first row of t"),
-        (LOSS, "x.g", lambda v: mse(v["x"].mean(0) - v["t"]), "wrong-operand: the mean of the rows of x"),
+        (LOSS, "x.g", lambda v: mse(v["x"].mean(0) - v["t"]), "wrong-operand: the mean over all rows of x"),
         (LINEAR, "w.g", lambda v: v["x"].roll(1, 0).T @ v["out_g"], "wrong-operand"),
         (LINEAR, "w.g", lambda v: v["x"].abs().T @ v["out_g"], "wrong-operand: the absolute value of x"),
         (LINEAR, "w.g", lambda v: v["x"].flip(0).T @ v["out_g"], "wrong-operand: reverse order"),

@@ -72,7 +72,7 @@ CASES: list[tuple[Exercise, Rule, str]] = [
     (
         SOFTMAX,
         lambda v: v["out"] * (v["out_g"] - v["out_g"].mean(-1, True)),
-        "missing-local: a plain mean",
+        "missing-local: the plain mean",
     ),
     (SOFTMAX, lambda v: v["out"] - v["out_g"], "wrong-local: out.g is subtracted from out"),
     (SOFTMAX, lambda v: v["out_g"].softmax(-1), "wrong-local: the softmax is applied to the upstream gradient"),
@@ -83,7 +83,7 @@ CASES: list[tuple[Exercise, Rule, str]] = [
     (LOG, lambda v: soft(v["out"].exp(), v["out_g"]), "wrong-local: the derivative of softmax is used"),
     (LOG, lambda v: v["out_g"] / v["out"].exp(), "missing-local: only the logarithm"),
     (LOG, lambda v: v["out_g"] - v["out"].exp(), "missing-upstream: missing in the sum over the row"),
-    (LOG, lambda v: v["out_g"], "missing-local: this is the gradient of out"),
+    (LOG, lambda v: v["out_g"], "missing-local: this is the gradient with respect to out"),
     (LSE, lambda v: v["x"].exp() * v["out_g"][:, None], "missing-local: the exponential, not divided by its sum"),
     (LSE, lambda v: v["x"].softmax(0) * v["out_g"][:, None], "summed-wrong-axis"),
     (LSE, lambda v: v["x"].sigmoid() * v["out_g"][:, None], "wrong-local: the sigmoid of x"),

@@ -138,7 +138,7 @@ def test_the_gradient_by_hand_is_right() -> None:
         ("u.g", swept("u", counts=lambda i, t: i == t - 1), "missing-path: of the last iteration"),
         ("u.g", swept("u", counts=lambda i, t: i >= t - 2), "missing-path: of the last 2"),
         ("u.g", swept("u", counts=lambda i, t: i == 0), "overwritten: only that of the first iteration"),
-        ("u.g", swept("u", counts=lambda i, t: i > 0), "missing-path: in the first iteration"),
+        ("u.g", swept("u", counts=lambda i, t: i > 0), "missing-path: in the first iteration of the forward pass"),
         ("w.g", swept("w", state=lambda s, i: s[i + 1]), "wrong-operand"),
         ("w.g", swept("w", slope=lambda h, a, s: 1 + 0 * h), "missing-local: `(step @ u + h @ w).tanh()`"),
         ("x.g", swept("x", slope=lambda h, a, s: 1 + 0 * h), "missing-local: `(step @ u + h @ w).tanh()`"),

@@ -54,8 +54,8 @@ def times(v: dict[str, Any]) -> torch.Tensor:
     [
         (PERMUTED, lambda v: v["out_g"].permute(v["order"]), "transposed"),
         (PERMUTED, lambda v: v["out_g"].mT, "hard-coded"),
-        (PICKED, assigned, "overwritten: the last of"),
-        (PICKED, lambda v: assigned(v, turned=True), "overwritten: the first of"),
+        (PICKED, assigned, "overwritten: only the last contribution"),
+        (PICKED, lambda v: assigned(v, turned=True), "overwritten: only the first contribution"),
         (PICKED, lambda v: added(v) / times(v), "mean-for-sum: the mean of"),
         (PICKED, lambda v: added(v) * v["x"], "extra-factor: has an extra factor"),
     ],

@@ -134,7 +134,8 @@ def test_a_right_answer_speaks_against_an_edit_that_leads_to_it() -> None:
 def test_some_iterations_only() -> None:
     case = case_of(recurrence, recurrent_gradients(lambda t, count: -1 if t == 0 else 1), **RECURRENT)
     (explanation,) = explain(case, [NAMED["sign-flipped"]]).values()
-    assert said(explanation).endswith("has the wrong sign, in the first iteration")
+    assert said(explanation).startswith("wrong-sign: in the first iteration of the forward pass, ")
+    assert said(explanation).endswith("has the wrong sign")
 
 
 def test_one_path_only() -> None:

@@ -22,13 +22,13 @@ BS = ["bs", 3]
         # shapes
         ("same-shape", {"shape": [7]}, "its shape is always (7,), whatever the sizes"),
         ("wrong-shape", {"shape": [BS, ["", 1]], "expected": [BS], "owner": "w", "options": [["dim", "0"]]},
-         "its shape is (bs=3, 1); it should be the shape of w, (bs=3,), where dim is 0"),
+         "its shape is (bs=3, 1); it should be the shape of w, (bs=3,); here dim is 0"),
         ("broadcast", {"a": "x", "b": "t", "shape": [BS, BS], "expected": [BS]},
          "its shape is (bs=3, bs=3): x and t were broadcast against each other; it should be (bs=3,)"),
         # factors, of every entry or of a part of the answer
         ("factor-sign", {}, "every entry has the wrong sign"),
         ("factor-number", {"factor": "2"}, "every entry is 2 times what it should be"),
-        ("factor-number", {"factor": "-2", "besides": True}, "there is an extra factor of -2"),
+        ("factor-number", {"factor": "-2", "besides": True}, "the result is also multiplied by -2"),
         ("factor-number", {"factor": "1/6", "part": "the contribution of `sin(x)`"},
          "the contribution of `sin(x)` is 1/6 of what it should be"),
         ("factor-divided", {"quantity": "bs", "size": 7}, "every entry is 1/7 of what it should be, and bs = 7 here"),
@@ -42,6 +42,13 @@ BS = ["bs", 3]
          "the mask is wrong: at x[0,2] = -0.107 the upstream gradient passes, but the gradient must be 0 there"),
         ("another-mask", {"passes": False, "name": "", "place": [0, 2], "value": ""},
          "the mask is wrong: at entry [0,2] the gradient is 0, but the upstream gradient must pass there"),
+        ("wrong-where-exact", {"wrong": 16, "entries": 35, "name": "x", "place": [0, 1], "value": "0"},
+         "it is wrong only when some entries are exactly 0 or equal: then 16 of 35 entries are wrong, such as the one"
+         " at x[0,1] = 0"),
+        ("wrong-where-exact", {"wrong": 1, "entries": 35, "name": "", "place": [0, 1], "value": ""},
+         "it is wrong only when some entries are exactly 0 or equal: then 1 of 35 entries is wrong, entry [0,1]"),
+        ("wrong-where-exact", {"wrong": 1, "entries": 1, "name": "", "place": [], "value": ""},
+         "it is wrong only when some entries are exactly 0 or equal: then the value is wrong"),
         ("unknown", {"wrong": 2, "entries": 35, "error": "0.3", "alone": True},
          "2 of 35 entries are wrong, and none in a batch of one; "
          "the largest error is 0.3 times the largest entry of the right answer"),
@@ -61,7 +68,7 @@ def test_two_facts_are_two_clauses() -> None:
     minus = Fact("sign-flipped", {"step": "`2 - x`"}, "the minus of `2 - x` is missing")
     factor = Fact("factor-number", {"factor": "1/2", "besides": True})
     assert message_of(Mistake("wrong-sign", facts=(minus, factor))) == (
-        "the minus of `2 - x` is missing; besides, there is an extra factor of 1/2"
+        "the minus of `2 - x` is missing; the result is also multiplied by 1/2"
     )
     assert message_of(Mistake("wrong-sign", facts=(minus, Fact("upstream-twice", {}, "out.g is applied twice")))) == (
         "the minus of `2 - x` is missing; out.g is applied twice"

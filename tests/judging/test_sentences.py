@@ -73,7 +73,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "solve_grad",
         "def solve_grad(a, b, out):\n    b.g = torch.linalg.solve(a, out.g)\n    a.g = -b.g @ out.t()\n",
         "a.g",
-        "right, given your b.g: fix that first",
+        "this is right, given your b.g; fix b.g first",
     ),
     "a product that lacks a factor": (
         "inverse_grad",

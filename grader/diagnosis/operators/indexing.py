@@ -73,10 +73,10 @@ def selects_repeatedly(program: Program, place: Place) -> bool:
 
 
 REPEATED = {
-    "the last": "the last of the contributions", "the first": "the first of the contributions",
-    "the mean": "the mean of the contributions",
-    "the last run": "the sum of the contributions of its last uninterrupted run in the index only",
-    "the last of each row": "the sum of only the last contribution in each row of the index",
+    "the last": "only the last contribution is used", "the first": "only the first contribution is used",
+    "the mean": "the mean of the contributions is used",
+    "the last run": "only the contributions of its last consecutive occurrences in the index are summed",
+    "the last of each row": "only the last contribution in each row of the index is summed",
 }  # fmt: skip
 
 
@@ -96,8 +96,7 @@ def repetition_mistakes(program: Program, place: Place) -> Iterator[str]:
     rank=2.0,
     at=edges.of(*SELECTIONS, *COPYING).at_slot(0).where(selects_repeatedly),
     choices=repetition_mistakes,
-    message="where {step} takes an entry of {operand} several times, its gradient is {what}; all contributions must"
-    " be summed",
+    message="where {step} takes an entry of {operand} several times, {what}; all contributions must be summed",
     fields=lambda program, place, choice: {"what": REPEATED[choice]},
 )
 def leave_out_sum_over_repetitions(program: Program, place: Place, choice: str) -> Program:

@@ -144,8 +144,8 @@ ROW_REPLACEMENTS: Replacements = {
     "the rows of {x} in reverse order": lambda x: np.flip(x, 0),
 }
 NUMBER_REPLACEMENTS: Replacements = {
-    "the mean of the rows of {x} in every row": lambda x: repeat_part(x, x.mean(0, keepdims=True)),
-    "the sum of the rows of {x} in every row": lambda x: repeat_part(x, x.sum(0, keepdims=True)),
+    "the mean over all rows of {x}, repeated for each row": lambda x: repeat_part(x, x.mean(0, keepdims=True)),
+    "the sum over all rows of {x}, repeated for each row": lambda x: repeat_part(x, x.sum(0, keepdims=True)),
     "the mean of {x} in every entry": lambda x: repeat_part(x, x.mean()),
     "the sum of {x} in every entry": lambda x: repeat_part(x, x.sum()),
     "the mean of each row of {x} in all entries of the row": lambda x: repeat_part(x, x.mean(-1, keepdims=True)),
@@ -322,7 +322,7 @@ UPSTREAM_REPLACEMENTS: Replacements = {
 }
 UPSTREAM_CODES = {
     "the first row of {x} in every row": "partial-batch", "the last row of {x} in every row": "partial-batch",
-    "the sum of the rows of {x} in every row": "sum-of-products",
+    "the sum over all rows of {x}, repeated for each row": "sum-of-products",
     "the sum of each row of {x} in all entries of the row": "sum-of-products",
     "a reshape of the transpose of {x}": "reshape-for-transpose",
     "the negative of {x}": "wrong-sign", "the sign of {x}": "not-linear",

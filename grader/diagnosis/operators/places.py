@@ -142,7 +142,9 @@ class Spot:
 
     @property
     def iterations_clause(self) -> str:
-        """Return in which iterations the spot is, such as "in the last iteration"; empty where it is in every one.
+        """Return in which iterations the spot is; empty where it is in every one.
+
+        Such as "in the last iteration of the forward pass".
 
         For a spot of several operations, which of them: "for the last of them".
         """
@@ -154,8 +156,8 @@ class Spot:
             which = nodes.iterations.removeprefix("all but ") if excepted else f"the {nodes.iterations}"
             return f"{'but not ' if excepted else ''}for {which} of them"
         if nodes.iterations.startswith("all but "):
-            return f"in every iteration but {nodes.iterations.removeprefix('all but ')}"
-        return f"in the {nodes.iterations} iteration"
+            return f"in every iteration of the forward pass but {nodes.iterations.removeprefix('all but ')}"
+        return f"in the {nodes.iterations} iteration of the forward pass"
 
     @property
     def _nodes(self) -> Selector | None:

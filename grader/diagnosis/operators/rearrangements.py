@@ -204,7 +204,8 @@ def _() -> Example:
     code="reshape-for-transpose",
     rank=FORWARD_RANK,
     at=nodes.of("transpose", "permute"),
-    message="the forward pass is recomputed with a reshape in place of {step}, which mixes up the entries of {operand}",
+    message="where the forward pass is recomputed, a reshape is used in place of {step}; the reshape puts the entries"
+    " of {operand} in the wrong places",
 )
 def reshape_in_forward(program: Program, place: Place, choice: None) -> Program:
     """Compute forward and backward pass with a reshape in place of the transposition, the node `place`.

@@ -175,7 +175,7 @@ def describe_carry(program: Program, choice: Carry) -> str:
     """
     names = describe_keys(program, choice.keys)
     if choice.only is None:
-        return f"no gradient of {names} is passed back from an iteration to the previous one"
+        return f"no gradient of {names} is passed back from an iteration of the forward pass to the one before it"
     only = describe_edge_kind(program, choice.only)
     return f"of the contributions to the gradient of {names} from later iterations, only that of {only} is kept"
 

@@ -533,8 +533,7 @@ def exchangeable_axes(program: Program, place: Place) -> Iterator[ExchangedAxis]
     rank=2.0,
     at=edges.of_family("contraction", "pointwise").where(has_terms),  # in a batch of one the sum is of one term
     choices=exchangeable_axes,
-    message="the contribution of {step} to the gradient of {operand} is summed over {wrong}; it must be summed over"
-    " {right}",
+    message="the contribution of {step} to the gradient of {operand} is summed over {wrong} in place of {right}",
     fields=lambda program, place, choice: {
         "wrong": describe_axes(program, place, choice.summed, numbered=have_one_name(program, place, choice)),
         "right": describe_axes(program, place, choice.kept, numbered=have_one_name(program, place, choice)),

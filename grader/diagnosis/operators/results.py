@@ -430,11 +430,11 @@ def axis_totals(program: Program, place: Place) -> Iterator[AxisTotal]:
     at=targets.where(has_axes(1)),
     choices=axis_totals,
     fields=lambda program, place, choice: {
-        "how": choice.how,
+        "how": "averaged" if choice.how == "mean" else "summed",
         "axis": "all of its entries" if choice.axis is None else program.name_of_axis(place[0], choice.axis),
         "kept": "its axes" if choice.axis is None else "this axis",
     },
-    message="this is the {how} of the right answer over {axis}; it must keep {kept}",
+    message="this is the right answer {how} over {axis}; the answer must keep {kept}",
 )
 def sum_result(program: Program, place: Place, choice: AxisTotal) -> Program:
     """Replace the gradient of the target `place` by its sum or mean over an axis that it must keep, or over all axes.
@@ -705,7 +705,7 @@ def are_multiples(program: Program, value: int, other: int) -> bool:
     fields=lambda program, place, choice: {
         "other": name_of_gradient(program, choice.find(program, program.forward.outputs[-1]) or 0)
     },
-    message="this is the right answer plus {other}, as if there were a skip connection",
+    message="{other} is added to the right answer",
 )
 def add_gradient_of_value(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Add the gradient of the value that the choice names to that of the target `place`; both have one shape.

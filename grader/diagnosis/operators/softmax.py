@@ -106,7 +106,7 @@ PROBABILITIES: Mapping[str, Probabilities] = {
     "the same probability for every entry": Probabilities(
         "wrong-local", lambda x, axes: np.broadcast_to(1 / total(np.ones_like(x), axes), x.shape)
     ),
-    "the product p * (1 - p) of each probability p": Probabilities(
+    "p * (1 - p), for each probability p,": Probabilities(
         "wrong-local", lambda x, axes: (p := softmax(x, axes)) * (1 - p)
     ),
     "1 at the largest entry and 0 elsewhere": Probabilities(
@@ -297,11 +297,11 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "missing-local", "in the sum over the row, the upstream gradient is not weighted by the probabilities",
         lambda r: r.own - r.p * r.total(np.where(r.p > 0, r.g, 0.0)), "softmax"),
     "terms averaged": RowFormula(
-        "missing-local", "the sum over the row is a plain mean of the upstream gradient; it must be weighted by the"
-        " probabilities", lambda r: r.own - r.p * r.g.mean(axis=r.axes, keepdims=True), "softmax"),
+        "missing-local", "the plain mean of the upstream gradient over the row is used; the mean must be weighted"
+        " with the probabilities", lambda r: r.own - r.p * r.g.mean(axis=r.axes, keepdims=True), "softmax"),
     "unmasked terms averaged": RowFormula(
-        "missing-local", "the sum over the row is a plain mean of the upstream gradient over the entries that are not"
-        " masked; it must be weighted by the probabilities",
+        "missing-local", "the plain mean of the upstream gradient over the entries that are not masked is used; the"
+        " mean must be weighted with the probabilities",
         lambda r: r.own - r.p * r.total(np.where(r.p > 0, r.g, 0.0)) / r.total((r.p > 0) * 1.0), "softmax"),
     "no factor": RowFormula(
         "missing-local", "the leading factor, the probability of the entry, is missing",

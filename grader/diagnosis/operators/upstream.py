@@ -424,7 +424,7 @@ def with_gradient_of(program: Program, place: Place, choice: ValueName) -> Progr
     rank=1.5,
     at=targets,
     choices=values_to_stop_at,
-    message="this is the gradient of {choice}; continue the chain rule from there to {value}",
+    message="this is the gradient with respect to {choice}; continue the chain rule from there to {value}",
 )
 def stop_early(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Replace the gradient of the target `place` by that of a value which depends on the target.
