@@ -165,7 +165,7 @@ class ClassFolder:
         layout: the layout, such as "a download from Moodle".
         strays: the names of files and folders beside the submissions, which are ignored.
         absent: the students on the roster who submitted nothing.
-        unlisted: the students who submitted something and are not on the roster.
+        unlisted: the students who submitted something that can be graded under a name that is not on the roster.
         layout_name: the value of `--layout` for this layout.
         doubt: why the layout that was recognised may be another; empty if it was named, or cannot be mistaken.
         remarks: sentences to show before the class is graded.

@@ -339,7 +339,9 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
         more = f" (and {len(notes) - 1} more)" if len(notes) > 1 else ""
         yield one_line(f"{student}: {notes[0]}{more}.")
     if summary.with_notes > MOST_NAMES:
-        yield f"{summary.with_notes - MOST_NAMES} more students have notes: see {GRADES_FILE}."
+        more_noted = summary.with_notes - MOST_NAMES
+        who = "1 more student has" if more_noted == 1 else f"{more_noted} more students have"
+        yield f"{who} notes: see {GRADES_FILE}."
     absent, failed = {*summary.absent}, {failure.student for failure in summary.errors}
     if scored := [name for name in summary.absent if name not in empty | failed]:
         yield f"On the roster, with a score, and handed in nothing: {_listed(scored)}."

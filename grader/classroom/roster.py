@@ -463,7 +463,7 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
         class_folder,
         submissions=tuple(sorted([*matched.values(), *unmatched], key=lambda submission: submission.key)),
         absent=tuple(absent),
-        unlisted=tuple(submission.student for submission in unmatched),
+        unlisted=tuple(submission.student for submission in unmatched if not submission.conflict),
         remarks=(*class_folder.remarks, *roster.remarks, *remarks),
         named_by=roster.named_by,
         key_of=roster.key_of,

@@ -52,6 +52,7 @@ WORD = re.compile(rb"\w+")
 SECTION = "names files: if it is a section, name --layout sections"
 UNKNOWN = "this course has no exercise there"
 NOT_READ = "the file was not read"
+NO_FUNCTION = "no cell of it defines a function of an exercise"
 NOT_REPORTED = frozenset({"README.md", "timestamp.txt", "course.yaml", "pyproject.toml", "onlinetext.html"})
 BESIDE_EXERCISES = frozenset({"solutions", "tests", "handgrad", "grader"})  # folders in a copy of a whole course
 
@@ -259,7 +260,7 @@ def _from_notebook(names: ExerciseNames, file: File, above: tuple[str, ...], not
     for name in ids:
         yield AnswerFile(file, names.course.find(name), above, 3, content=cells)
     if not ids:
-        notes.append(f"{file.path} was ignored: no cell of it defines a function of an exercise")
+        notes.append(f"{file.path} was ignored: {NO_FUNCTION}")
 
 
 def choose_files(answers: Sequence[AnswerFile], notes: list[str]) -> dict[str, AnswerFile]:
@@ -700,6 +701,8 @@ def _why_nothing(
         return f"{lost.path}: {lost.why_unread}"
     if len([file for file in files if canvas_submission(file)]) > len(files) / 2:
         return f"it holds {_listed_files(files)}, as Canvas {SECTION}"
+    if empty := next((note for note in notes if NO_FUNCTION in note), ""):
+        return empty
     similar = next((question for file in files[:MOST_SUGGESTED] if (question := _suggested_name(names, file))), "")
     return f"it holds {_listed_files(files)}, and no file that is named after an exercise{similar}"
 

@@ -13,6 +13,7 @@ from html import escape
 from itertools import chain
 
 from grader.classroom.class_folder import listed
+from grader.classroom.platform_names import folded_name
 from grader.course.course import Course
 from grader.errors import UsageError
 from grader.results.points import exact
@@ -336,7 +337,9 @@ def _match_rows(
             numbered = [f"#{ending[1]}"] if ending else []
             keys = list(chain.from_iterable(_keys(values[at]) for at in sheet.students))
             numbers = [number[1] for at in sheet.students if (number := PARTICIPANT.search(values[at].strip()))]
-            for key in (*numbered, *keys, *(f"{key}#{number}" for key in keys for number in numbers)):
+            # Canvas writes the names of files without accents.
+            folded = [key for at in sheet.students if (key := folded_name(values[at]))]
+            for key in (*numbered, *keys, *(f"{key}#{number}" for key in (*keys, *folded) for number in numbers)):
                 rows_of[key].add(row)
     matches = [(record, _row_of(record.student, rows_of)) for record in records]
     claims: defaultdict[int, list[str]] = defaultdict(list)
@@ -385,7 +388,8 @@ def _row_of(student: str, rows_of: Mapping[str, set[int]]) -> int | None:
     participant = HANDED_IN.search(student)
     numbered = [f"#{participant[1]}"] if participant else []
     downloaded = DOWNLOADED.fullmatch(student)
-    named = [f"{key}#{downloaded[2]}" for key in _keys(downloaded[1])] if downloaded else []
+    names = [*_keys(downloaded[1]), folded_name(downloaded[1])] if downloaded else []
+    named = [f"{name}#{downloaded[2]}" for name in names if downloaded and name]
     for key in (*numbered, *_keys(student), *named):
         if key in rows_of:
             return next(iter(rows_of[key])) if len(rows_of[key]) == 1 else None

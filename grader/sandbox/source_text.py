@@ -217,11 +217,11 @@ def _first_wrong_byte(content: bytes, error: UnicodeDecodeError) -> str:
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return ZEROS
     before = content[: error.start].decode("utf-8", "replace")
-    behind = plain(before.rpartition("\n")[2].strip())[-SHOWN:]
+    text_before = plain(before.rpartition("\n")[2].strip())[-SHOWN:]
     byte = content[error.start : error.start + 1]
     meant = byte.decode("cp1252", "replace")
     shown = f", which is {meant} in Latin-1" if meant.isprintable() and meant != "\N{REPLACEMENT CHARACTER}" else ""
-    where = f"line {before.count(NEW_LINE) + 1}" + (f", behind {behind!r}," if behind else "")
+    where = f"line {before.count(NEW_LINE) + 1}" + (f", after {text_before!r}," if text_before else "")
     return f"{where} has the byte 0x{byte.hex().upper()}{shown}"
 
 

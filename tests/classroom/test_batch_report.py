@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.classroom.class_grading import GradingProgress
-from grader.classroom.grade_terminal import pace, print_summary, showing_progress
+from grader.classroom.grade_terminal import MOST_NAMES, pace, print_summary, showing_progress
 from grader.classroom.grades_table import ClassSummary, Failure, NothingToGrade
 from grader.course.course import Course
 
@@ -44,6 +44,14 @@ def test_what_students_named_their_folders_and_files_controls_no_terminal(
     said = capsys.readouterr()
     assert said.err.count("\n") == 1
     assert (said.out + said.err).replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize(("more", "says"), [(1, "1 more student has notes"), (2, "2 more students have notes")])
+def test_how_many_more_students_have_notes_is_counted(course: Course, capsys, more: int, says: str) -> None:
+    noted = {f"s{number}": ("it was late",) for number in range(MOST_NAMES + more)}
+    summary = ClassSummary(9, 9, 0, 0.0, 1.0, {}, (), (), 1.0, noted=noted, with_notes=len(noted))
+    print_summary(course, summary, Path("results"))
+    assert f"{says}: see grades.csv.\n" in capsys.readouterr().out
 
 
 def test_they_have_no_points_stands_below_the_students_it_is_about(

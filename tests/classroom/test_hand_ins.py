@@ -320,7 +320,7 @@ def test_a_student_reads_which_two_files_kept_an_exercise_from_being_graded(cour
         (
             {"lin_grad.py": f"# ü\n{RIGHT}".encode("latin-1"), "04_linear/quiz.yaml": "variant: none\n"},
             ("04_linear/quiz.yaml cannot be read: line 1: the variant must be the whole number that stood there: put "
-             "it back", "lin_grad.py cannot be read: line 1, behind '#', has the byte 0xFC, which is ü in Latin-1"), "",
+             "it back", "lin_grad.py cannot be read: line 1, after '#', has the byte 0xFC, which is ü in Latin-1"), "",
         ),
         (
             {"linear.py": RIGHT}, ("linear.py was ignored: this course has no exercise there",),

@@ -22,6 +22,10 @@ def course() -> Course:
     return small_course(PACKAGE.parent)
 
 
+def by_conflict(found: ClassFolder) -> dict[str, bool]:
+    return {submission.key: bool(submission.conflict) for submission in found.submissions}
+
+
 def matched(
     course: Course, tmp_path: Path, names: list[str], text: str, layout: LayoutName = "plain", **aliases: str
 ) -> ClassFolder:
@@ -193,6 +197,12 @@ def test_numbers_that_may_be_of_two_students_without_their_zeros_are_errors(cour
     assert [submission.conflict for submission in found.submissions] == [
         "2 submissions of one student: 001 and 01; keep the one that counts", "",
     ]  # fmt: skip
+
+
+def test_a_submission_that_is_graded_for_nobody_is_not_said_to_be_graded(course, tmp_path) -> None:
+    found = matched(course, tmp_path, ["Max", "Zoe"], "id,name\n1,Max\n2,Max\n")
+    assert by_conflict(found) == {"1": True, "2": True, "Max": True, "Zoe": False}
+    assert found.unlisted == ("Zoe",)
 
 
 @pytest.mark.parametrize("other", ["José García", "jose garcia", "g@u.edu", "4711"])

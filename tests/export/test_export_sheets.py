@@ -152,6 +152,15 @@ def test_a_download_that_was_graded_without_a_roster_finds_its_rows(course: Cour
     assert ([row[5] for row in rows(made)[3:5]], made.problems) == (["10", "4"], ())
 
 
+def test_a_name_without_its_accents_and_with_its_number_finds_its_row(course: Course) -> None:
+    """Canvas downloads the files of `Müller, Bob` as those of `mullerbob_12`."""
+    sheet = CANVAS.replace("Franklin, Ben", "Müller, Bob")
+    for student, points in (("mullerbob_12", "4"), ("mullerbob_11", "7.5"), ("mullerbob", "7.5")):
+        made = canvas(course, [named(BEN, student)], ExportOptions(sheet=sheet.encode(), column="Slopes"))
+        assert [row[5] for row in rows(made)[3:5]] == ["10.00", points]
+        assert bool(made.problems) == (points == "7.5")
+
+
 @pytest.mark.parametrize("student", ["Ada Lovelace_412", "Cem Oz_411", "lovelaceada_12", "ada_411"])
 def test_a_number_of_somebody_else_finds_no_row(course: Course, student: str) -> None:
     for platform, sheet in ((moodle, MOODLE), (canvas, CANVAS)):

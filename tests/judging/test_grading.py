@@ -374,7 +374,7 @@ def test_zero_bytes_are_told_apart_from_a_line_that_python_cannot_read(grade: Gr
 def test_a_file_in_latin_1_is_told_its_line_and_its_character(grade: Grade) -> None:
     (answer,) = grade("relu_grad", b"x = 1\r\n# un caf\xe9\r\n" + RELU.encode()).answers
     assert answer.message == (
-        "relu_grad.py is not UTF-8 text (line 2, behind '# un caf', has the byte 0xE9, which is é in Latin-1): "
+        "relu_grad.py is not UTF-8 text (line 2, after '# un caf', has the byte 0xE9, which is é in Latin-1): "
         "save it as UTF-8"
     )
 
