@@ -21,6 +21,7 @@ KEY = "Orange is above 0 and blue below, on one scale: the stronger, the larger.
 MANY = 12  # columns, above which a table is printed smaller
 HEIGHT, MARKED_HEIGHT = 44, 60  # of a node, in pixels as all lengths here; a marked one has a line more
 NARROWEST, LETTER, SMALL_LETTER = 124, 8.4, 7.2  # the least width of a node; the width of a letter
+PADDING = 11  # between the text of a node and its border
 CHANGE_HEIGHT = 20  # more, for the formula of what is done there
 BETWEEN, MARGIN, GAP = 34, 12, 16  # the rows; around the drawing; between neighbours
 LANE = 24  # the width of an edge that passes a row
@@ -212,12 +213,12 @@ def layout(graph: Graph) -> Layout:
 def _node_width(graph: Graph) -> float:
     """Return the width of all nodes of a graph, in which the longest label fits."""
     nodes = graph.nodes.values()
-    labels = (text for node in nodes for text in (_label(graph, node), node.change))
+    labels = [_shortened(_label(graph, node)) for node in nodes] + [node.change for node in nodes]
     small = (text for node in nodes for text in (node.shape, _marks(node)))
     return max(
         NARROWEST,
-        LETTER * max(len(_shortened(text)) for text in labels) + 10,
-        SMALL_LETTER * max(len(_shortened(text)) for text in small) + 10,
+        LETTER * max(map(len, labels)) + 2 * PADDING,
+        SMALL_LETTER * max(len(_shortened(text)) for text in small) + 2 * PADDING,
     )
 
 
@@ -342,7 +343,7 @@ def _draw_node(drawing: SvgDrawing, graph: Graph, node: GraphNode, placed: Layou
     if node.marked:
         drawing.text(x, top + 52, _shortened(_marks(node)), "code small")
         if node.change:
-            drawing.text(x, top + 70, _shortened(node.change), "code accent")
+            drawing.text(x, top + 70, node.change, "code accent")
 
 
 def _draw_edge(drawing: SvgDrawing, graph: Graph, placed: Layout, source: str, node: GraphNode) -> None:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from grader.diagnosis.operators.places import operation_label
 from grader.judging.given_answer import is_right
 from grader.judging.judge import Judge
 from grader.program.forward import Node, Place
-from grader.program.operation import SYMBOLS, NoCandidate
+from grader.program.operation import NoCandidate
 from grader.program.program import Program
 from grader.program.queries import loop_carried_values, loops
 from grader.reference.compare import ATOL_FOR_ZERO, RTOL
@@ -37,6 +36,7 @@ from grader.results.records import AnswerResult, ExerciseResult
 from .figure_making import ComparedAnswer, figures, numbers_of_mistake
 from .heat_maps import largest_magnitude
 from .picture_data import ExercisePictures, Figure, Graph, GraphNode, Grid, Picture, Series, why_no_picture
+from .picture_labels import Named, change_of, named_mistake
 
 RIGHT = "its numbers are right, so there is nothing to draw"
 YOURS, BEFORE, YOURS_ADDED = "yours", "before", "yours - before"
@@ -45,80 +45,13 @@ KEPT_BACK = (
     "This course keeps expected values back (show_expected in course.yaml): there are colours in place of numbers. "
     "++ and -- are more than half of the largest entry."
 )
-# What is done in place of what must be, as a formula: the first whose fields are known and short.
 DROPS = frozenset(("missing-path", "missing-upstream"))
-CHANGES: Mapping[str, tuple[str, ...]] = {
-    "wrong-sign": ("* (-1)",),
-    "wrong-factor": ("* {factor}", "* ?"),
-    "mean-for-sum": ("sum / {sizes}", "sum / n"),
-    "sum-for-mean": ("/ n -> / 1",),
-    "extra-factor": ("* {factor}", "f' -> f' * f'"),
-    "missing-local": ("f' -> 1",),
-    "missing-path": ("{operand} -> 0", "+ -> 0"),
-    "missing-upstream": ("{gradient} -> 1",),
-    "missing-batch-sum": ("sum(0) -> no sum",),
-    "extra-batch-sum": ("no sum -> sum(0)",),
-    "partial-batch": ("sum -> part of it",),
-    "sum-of-products": ("sum(ab)->sum*sum",),
-    "summed-wrong-axis": ("axis -> {axis}", "{right} -> {wrong}", "another axis"),
-    "transposed": (".t() ?",),
-    "reshape-for-transpose": (".t() -> reshape",),
-    "elementwise-for-matmul": ("@ -> *",),
-    "wrong-point": ("f'(x) -> f'(?)",),
-    "wrong-operand": ("= {formula}", "a -> b"),
-    "value-for-gradient": ("{gradient} -> {other}", "g -> value"),
-    "forward-value": ("g -> value",),
-    "inverse-for-transpose": ("inverse / .t()",),
-    "inverted-mask": ("mask -> 1 - mask",),
-    "overwritten": ("+= -> =",),
-    "wrong-order": ("1, 2 -> 2, 1",),
-    "hard-coded": ("n -> a number",),
-    "not-linear": ("f'(x) -> f'(g)",),
-    "wrong-local": ("f' -> ?",),
-}
-FIELD = re.compile(r"\{(\w+)\}")
-LONGEST_CHANGE = 17  # characters of such a formula
-LONGEST_FUNCTION = 7  # characters of the name of a function in one
 MOST_STEPS = 16  # of a graph in which nothing is folded
 LONGEST_CONSTANT = 20  # characters of the source that stand for a number in the name of an operation
 RULE = re.compile(r"\b(?:backward rule of|what|the step) (\w+)")
 OF_TWO = frozenset(("add", "sub", "mul", "div", "matmul"))  # the steps that take two values
 COMMANDS = frozenset(("backward", "zero_grad"))  # steps that compute no value
 MANY_RIGHT = "More than one answer is right here, so there is no other array to compare it with."
-
-
-@dataclass(frozen=True)
-class Named:
-    """Hold what a diagnosis says of its places.
-
-    Args:
-        code: the public code.
-        change: a formula of what is done in place of what must be; empty where there is none.
-    """
-
-    code: str = ""
-    change: str = ""
-
-
-def named_mistake(mistake: Mistake) -> Named:
-    """Return what a mistake says of its places."""
-    parameters = mistake.facts[0].parameters if mistake.facts else {}
-    return Named(mistake.code, change_of(mistake.code, parameters))
-
-
-def change_of(code: str, parameters: Mapping[str, Any]) -> str:
-    """Return a formula of what is done in place of what must be, such as `+= \N{RIGHTWARDS ARROW} =`.
-
-    Args:
-        code: the public code of a mistake.
-        parameters: its message fields, of which short ones are filled in.
-    """
-    for template in CHANGES.get(code, ()):
-        fields = FIELD.findall(template)
-        values = {name: str(parameters.get(name, "")).strip("`") for name in fields}
-        if all(values.values()) and len(formula := template.format(**values)) <= LONGEST_CHANGE:
-            return formula
-    return ""
 
 
 def make_pictures(exercise: CourseExercise, result: ExerciseResult, judge: Judge) -> ExercisePictures:
@@ -336,8 +269,9 @@ def _graph_of(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
         node.key for node in named_in.nodes
     ]:  # places would be those of other nodes
         drawn, program = first, named_in
-    named = {answer.name: _places_of(judge, answer) for answer in answers}
-    said = {name: named_mistake(judge.mistakes[name]) if name in judge.mistakes else Named() for name in named}
+    found = {answer.name: _mistake_with_places(judge, answer) for answer in answers}
+    named = {name: () if mistake is None else mistake.at for name, mistake in found.items()}
+    said = {name: Named() if mistake is None else named_mistake(mistake) for name, mistake in found.items()}
     return graph_of(program, drawn, {answer.wrt: answer.name for answer in answers if answer.wrt}, named, said)
 
 
@@ -383,11 +317,11 @@ def _are_steps(value: object) -> bool:
     )
 
 
-def _places_of(judge: Judge, answer: Answer) -> tuple[Place, ...]:
-    """Return the places in the forward pass of the mistake in an answer; none if the answer is right.
+def _mistake_with_places(judge: Judge, answer: Answer) -> Mistake | None:
+    """Return the mistake in an answer with its places in the forward pass; `None` if the answer is right.
 
-    A declared misconception has no places. It gets those of an edit of the forward pass that gives the same numbers and
-    has the same code, if there is one.
+    A declared misconception has no places. An edit of the forward pass that gives the same numbers and has the same
+    code stands for it, if there is one.
 
     Args:
         judge: the judge of the result.
@@ -395,10 +329,10 @@ def _places_of(judge: Judge, answer: Answer) -> tuple[Place, ...]:
     """
     mistake = judge.mistakes.get(answer.name)
     if mistake is None or mistake.at or not judge.exercise.function.misconceptions:
-        return () if mistake is None else mistake.at
+        return mistake
     declaration = replace(judge.exercise.function, misconceptions=())
     other = find_mistakes(declaration, {answer.name: judge.given[answer.name].to_explain})[answer.name]
-    return other.at if other.code == mistake.code else ()
+    return other if other.code == mistake.code else mistake
 
 
 def graph_of(
@@ -457,7 +391,7 @@ def graph_of(
             marked,
             named,
             frozenset(key for key in named if any(mistakes[by].code in DROPS for by in edges[key])),
-            _with_function(mistakes[marked[0]].change, node) if marked else "",
+            _change_at(program, mistakes[marked[0]], places[marked[0]], same) if marked else "",
         )
     nodes = _with_dropped_steps(nodes, mistakes)
     if sum(bool(node.operands) for node in nodes.values()) > MOST_STEPS:
@@ -465,6 +399,11 @@ def graph_of(
         nodes = _with_chains_folded(_with_calls_folded(nodes, calls), keys[out])
     marked_answers = {answer for node in nodes.values() for answer in node.marked}
     return Graph(nodes, keys[out], tuple(answer for answer in places if answer not in marked_answers))
+
+
+def _change_at(program: Program, mistake: Named, places: Sequence[Place], nodes: Container[int]) -> str:
+    """Return what is done in the first place of a mistake that is in one of some nodes, as a formula."""
+    return mistake.change_at(program, places, next(place for place in places if place[0] in nodes))
 
 
 def _with_dropped_steps(nodes: Mapping[str, GraphNode], mistakes: Mapping[str, Named]) -> dict[str, GraphNode]:
@@ -556,12 +495,6 @@ def _with_group_folded(nodes: Mapping[str, GraphNode], group: Sequence[str], lab
         change=next((step.change for step in steps if step.change), ""),
     )
     return {key: one if key == last.key else node for key, node in nodes.items() if key == last.key or key not in group}
-
-
-def _with_function(change: str, node: Node) -> str:
-    """Return the formula of a change with the name of the function whose derivative it speaks of, if that is short."""
-    is_function = node.operation.family == "pointwise" and node.name.isalpha() and len(node.name) <= LONGEST_FUNCTION
-    return change.replace("f'", f"{node.name}'") if is_function and node.name not in SYMBOLS else change
 
 
 def _constants_in_source(program: Program, node: Node) -> dict[int, str]:
@@ -718,8 +651,7 @@ def _recorded_figures(declaration: Exercise, result: AnswerResult, trial: Trial)
 def _recorded_mistake(answer: AnswerResult) -> Named:
     """Return what the record of an answer says is done in place of what must be."""
     edits = (answer.mistake or {}).get("edits", ())
-    parameters = edits[0].get("parameters", {}) if edits else {}
-    return Named(answer.code or "", change_of(answer.code or "", parameters))
+    return Named(answer.code or "", tuple((edit.get("operator", ""), edit.get("parameters", {})) for edit in edits))
 
 
 def _recorded_places(answer: AnswerResult) -> tuple[Place, ...]:

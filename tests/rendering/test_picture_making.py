@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.corpus import SUBMISSIONS
 from helpers.courses import SEED
 from helpers.pictures import See, picture
 from hypothesis import given
@@ -332,3 +333,25 @@ def test_json_has_exact_numbers_and_words_for_nonfinite_ones(see: See) -> None:
     assert {entry for entry in flat if isinstance(entry, str)} <= {"inf", "-inf", "nan"}
     assert list(np.array(yours["values"], dtype=object).shape) == yours["shape"]
     assert record["shown"][0]["graph"]["nodes"][0]["key"] == "inp"
+
+
+@pytest.mark.parametrize(
+    ("submission", "label"),
+    [
+        ("14_beyond/hvp_logistic: error kept as a factor", "* (sigmoid - targ)"),
+        ("06_losses/mse_grad_nd: relative error", "/ targ"),
+        ("06_losses/cross_entropy_grad: targets smoothed", ""),
+        ("11_time/lstm_step_grad: output gate left out of the memory's gradient", "o.sigmoid() -> 1"),
+        ("02_chain_rule/exp_grad: g in the exponent", "exp(inp) * g -> exp(inp * g)"),
+        ("09_norm/batchnorm_eval_grad: gamma's gradient made with out", "(inp - mean)/sqrt -> out"),
+        ("15_clinic/mend_rnn: wh is left out on the way back", "wh -> 1"),
+        ("15_clinic/mend_attention: softmax over everything", "sum over t -> over s and t"),
+    ],
+)
+def test_a_label_names_in_the_words_of_the_source_what_is_done_or_is_left_out(
+    see: See, submission: str, label: str
+) -> None:
+    exercise = submission.partition("/")[2].partition(":")[0]
+    graph = see(exercise, SUBMISSIONS[submission].source).graph
+    assert graph is not None
+    assert {node.change for node in graph.nodes.values() if node.marked} == {label}

@@ -1292,7 +1292,7 @@ def is_nonlinear(program: Program, place: Place) -> bool:
     at=edges.of_family("pointwise").where(is_nonlinear),
     choices=lambda program, place: INSIDE,
     message="{gradient} multiplies {operand} inside {step}; it must multiply the derivative of {step}",
-    fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0])},
+    fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0]), "inside": choice},
 )
 def multiply_inside_function(program: Program, place: Place, choice: str) -> Program:
     """Contribute a function, or its derivative, at the operand times the upstream gradient: exp(x * g) for exp(x) * g.
