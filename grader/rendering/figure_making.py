@@ -18,6 +18,7 @@ from grader.diagnosis.diagnose import faithful_program_of, wrong_array_of
 from grader.diagnosis.factors import argument_numbers, common_ratio, in_brackets, named_axis_sizes, number_text
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.operators import view_of
+from grader.diagnosis.quotients import Quotient
 from grader.program.operation import NoCandidate
 from grader.program.program import Program
 from grader.program.queries import loops
@@ -84,8 +85,9 @@ def figures(compared: ComparedAnswer) -> tuple[Figure, ...]:
             made += makers[kind](compared)
         except (*IMPOSSIBLE, NoCandidate):  # a figure that cannot be computed is left out
             continue
-    explained = [figure for figure in made if _is_on_one_line(figure) and figure.series[0].name == compared.title]
-    return tuple(explained or made)
+    on_lines = [figure for figure in made if _is_on_one_line(figure)]
+    is_explained = any(figure.series[0].name == compared.title for figure in on_lines)
+    return tuple(on_lines if is_explained else made)
 
 
 def _is_on_one_line(figure: Figure) -> bool:
@@ -108,7 +110,8 @@ def scatters(compared: ComparedAnswer) -> Iterator[Figure]:
     yield _scatter(compared, compared.title, right, yours, lines)
     if not lines or lines[0].values.ndim > 1:
         yield from _scatter_of_equal(compared)
-        yield from _scatter_by_argument(compared)
+    if all(line.values.ndim > 1 or line.name.endswith(f" * {compared.title}") for line in lines):
+        yield from _scatter_by_argument(compared)  # no line, or one with a number as the factor
 
 
 def _scatter(
@@ -267,6 +270,9 @@ def _other_arrays(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndarray]]:
         yield "out", trial.out.numpy()
     if (before := trial.prior(compared.answer)) is not None:
         yield f"{title} - before", right - before
+    if (quotient := Quotient.of(trial)) is not None:
+        f, x, *_ = trial.inputs
+        yield f"{f}({x})", np.asarray(quotient.f(quotient.x), dtype="float64")
     yield from _products(compared)
     yield from _gradients_of_steps(compared)
     if right.ndim:

@@ -25,6 +25,10 @@ WHY = {
     "wrong-type": "it is not an array of numbers, so there is nothing to draw",
 }
 NOTHING = "there is no array to draw"
+LABEL_SIGNS = {  # in a label of a marked operation
+    "->": "a -> b: b is used where a must be.",
+    "'": "f': the derivative of f.",
+}
 Kind = Literal["values", "difference"]
 FigureKind = Literal["scatter", "stamp", "steps", "sums", "verdicts"]
 SCHEMA = "handgrad/shown@1"
@@ -153,12 +157,18 @@ class Graph:
     Args:
         nodes: by key; each stands behind all nodes that it is computed from.
         out: the key of the output.
-        unmarked: the answers drawn whose diagnosis names no node.
+        unmarked: the answers drawn whose diagnosis names no node; none where there is a single operation to name.
     """
 
     nodes: Mapping[str, GraphNode]
     out: str
     unmarked: tuple[str, ...] = ()
+
+    @property
+    def key_of_labels(self) -> str:
+        """Return a sentence for each sign in the labels of the marked operations; empty where none needs one."""
+        labels = " ".join(node.change for node in self.nodes.values())
+        return " ".join(sentence for sign, sentence in LABEL_SIGNS.items() if sign in labels)
 
 
 @dataclass(frozen=True)

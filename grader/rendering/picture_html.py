@@ -146,17 +146,17 @@ def _background(cell: Cell) -> str:
 
 
 def forward_pass_html(graph: Graph) -> str:
-    """Return the graph of a forward pass as HTML, with a title and a note on answers for which nothing is marked.
+    """Return the graph of a forward pass as HTML, with a title, a key to its labels, and a note on unmarked answers.
 
     A graph of more than `LONG` nodes without a mark is folded away.
     """
     head = '<b>forward pass</b> <span class="dim">from the inputs down to the output</span>'
-    unmarked = ""
+    notes = [graph.key_of_labels] if graph.key_of_labels else []
     if graph.unmarked:
-        named = escape(", ".join(graph.unmarked))
-        unmarked = f'<p class="dim key">Nothing is marked for {named}: no operation is named.</p>'
+        notes.append(f"Nothing is marked for {', '.join(graph.unmarked)}: no operation is named.")
+    below = "".join(f'<p class="dim key">{escape(note)}</p>' for note in notes)
     drawn = f'<div class="scroll" {SCROLLS} aria-label="The forward pass">{graph_svg(graph)}</div>'
-    html = f'<figure class="drawing"><figcaption>{head}</figcaption>{drawn}{unmarked}</figure>'
+    html = f'<figure class="drawing"><figcaption>{head}</figcaption>{drawn}{below}</figure>'
     if len(graph.nodes) <= LONG or any(node.marked for node in graph.nodes.values()):
         return html
     summary = '<summary class="summary">the forward pass, in which nothing is marked</summary>'

@@ -398,7 +398,9 @@ def graph_of(
         calls = {keys[node.id]: node.call for node in shown if node.call and keys[node.id] in nodes}
         nodes = _with_chains_folded(_with_calls_folded(nodes, calls), keys[out])
     marked_answers = {answer for node in nodes.values() for answer in node.marked}
-    return Graph(nodes, keys[out], tuple(answer for answer in places if answer not in marked_answers))
+    is_single = sum(bool(node.operands) for node in nodes.values()) == 1  # then there is no other to look at
+    unmarked = () if is_single else tuple(answer for answer in places if answer not in marked_answers)
+    return Graph(nodes, keys[out], unmarked)
 
 
 def _change_at(program: Program, mistake: Named, places: Sequence[Place], nodes: Container[int]) -> str:

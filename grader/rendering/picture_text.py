@@ -181,6 +181,8 @@ def _graph_lines(graph: Graph, width: int) -> Iterator[Line]:
     drawn: set[str] = set()
     for line in _tree_lines(graph, graph.out, "", "", drawn):
         yield _shortened(line, width)
+    if graph.key_of_labels:
+        yield from _note_lines(graph.key_of_labels, width)
     if graph.unmarked:
         yield from _note_lines(f"Nothing is marked for {', '.join(graph.unmarked)}: no operation is named.", width)
 

@@ -108,6 +108,18 @@ def test_an_extra_factor_lies_on_the_line_of_a_scatter_against_the_product(see: 
     assert lines_of(scatters[1])[0].startswith(f"yours = {across}")
 
 
+@pytest.mark.parametrize(
+    ("submission", "equation"),
+    [
+        ("01_slopes/numerical_vjp: divided by 2, and never by h", "yours = nudged * h"),
+        ("01_slopes/numerical_vjp: v moved instead of x", "yours = f(x)"),
+    ],
+)
+def test_a_scatter_names_the_step_or_the_function_of_a_quotient(see: See, submission: str, equation: str) -> None:
+    figures = picture(see("numerical_vjp", SUBMISSIONS[submission].source), "return").figures
+    assert [lines_of(figure) for figure in figures][-1] == [equation.replace("nudged", figures[0].series[0].name)]
+
+
 def test_a_gradient_of_another_step_is_named_beside_the_cloud(see: See) -> None:
     source = "def softmax_grad(inp, out):\n    inp.g = out.g * 2\n"
     named = [each.series[0].name for each in picture(see("softmax_grad", source), "inp.g").figures]
@@ -202,6 +214,20 @@ def test_a_dropped_path_is_dashed_and_says_what_is_lost(see: See) -> None:
     html, text = pictures_html(found), as_text(picture_lines(found, 80))
     assert escape(node.change) in html
     assert node.change in text
+
+
+def test_the_signs_in_the_labels_of_a_graph_have_one_key(see: See) -> None:
+    found = see("relu_grad", "def relu_grad(inp, out):\n    inp.g = out.g\n")
+    html, text = pictures_html(found), as_text(picture_lines(found, 80))
+    assert found.graph is not None
+    for shown in (html.replace("&gt;", ">").replace("&#x27;", "'"), text):
+        assert shown.count(found.graph.key_of_labels) == 1
+    assert found.graph.key_of_labels.startswith("a -> b: b is used where a must be.")
+
+
+def test_nothing_is_said_of_marks_where_there_is_a_single_operation(see: See) -> None:
+    source = "def sigmoid_grad(inp, out):\n    inp.g = out.g / 4\n"
+    assert "Nothing is marked" not in pictures_html(see("sigmoid_grad", source))
 
 
 def test_a_constant_is_named_as_in_the_source(see: See) -> None:
