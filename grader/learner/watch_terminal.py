@@ -245,7 +245,7 @@ class DrawnScreen:
         last = min(self.top + self.room, self.count)
         above: Line = (("   u", "bold"), (": more above", "")) if self.top else ()
         below: Line = (("   Space", "bold"), (": more below", "")) if last < self.count else ()
-        position = f"-- lines {self.top + 1} to {last} of {self.count}"
+        position = f"-- lines {self.top + 1}-{last} of {self.count}"
         return ((position, "todo"), *below, *above, ("   arrows", "bold"), (": a line", ""))
 
     def clear(self) -> None:

@@ -176,7 +176,7 @@ FAIL_INSIDE = {
     "a breakpoint": ("breakpoint()", "error", r"there is no keyboard.*line 2: breakpoint\(\)"),
     "a debugger": ("import pdb; pdb.set_trace()", "error", r"there is no keyboard.*line 2: import pdb; pdb"),
     "a library": ("import scipy", "error", r"'scipy'; checks and graded runs have .*line 2: import sci"),
-    "a table as numbers": ("import pandas as pd\ninp * pd.Series([1])", "error", r"pandas is passed.*line 3: inp \*"),
+    "a table as numbers": ("import pandas as pd\ninp * pd.Series([1])", "error", r"pandas is ignored.*line 3: inp \*"),
     "a pool": ("import concurrent.futures as c\nc.ThreadPoolExecutor(2).submit(abs, 1)", "error", "no threads"),
 }  # fmt: skip
 

@@ -121,7 +121,7 @@ def lose_the_search(happen: Callable[[], None], why: str, course: Course, monkey
     assert codes(found) == {"inp.g": None, "w.g": None, "b.g": "unknown"}
     assert found.status == "failed"
     assert found.score == pytest.approx(found.max_score * 2 / 3)
-    assert found.answers[2].message.startswith("7 of 7 entries are wrong")
+    assert found.answers[2].message.startswith("all 7 entries are wrong")
     assert any(why in note for note in found.notes), found.notes
     assert after.status == results[1][0].status == "passed"
 

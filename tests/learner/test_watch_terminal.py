@@ -74,17 +74,17 @@ def test_more_is_said_where_there_is_more(course: Course, monkeypatch: pytest.Mo
         shown.show(lines(20), [], KEYS, exercise)
         return next(row for row in window.rows() if row.startswith("--"))
 
-    assert draw() == "-- lines 1 to 7 of 20   Space: more below   arrows: a line"
+    assert draw() == "-- lines 1-7 of 20   Space: more below   arrows: a line"
     assert shown.turn(DOWN)
-    assert draw() == "-- lines 2 to 8 of 20   Space: more below   u: more above   arrows: a line"
+    assert draw() == "-- lines 2-8 of 20   Space: more below   u: more above   arrows: a line"
     assert shown.turn(PAGE_DOWN)
     assert shown.turn(PAGE_DOWN)
-    assert draw() == "-- lines 14 to 20 of 20   u: more above   arrows: a line"
+    assert draw() == "-- lines 14-20 of 20   u: more above   arrows: a line"
     assert shown.turn("u")
     assert shown.turn(UP)
-    assert draw() == "-- lines 7 to 13 of 20   Space: more below   u: more above   arrows: a line"
+    assert draw() == "-- lines 7-13 of 20   Space: more below   u: more above   arrows: a line"
     shown.begin()
-    assert draw().startswith("-- lines 1 to 7")
+    assert draw().startswith("-- lines 1-7")
 
 
 def test_where_all_is_shown_the_keys_for_pages_are_nobodys(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:

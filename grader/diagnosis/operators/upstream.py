@@ -663,7 +663,7 @@ def describe_misuse(use: str, value: str, source: str) -> str:
     "function-used-wrongly",
     code=lambda choice: "wrong-point" if choice.use == "derivative at its value" else "wrong-local",
     rank=3.0,
-    at=made_values.in_every_iteration,
+    at=made_values,
     choices=misused_functions,
     message="the {what}",
     fields=lambda program, place, choice: {
