@@ -221,10 +221,10 @@ def shorten(text: str) -> str:
         places = [(part.col_offset, part.end_col_offset or 0) for part in parts if not isinstance(part, kept)]
         shorter = [source[:begin] + b"..." + source[end:] for begin, end in places if end - begin > len("...")]
         if not shorter:
-            return short
+            break
         fitting = [each.decode() for each in shorter if len(each.decode()) <= LONGEST_TEXT]
         short = max(fitting, key=len) if fitting else min(shorter, key=len).decode()
-    return short
+    return short.replace("....", "(...).")  # what a method is called on
 
 
 def _following_instructions(code: CodeType, instruction: int) -> list[tuple[str, object]]:

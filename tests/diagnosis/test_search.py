@@ -126,7 +126,7 @@ def test_a_right_answer_speaks_against_an_edit_that_leads_to_it() -> None:
         return {"w": x.T @ (2 * g * y), "x": (2 * g * y + g * (1 - y.tanh() ** 2)) @ w.T}
 
     case = case_of(forward, wrong, x="bs n", w="n m")
-    assert "is used before the contribution" in said(explain(case, OPERATORS)["w"])
+    assert "is passed on to w before the contribution" in said(explain(case, OPERATORS)["w"])
     alone = Case(case.samples, case.names)
     assert said(explain(alone, OPERATORS)["w"]) == "missing-path: the path from y through `y.tanh()` is missing"
 

@@ -257,6 +257,10 @@ def test_what_the_forward_pass_raises_is_raised() -> None:
         ("centred / ((centred**2).mean(-1, keepdim=True) + 1e-5).sqrt()", "centred / (... + 1e-5).sqrt()"),
         ("torch.nn.functional.conv2d(inp, w, b, stride, padding)", "conv2d(inp, w, b, stride, padding)"),
         ("torch.cat((first * cos - second * sin, first * sin + second * cos), -1)", "torch.cat(..., -1)"),
+        (
+            "(gamma * (inp - mean) / std + beta @ weights_of_it).sum(dim=(1, 2), keepdim=True)",
+            "(...).sum(dim=(1, 2), keepdim=True)",
+        ),
         ("for row in a_function_with_a_long_name(of_several, arguments)", "for row in a_function_with_a_long_name(…"),
         ("a_name_that_is_longer_than_a_line_of_a_message", "a_name_that_is_longer_than_a_line_of_a_message"),
     ],

@@ -329,7 +329,8 @@ def describe_local_derivative(program: Program, place: Place, step: str) -> str:
     """Return what a learner calls the local derivative of the edge `place`.
 
     In general `the derivative of {step}`; for the edge of `hat` into the product `gamma * hat`, `the factor gamma of
-    {step}`; for that of `scores` into the quotient `scores / sqrt(d)`, `the division by sqrt(d) in {step}`.
+    {step}`; for that of `scores` into the quotient `scores / sqrt(d)`, `the division of the gradient by sqrt(d), as in
+    {step},`.
 
     Args:
         program: the program of the trial that the message is for.
@@ -348,7 +349,7 @@ def describe_local_derivative(program: Program, place: Place, step: str) -> str:
     if isinstance(tree.op, ast.Mult) and node.name == "mul":
         return f"the factor {other} of {step}"
     if isinstance(tree.op, ast.Div) and node.name == "div" and place[1] == 0:
-        return f"the division by {other} in {step}"
+        return f"the division of the gradient by {other}, as in {step},"
     return f"the derivative of {step}"
 
 

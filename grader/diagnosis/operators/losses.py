@@ -344,7 +344,7 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         "extra-factor", "{prediction} minus {target} is multiplied by {prediction} as well",
         lambda d: d.prediction * (d.prediction - d.label)),
     "one everywhere": DifferenceFormula(
-        "wrong-local", "1 is subtracted from every entry of {prediction}; only {target} must be subtracted",
+        "wrong-local", "1 is subtracted from every entry of {prediction}; {target} must be subtracted in place of 1",
         lambda d: d.prediction - 1),
     "factor on prediction": DifferenceFormula(
         "missing-local", "the factor in front multiplies only {prediction}; it must multiply {target} as well",

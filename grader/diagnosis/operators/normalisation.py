@@ -608,6 +608,13 @@ def substitutes(program: Program, place: Place) -> Iterator[Substitute]:
             yield Substitute(value, "inside and outside the mean")
 
 
+WHERE_IN_WORDS = {
+    "inside the mean": "inside the mean",
+    "outside the mean": "in front of the mean",
+    "inside and outside the mean": "both inside the mean and in front of it",
+}
+
+
 def substitute_name(program: Program, value: ValueName | Literal["uncentred"]) -> str:
     """Return what a learner calls a value that stands in place of the normalised value, such as `y`.
 
@@ -627,7 +634,7 @@ def name_of_normalised_value(program: Program, place: Place) -> str:
     """
     known, name = normalisation_of(program, place), program.name_of(place[0])
     has_name = known is not None and isinstance(known.gain, float) and name.isidentifier()
-    return name if has_name and name != program.output_name else "the normalised value"
+    return name if has_name else "the normalised value"
 
 
 @operator(
@@ -640,8 +647,8 @@ def name_of_normalised_value(program: Program, place: Place) -> str:
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
         "term": name_of_term(program, place, "variance"),
-        "where": f"both {choice.where}" if " and " in choice.where else choice.where,
-        "wrong": f"{name_of_normalised_value(program, place)} is missing"
+        "where": WHERE_IN_WORDS[choice.where],
+        "wrong": f"the factor {name_of_normalised_value(program, place)} is missing"
         if choice.value is None
         else f"{substitute_name(program, choice.value)} is used in place of {name_of_normalised_value(program, place)}",
     },

@@ -509,18 +509,32 @@ def partial_sums(program: Program, place: Place) -> Iterator[PartialSum]:
             yield from (PartialSum(way, only=True) for way in ways)
 
 
+def describe_contribution(program: Program, kind: EdgeKind) -> str:
+    """Return what edges of a kind contribute to a value: "the contribution of `norm(h)`".
+
+    For those of h into a sum, in which other terms may depend on h, too: "its direct contribution, as a term of
+    `h + norm(h)`,".
+
+    Args:
+        program: the program of a trial.
+        kind: the kind of the edges.
+    """
+    reader = describe_edge_kind(program, kind)
+    is_sum = kind.key and program.nodes[program.forward.by_key[kind.key][0]].name in ("add", "sub")
+    return f"the direct contribution, as a term of {reader}," if is_sum else f"the contribution of {reader}"
+
+
 @operator(
     "read-too-early",
     code="missing-path",
     rank=1.8,
     at=edges,
     choices=partial_sums,
-    message="for the gradient of {operand}, the gradient of {sum} is used {when} to it",
+    message="the gradient of {sum} is passed on to {operand} {when} {part} has been added to it",
     fields=lambda program, place, choice: {
         "sum": program.name_of(sum_with_same_gradient(program, place[0])),
-        "when": f"when only the contribution of {describe_edge_kind(program, choice.edge_kind)} has been added"
-        if choice.only
-        else f"before the contribution of {describe_edge_kind(program, choice.edge_kind)} has been added",
+        "when": "when only" if choice.only else "before",
+        "part": describe_contribution(program, choice.edge_kind),
     },
 )
 def use_gradient_too_early(program: Program, place: Place, choice: PartialSum) -> Program | None:

@@ -309,6 +309,16 @@ def has_varying_derivative(program: Program, place: Place) -> bool:
     return bool(slope.size and (slope != slope.flat[0]).any())
 
 
+def name_of_slope(program: Program, place: Place) -> str:
+    """Return what a learner calls the local derivative of the edge `place`: "the derivative of `x.tanh()`".
+
+    For that of `hat` into the product `gamma * hat`, gamma.
+    """
+    node = program.reader(place)
+    partner = node.operand(1 - place[1]) if node.name == "mul" and len(node.values) == 2 else None
+    return f"the derivative of {expression_of(program, node)}" if partner is None else program.name_of(partner)
+
+
 Combination = Literal["added", "divided"]
 
 
@@ -318,8 +328,11 @@ Combination = Literal["added", "divided"]
     rank=2.5,
     at=pointwise.where(has_varying_derivative),
     choices=lambda program, place: COMBINATIONS,
-    message="the upstream gradient {how} the derivative of {step}; multiply the two",
-    fields=lambda program, place, choice: {"how": "is divided by" if choice == "divided" else "is added to"},
+    message="the upstream gradient {how} {what}; multiply the two",
+    fields=lambda program, place, choice: {
+        "how": "is divided by" if choice == "divided" else "is added to",
+        "what": name_of_slope(program, place),
+    },
 )
 def add_or_divide_by_derivative(program: Program, place: Place, choice: Combination) -> Program:
     """Contribute g + dy/dx or g / dy/dx in place of g * dy/dx, summed over broadcast axes.
@@ -609,6 +622,9 @@ LIKE_FUNCTIONS = (
     ("exp", "log", "sqrt", "square", "reciprocal", "abs"),
     ("sin", "cos", "tan"),
 )
+FUNCTIONS_IN_WORDS = {
+    "square": "the square", "sqrt": "the square root", "reciprocal": "the reciprocal", "abs": "the absolute value",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -708,7 +724,7 @@ def _() -> Example:
     at=functions,
     choices=other_functions,
     message="the derivative of {name} is used in place of that of {step}",
-    fields=lambda program, place, choice: {"name": choice.name},
+    fields=lambda program, place, choice: {"name": FUNCTIONS_IN_WORDS.get(choice.name, choice.name)},
 )
 def use_derivative_of_other_function(program: Program, place: Place, choice: OtherFunction) -> Program:
     """Contribute g times the derivative of a wrong function in place of that of the edge's reader.
@@ -1010,7 +1026,7 @@ class Formula:
 
 FORMULAS = (
     Formula("sigmoid", "missing-local", "the factor {value} is missing", lambda g, x, y, n: g * (1 - y)),
-    Formula("sigmoid", "missing-local", "the derivative of the exponential inside is missing",
+    Formula("sigmoid", "missing-local", "the derivative of exp(-x) in 1 / (1 + exp(-x)) is missing",
             lambda g, x, y, n: g * y * y),
     Formula("sigmoid", "wrong-sign", "the square of {value} is added; it must be subtracted",
             lambda g, x, y, n: g * (y + y * y)),

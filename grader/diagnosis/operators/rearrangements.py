@@ -878,6 +878,15 @@ class Displacement:
     axis: int
     how: str
 
+    def describe(self, axis: str) -> str:
+        """Return what happens to the entries, such as "shifted by one entry along t, towards its end".
+
+        Args:
+            axis: the name of the axis.
+        """
+        moved, _, end = self.how.partition(" towards the ")
+        return f"{moved} along {axis}{f', towards its {end}' if end else ''}"
+
 
 def name_of_moved_axis(program: Program, place: Place, move: Displacement) -> str:
     """Return the name of the axis along which a `Displacement` moves entries, such as `t`, or `axis 0 of x`.
@@ -902,7 +911,7 @@ def name_of_moved_array(program: Program, place: Place, move: Displacement) -> s
         move: which array: upstream gradient, contribution or partner operand.
     """
     partner = program.nodes[place[0]].operand(1 - place[1])
-    names = {"upstream": "the upstream gradient", "result": "the contribution"}
+    names = {"upstream": "the upstream gradient", "result": "the result"}
     return names.get(move.array) or ("the constant" if partner is None else program.name_of(partner))
 
 
@@ -968,10 +977,9 @@ def axis_moves(program: Program, place: Place) -> Iterator[Displacement]:
     rank=3.0,
     at=edges.in_every_iteration,
     choices=axis_moves,
-    message="in the gradient of {operand} through {step}, {array} is {how} along {axis}",
+    message="in the gradient of {operand} through {step}, {array} is {how}",
     fields=lambda program, place, choice: {
-        "how": choice.how,
-        "axis": name_of_moved_axis(program, place, choice),
+        "how": choice.describe(name_of_moved_axis(program, place, choice)),
         "array": name_of_moved_array(program, place, choice),
     },
 )

@@ -614,7 +614,7 @@ def axes_to_sum(program: Program, place: Place) -> Iterator[SummedAxis]:
     rank=2.7,  # behind what is wrong with a sum that is there
     at=edges.of_family("contraction", "pointwise", "normalisation").in_every_iteration,
     choices=axes_to_sum,
-    message="the contribution of {step} to the gradient of {operand} is {how} over {axis}; it must keep this axis",
+    message="the contribution of {step} to the gradient of {operand} is {how} over {axis}; this axis must be kept",
     fields=lambda program, place, choice: {
         "how": "averaged" if choice.averaged else "summed",
         "axis": program.name_of_axis(program.source(place), choice.axis),

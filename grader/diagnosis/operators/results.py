@@ -1135,6 +1135,24 @@ def missing_factor(program: Program, place: Place, formula: ArrayFormula) -> str
     return ""
 
 
+def name_of_answer(program: Program, target: int, formula: ArrayFormula) -> str:
+    """Return what a formula must give: "the gradient of x"; "the right answer" where nothing names the target.
+
+    Where no gradient is in the formula, and one must be: "the gradient of x, which depends on out.g".
+
+    Args:
+        program: the program of a trial.
+        target: the id of the target.
+        formula: what is in place of its gradient.
+    """
+    name = program.name_of(target)
+    if not name.isidentifier():  # no input, but a Jacobian or a value
+        return "the right answer"
+    has_gradient = any(part.kind in ("upstream", "answer") for part in formula.operands)
+    depends = f", which depends on {program.upstream_name}" if program.upstream_name and not has_gradient else ""
+    return f"the gradient of {name}{depends}"
+
+
 @operator(
     "made-of-other-arrays",
     code="wrong-operand",
@@ -1145,7 +1163,7 @@ def missing_factor(program: Program, place: Place, formula: ArrayFormula) -> str
         "formula": choice.describe(program),
         "what": f"; {missing}"
         if (missing := missing_factor(program, place, choice))
-        else f", not the gradient of {program.name_of(place[0])}",
+        else f", not {name_of_answer(program, place[0], choice)}",
     },
     message="this is `{formula}`{what}",
 )

@@ -46,6 +46,19 @@ def name_of_gradient(program: Program, value: int) -> str:
     return (program.upstream_name or "1") if is_output else f"the gradient of {program.name_of(value)}"
 
 
+def describe_gradient(program: Program, value: int) -> str:
+    """Return what a learner calls the gradient of the value with an id, and what is given in its place if it is equal.
+
+    Such as `the gradient of h`; and `df (the gradient of x @ w)` for `x @ w` in the output `x @ w + b`.
+    """
+    name, output = name_of_gradient(program, value), program.forward.outputs[-1]
+    upstream = program.upstream_name
+    if value in program.forward.outputs or not upstream:
+        return name
+    own, given = program.right_sweep.gradient(value), program.right_sweep.gradient(output)
+    return f"{upstream} ({name})" if np.array_equal(own, given) else name
+
+
 def codes_of_missing_upstream(program: Program, place: Place) -> Iterator[str]:
     """Yield the public code of the mistake that the upstream gradient of the node of `place` is left out.
 
@@ -65,7 +78,7 @@ def codes_of_missing_upstream(program: Program, place: Place) -> Iterator[str]:
     at=made_values,
     choices=codes_of_missing_upstream,
     message="{gradient} is missing, as if it were 1",
-    fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0])},
+    fields=lambda program, place, choice: {"gradient": describe_gradient(program, place[0])},
 )
 def leave_out_upstream(program: Program, place: Place, choice: str) -> Program:
     """Replace the gradient of the value `place` by ones in the contributions to all operands that it is computed from.
@@ -168,7 +181,7 @@ def rule_of_replacement(program: Program, place: Place, choice: Replacement) -> 
     choices=replacements,
     message="{other} is used in place of {gradient}",
     fields=lambda program, place, choice: {
-        "other": choice.value.describe(program), "gradient": name_of_gradient(program, place[0]),
+        "other": choice.value.describe(program), "gradient": describe_gradient(program, place[0]),
     },
 )  # fmt: skip
 def use_value_for_gradient(program: Program, place: Place, choice: Replacement) -> Program | None:
