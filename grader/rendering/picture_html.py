@@ -27,7 +27,7 @@ BETWEEN, MARGIN, GAP = 34, 12, 16  # the rows; around the drawing; between neigh
 LANE = 24  # the width of an edge that passes a row
 Point = tuple[float, float]
 SCROLLS = 'tabindex="0" role="group"'  # whoever has no mouse scrolls it with the keyboard
-LONGEST = 24  # characters of a node's label
+LONGEST, LONGEST_MARKS = 24, 28  # characters of a node's label; of the answers whose mistake is in it
 LONG = 12  # nodes of a graph
 
 
@@ -214,17 +214,25 @@ def _node_width(graph: Graph) -> float:
     """Return the width of all nodes of a graph, in which the longest label fits."""
     nodes = graph.nodes.values()
     labels = [_shortened(_label(graph, node)) for node in nodes] + [node.change for node in nodes]
-    small = (text for node in nodes for text in (node.shape, _marks(node)))
+    small = [_shortened(node.shape) for node in nodes] + [_marks(node) for node in nodes]
     return max(
         NARROWEST,
         LETTER * max(map(len, labels)) + 2 * PADDING,
-        SMALL_LETTER * max(len(_shortened(text)) for text in small) + 2 * PADDING,
+        SMALL_LETTER * max(map(len, small)) + 2 * PADDING,
     )
 
 
 def _marks(node: GraphNode) -> str:
-    """Return the answers whose mistake is in a node, behind a cross; empty for a node without a mark."""
-    return f"\N{BALLOT X} {', '.join(node.marked)}" if node.marked else ""
+    """Return the answers whose mistake is in a node, behind a cross, or as many as fit and how many more there are.
+
+    It is empty for a node without a mark.
+    """
+    for shown in range(len(node.marked), 0, -1):
+        more = f" + {len(node.marked) - shown}" if shown < len(node.marked) else ""
+        text = f"\N{BALLOT X} {', '.join(node.marked[:shown])}{more}"
+        if shown == 1 or len(text) <= LONGEST_MARKS:
+            return text
+    return ""
 
 
 def _label(graph: Graph, node: GraphNode) -> str:
@@ -341,7 +349,7 @@ def _draw_node(drawing: SvgDrawing, graph: Graph, node: GraphNode, placed: Layou
     drawing.text(x, top + 19, _shortened(label), "code")
     drawing.text(x, top + 35, _shortened(node.shape), "code faint small")
     if node.marked:
-        drawing.text(x, top + 52, _shortened(_marks(node)), "code small")
+        drawing.text(x, top + 52, _marks(node), "code small")
         if node.change:
             drawing.text(x, top + 70, node.change, "code accent")
 

@@ -49,6 +49,7 @@ CHANGES: Mapping[str, tuple[str, ...]] = {
 FIELD = re.compile(r"\{(\w+)\}")
 NAMES = frozenset(("choice", "factor", "gradient", "missing", "operand", "other", "own", "partner"))  # fields of code
 OF_RESULT = re.compile(r"the right answer (multiplied|divided) by (the exponential of )?(.+)")
+OF_PARTNER = re.compile(r"the gradient of (.+) is used in place of (.+)")
 LONGEST_CHANGE = 28  # characters of a label
 LONG_NAME = 12  # characters, above which a call in a name is the function alone: `sqrt` for `(var + 1e-5).sqrt()`
 LONGEST_FUNCTION = 7  # characters of the name of a function in one
@@ -145,6 +146,11 @@ def _change_by_operator(operator: str, parameters: Mapping[str, Any], program: P
     if operator == "value-mixed-into-result" and (match := OF_RESULT.search(str(parameters.get("what", "")))):
         name = code_name(match[3], is_factor=not match[2])
         return name and f"{'*' if match[1] == 'multiplied' else '/'} {f'exp({name})' if match[2] else name}"
+    if operator == "gradient-for-partner":
+        return _gradient_in_place(str(parameters.get("own", "")), str(parameters.get("other", "")))
+    if operator == "trained-partner":
+        used = OF_PARTNER.fullmatch(str(parameters.get("what", "")))
+        return _gradient_in_place(used[2], used[1]) if used else ""
     if operator == "whole-factor-mistaken":
         return _mistaken_cofactors(parameters, program, place)
     if operator == "upstream-inside-function":
@@ -165,6 +171,12 @@ def _missing_derivative(program: Program, node: Node, slot: int) -> str:
     if node.name == "div":
         return f"/ {name} -> / 1" if name and slot == 0 else ""
     return f"{name} -> 1" if name else ""
+
+
+def _gradient_in_place(own: str, other: str) -> str:
+    """Return that the gradient of a value is used where another value must be: `w -> gradient of w`."""
+    right, used = code_name(own), code_name(other)
+    return f"{right} -> gradient of {used}" if right and used else ""
 
 
 def _mistaken_cofactors(parameters: Mapping[str, Any], program: Program, place: Place) -> str:

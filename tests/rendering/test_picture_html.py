@@ -173,3 +173,9 @@ def test_arrows_point_down_to_the_output() -> None:
     for node in graph().nodes.values():
         assert all(found.places[source][1] < found.places[node.key][1] for source in node.operands)
     assert max(y for _, y in found.places.values()) == found.places["%2"][1]
+
+
+def test_a_node_says_how_many_more_answers_are_wrong_in_it() -> None:
+    marked = ("x.g", "h.g", "wx.g", "wh.g", "bx.g", "bh.g")
+    nodes = {"x": GraphNode("x", "x", "(3,)"), "%1": GraphNode("%1", "tanh", "(3,)", ("x",), marked=marked)}
+    assert "x.g, h.g, wx.g, wh.g + 2<" in graph_svg(Graph(nodes, "%1"))
