@@ -155,7 +155,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.util.spec_from_loader(name, self, is_package=True) if is_passed_over(name) else None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
-        """Return a stand-in; `None`, for Python's own kind of module, if the submission has a file of the name."""
+        """Return a `PassedOver` for a library that draws; `None`, for an ordinary module, for a submitted file."""
         self.loaded.append(spec.name)
         return None if spec.name in self.sources else PassedOver(spec.name)
 

@@ -178,7 +178,11 @@ def _raise_when_listed(error: Exception) -> Iterable[File | Folder]:
 
 
 def _open_on_disk(path: Path) -> IO[bytes]:
-    """Open a file of a submission, but not if it has become a link since it was listed."""
+    """Open a file of a submission for reading.
+
+    Raises:
+        OSError: it cannot be opened, or has become a link since it was listed.
+    """
     return os.fdopen(os.open(path, os.O_RDONLY | NO_FOLLOW), "rb")
 
 

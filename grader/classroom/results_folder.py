@@ -432,7 +432,7 @@ class ResultsFolder:
         return False
 
     def _move_to_removed(self, path: Path) -> None:
-        """Move a record to `removed/` and list it.
+        """Move a record to `removed/`, and append its file name to `removed`, which the end of the run tells.
 
         Raises:
             InfrastructureError: it cannot be moved.

@@ -147,10 +147,10 @@ def _parse(path: Path, text: str) -> CourseFile:
 
 
 def _check_unique(config: CourseFile) -> None:
-    """Check that no two exercises, units or quizzes have one name.
+    """Check that all units, quizzes and exercises of a course have different names, across kinds and units.
 
     Raises:
-        ValueError: two of them do.
+        ValueError: two have the same name.
     """
     seen: set[str] = set()
     for unit in config.units:

@@ -159,7 +159,7 @@ def _example(fields: Mapping[str, Any]) -> str:
 
 
 def _kinds(fields: Mapping[str, Any]) -> str:
-    """Return the kinds of trials that a message names, with sizes: "a batch of one (bs=1) and a square case"."""
+    """Return the kinds of trials in the field `kinds` in words: "a batch of one (bs=1) and a square case"."""
     texts = []
     for kind, sizes in fields["kinds"]:
         known = ", ".join(f"{axis}={size}" for axis, size in sizes)

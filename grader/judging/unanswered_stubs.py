@@ -124,8 +124,9 @@ def _without_copies(text: str, given: Collection[str], below: int, copies: Mappi
     Args:
         text: the source of the cell.
         given: the statements of the stub, as `ast.dump` shows them.
-        below: the line in which the answer begins if it is in this cell, else 0.
-        copies: the statements that copy the function's stub.
+        below: the line in which the answer begins if it is in this cell; 0 if it is in an earlier one: all lines are
+            below it.
+        copies: the statements of this cell that copy the function's stub, by any key; `None` is passed over.
     """
     lines, tree = ipython_cells.lines(text), parse_cell(text)
     body = tree.body if tree is not None else []

@@ -63,7 +63,14 @@ class Practice:
         return _mistake_in(self.question(name), self.with_choice_names(name, typed))
 
     def with_choice_names(self, name: str, typed: str) -> str:
-        """Return a typed answer with each choice's letter replaced by its name; any other answer, stripped."""
+        """Return what was typed to a question with the letters of its choices replaced by their names.
+
+        "a, c", "a c" and "ac" become "adds, moves". To a question without choices: what was typed, stripped.
+
+        Args:
+            name: the name of the question.
+            typed: what was typed.
+        """
         question = self.question(name)
         if not isinstance(question, (Choice, Choices)):
             return typed.strip()

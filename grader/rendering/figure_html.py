@@ -92,7 +92,7 @@ def _scatter(figure: Figure, scale: float) -> SvgDrawing:
 
 
 def largest_in_scatters(figures: Sequence[Figure]) -> float:
-    """Return the largest number in all scatters with one scale for both arrays; 0 where there is none."""
+    """Return the largest magnitude of an entry in the scatters whose two axes have one scale; 0 without any."""
     scatters = (figure.series for figure in figures if figure.kind == "scatter")
     limits = (_limits(series[0].values, series[1].values) for series in scatters)
     return max((across for across, up in limits if across == up), default=0.0)

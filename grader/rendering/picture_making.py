@@ -447,11 +447,13 @@ def _with_calls_folded(nodes: Mapping[str, GraphNode], calls: Mapping[str, str])
 
 
 def _with_chains_folded(nodes: Mapping[str, GraphNode], out: str) -> dict[str, GraphNode]:
-    """Return nodes in which steps without a mark that follow each other with nothing between are one node.
+    """Return nodes in which each chain of steps is one node, so that a long graph fits a page.
+
+    A chain has no marked step, and each of its steps is the only reader of the one before.
 
     Args:
-        nodes: by key.
-        out: the key of the output, which stays.
+        nodes: the nodes of the graph by key.
+        out: the key of the output, which stays as it is.
     """
     users: dict[str, list[str]] = {key: [] for key in nodes}
     for node in nodes.values():

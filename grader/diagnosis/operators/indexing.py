@@ -1233,6 +1233,7 @@ def wrong_spreads(program: Program, place: Place) -> Iterator[WrongSpread]:
 
     "every entry": the upstream gradient, g[i] for all of row i in `x[range(n), labels]`; "every entry, times the
     index": g[i] * labels[i]; for a selection of whole rows such as `table[rows]`, "every entry, averaged": g.mean(0).
+    The first two are yielded where g can be broadcast to the operand, the second only for a selection by indices.
 
     Args:
         program: the program of a trial.

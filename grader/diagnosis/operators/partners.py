@@ -338,7 +338,7 @@ def _noise(rows: int, columns: int) -> Tensor:
 
 @replace_partner.example
 def _() -> Example:
-    """Show s[1] * scale * y, whose backward pass leaves out the constant column `scale`."""
+    """Show s[1] * scale * sin(x), whose gradient of x leaves out the constant column `scale`."""
 
     def forward(x: Tensor, s: Tensor) -> Tensor:
         scale = torch.linspace(1, 2, len(x), dtype=x.dtype)[:, None]

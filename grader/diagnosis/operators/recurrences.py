@@ -256,7 +256,10 @@ def _() -> Example:
 
 
 def competing_edge_kinds(program: Program, place: Place) -> Iterator[EdgeKind]:
-    """Yield the kinds of edges that lead a gradient to the loop value `place`, if there are several kinds."""
+    """Yield the kinds of edges that lead a gradient to the loop value `place`, if there are at least two.
+
+    For h = tanh(h @ w + x[t]) with an output h @ v in each iteration: those to the next h, and those to outputs.
+    """
     ways = edges_by_kind(program, place[0])
     if len(ways) > 1:
         yield from ways
@@ -834,7 +837,7 @@ def use_carry_too_early(program: Program, place: Place, choice: EarlyRead) -> Pr
 
 @use_carry_too_early.example
 def _() -> Example:
-    """Show c = gate * c + x[t] @ u with outputs tanh(c), whose gradients of `w` and `u` come before g[t] is added."""
+    """Show c = sigmoid(x[t] @ w) * c + x[t] @ u; w and u get their gradients before that of tanh(c) is added to dc."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, c: Tensor) -> Tensor:
         states = []

@@ -572,9 +572,9 @@ def invert_marks(gradient: Array) -> Array:
     message="the zeros and the nonzero entries of the right answer are exchanged",
 )
 def invert_result(program: Program, place: Place, choice: None) -> Program:
-    """Exchange zero and the only other number v that the gradient of the target `place` consists of.
+    """Exchange 0 and v in the gradient of the target `place`, if it consists of 0 and one other number v.
 
-    For the gradient [0, v, v]: [v, 0, 0].
+    For the gradient [0, v, v]: [v, 0, 0]. The edit cannot be computed where the gradient has other numbers.
     """
     return with_function_of_gradient(program, place, invert_marks)
 

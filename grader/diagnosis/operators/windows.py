@@ -1412,7 +1412,7 @@ def lay_windows_out_wrongly(program: Program, place: Place, choice: Layout) -> P
 
 
 def _places_side_by_side(own: Contributions, tiling: tuple[WindowAxis, ...]) -> Array:
-    """Return for each contribution its position if tap t of window i lies at entry t * count + i of each axis.
+    """Return the flat positions in the operand of contributions if tap t of window i is at t * count + i of each axis.
 
     Args:
         own: the contributions of the windows.
