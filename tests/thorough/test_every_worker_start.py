@@ -126,7 +126,7 @@ def test_last_words_are_no_condition(mode: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(tempfile, "TemporaryFile", _disk_is_full)
     with mode_worker(mode) as worker:
         worker.process.popen.kill()
-        assert "ended by SIGKILL" in refusal(worker)
+        assert "ended by the signal SIGKILL" in refusal(worker)
         assert_still_honest(worker)
 
 
