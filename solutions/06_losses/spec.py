@@ -247,7 +247,7 @@ smooth_cross_entropy_grad = Exercise(
             "missing-path",
             "inp.g",
             lambda inp, targ, eps: (inp.softmax(-1) - (1 - eps) * _truth(inp, targ)) / len(inp),
-            says="the target lacks the share of eps that every class has: a row of it sums to 1 - eps, not to 1",
+            says="the target lacks the share of eps that every class has, so each of its rows sums to less than 1",
             hints=("Add up the smoothed target of one row. Is the sum 1?",),
         ),
     ),
