@@ -551,6 +551,8 @@ def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[
     """
     node = program.nodes[place[0]]
     source = operand_source(node.text, node.name, choice.slot) if choice.slot is not None else ""
+    if choice.slot is not None and any(program.nodes[i].text == source for _, i in node.operands):
+        source = operand_source(node.text, node.name, 1 - choice.slot)  # torch exchanges the operands of `lam * x`
     right = describe_number(program, place, choice.number, source)
     return {
         "number": describe_part_of_step(node, choice.slot, right),
@@ -865,7 +867,7 @@ TIMES_TEN: Mapping[str, Callable[[float], float]] = {
     "ten times too small": lambda c: c / 10,
 }
 WRITTEN_CHANGES: Mapping[str, str] = {
-    "negated": "-{}", "inverted": "1 / {}", "squared": "{}**2", "replaced by its square root": "sqrt({})",
+    "negated": "-{}", "inverted": "1 / {}", "squared": "{}**2", "replaced by its square root": "{}**0.5",
     "halved": "{} / 2", "doubled": "2 * {}", "one too large": "{} + 1", "one too small": "{} - 1",
     "taken from 1": "1 - {}", "ten times too large": "10 * {}", "ten times too small": "{} / 10",
 }  # fmt: skip
