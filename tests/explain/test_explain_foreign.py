@@ -629,3 +629,14 @@ def test_it_is_not_said_that_the_derivative_of_a_softmax_is_right_where_nothing_
     mistake, _ = explain(forward, inputs, backward=backward, seed=3).mistakes
     assert "shares" not in mistake.says, mistake.says
     assert "everything from `x @ w` back to the inputs is right" in mistake.says
+
+
+def test_a_number_in_front_of_a_product_is_named_and_not_what_it_multiplies() -> None:
+    """torch computes `lam * x` as `x * lam`."""
+
+    def backward(out, out_g, x, lam):
+        return {"x": lam**0.5 * (lam * x).cos() * out_g}
+
+    inputs = {"x": torch.linspace(-1, 2, 12).reshape(3, 4), "lam": 0.3}
+    (mistake,) = explain(lambda x, lam: (lam * x).sin(), inputs, backward=backward, seed=1).mistakes
+    assert "`lam**0.5` is used in place of lam" in mistake.says

@@ -43,7 +43,7 @@ from grader.program.selectors import ComputedValue, NamedValue, OperandValue
 from grader.reference.trial import Trial
 from grader.results.codes import CODES
 
-from .places import WHOLE, Places, Spot, expression_of
+from .places import WHOLE, Places, Spot, expression_of, plain_side
 
 C = TypeVar("C", bound=Hashable)
 Rewrite = Callable[[Program, Place, C], Program | None]
@@ -345,30 +345,12 @@ def describe_local_derivative(program: Program, place: Place, step: str) -> str:
     if not isinstance(tree, ast.BinOp):
         return f"the derivative of {step}"
     partners = [source for slot, source in node.operands if slot != place[1]]
-    other = program.name_of(partners[0]) if partners else as_code(ast.unparse(_plain_side(program, place, tree)))
+    other = program.name_of(partners[0]) if partners else as_code(ast.unparse(plain_side(program, place, tree)))
     if isinstance(tree.op, ast.Mult) and node.name == "mul":
         return f"the factor {other} of {step}"
     if isinstance(tree.op, ast.Div) and node.name == "div" and place[1] == 0:
         return f"the division of the gradient by {other}, as in {step},"
     return f"the derivative of {step}"
-
-
-def _plain_side(program: Program, place: Place, tree: ast.BinOp) -> ast.expr:
-    """Return the side of an operation that is a plain number, beside the value that the edge `place` takes.
-
-    torch computes `3 * x` as `x * 3`, so that the slot of x alone does not tell its side in the source.
-
-    Args:
-        program: the program.
-        place: the edge.
-        tree: the operation, parsed.
-    """
-    node = program.nodes[program.source(place)]
-    name = program.forward.names.get(program.source(place)) or node.variable
-    texts = {name, node.text and ast.unparse(ast.parse(node.text, mode="eval"))}
-    if ast.unparse(tree.right) in texts:
-        return tree.left
-    return tree.right if ast.unparse(tree.left) in texts or place[1] == 0 else tree.left
 
 
 def _place_fields(program: Program, spot: Spot, place: Place) -> dict[str, Callable[[], str]]:

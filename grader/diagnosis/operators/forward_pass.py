@@ -27,7 +27,7 @@ from grader.program.selectors import ComputedValue, NamedValue, ValueName, named
 
 from .contract import Example, name_read_by, operator
 from .inputs import is_bias
-from .places import expression_of, nodes, operand_source, outputs, values
+from .places import expression_of, nodes, number_source, operand_source, outputs, values
 from .recurrences import cached_loop_carried_values
 
 PASSES: Mapping[Affects, str] = {
@@ -550,9 +550,7 @@ def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[
         choice: the slot or option of the number, what becomes of it, and where that takes effect.
     """
     node = program.nodes[place[0]]
-    source = operand_source(node.text, node.name, choice.slot) if choice.slot is not None else ""
-    if choice.slot is not None and any(program.nodes[i].text == source for _, i in node.operands):
-        source = operand_source(node.text, node.name, 1 - choice.slot)  # torch exchanges the operands of `lam * x`
+    source = number_source(program, node, choice.slot) if choice.slot is not None else ""
     right = describe_number(program, place, choice.number, source)
     return {
         "number": describe_part_of_step(node, choice.slot, right),

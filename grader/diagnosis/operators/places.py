@@ -351,6 +351,43 @@ def operand_source(text: str, name: str, slot: int) -> str:
     return "" if "..." in source else source
 
 
+def plain_side(program: Program, place: Place, tree: ast.BinOp) -> ast.expr:
+    """Return the side of an operation that is a plain number, beside the value that the edge `place` takes.
+
+    torch computes `3 * x` as `x * 3`, so that the slot of x alone does not tell its side in the source.
+
+    Args:
+        program: the program.
+        place: the edge.
+        tree: the operation, parsed.
+    """
+    node = program.nodes[program.source(place)]
+    name = program.forward.names.get(program.source(place)) or node.variable
+    texts = {name, node.text and ast.unparse(ast.parse(node.text, mode="eval"))}
+    if ast.unparse(tree.right) in texts:
+        return tree.left
+    return tree.right if ast.unparse(tree.left) in texts or place[1] == 0 else tree.left
+
+
+def number_source(program: Program, node: Node, slot: int) -> str:
+    """Return a number of an operation as the source writes it, on whichever side: `lam` in `lam * x`; see `plain_side`.
+
+    Args:
+        program: the program.
+        node: the operation.
+        slot: the slot of the number.
+
+    Returns:
+        The source; empty as for `operand_source`.
+    """
+    source = operand_source(node.text, node.name, slot)
+    if not source or node.operand(1 - slot) is None:
+        return source
+    tree = ast.parse(node.text, mode="eval").body
+    is_left = isinstance(tree, ast.BinOp) and plain_side(program, (node.id, 1 - slot), tree) is tree.left
+    return operand_source(node.text, node.name, 0 if is_left else 1)
+
+
 def name_of_value(program: Program, value: int) -> str:
     """Return the name of a node's value in a sentence about the node, such as `out` or `h`.
 
