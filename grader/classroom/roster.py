@@ -485,14 +485,14 @@ def keys_of_records(
     """
     people = {submission.key: submission.known_as for submission in class_folder.submissions}
     holders = _places_by_name((name, place) for place, known_as in enumerate(people.values()) for name in known_as)
-    found, keys = dict[str, str](), list(people)
+    key_by_name, keys = dict[str, str](), list(people)
     for name, others in records.items():
         places = holders.get(name, ())
         own = {keys[place] for place in places} or {other for other in others if other in people}
         own = own or {class_folder.key_of(Submission(name, (), frozenset({name, *others})), were_listed)} - {""}
         if len(own) == 1:
-            found[name] = own.pop()
-    return found
+            key_by_name[name] = own.pop()
+    return key_by_name
 
 
 def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Match]]) -> Iterator[str]:

@@ -166,6 +166,7 @@ def score_changes(
     handed_in = {key: submission.handed_in for key, submission in submissions.items() if submission.handed_in}
 
     def why_nobody(student: str) -> str:
+        """Return why nobody has this name; empty if somebody has."""
         return "" if student in students else _unknown_student(student, class_folder)
 
     adjustments, twins = _adjustments_of(name, rows, exercises, why_nobody)
@@ -363,6 +364,7 @@ def wrong_adjustment(results: Path, students: Collection[str], exercises: Mappin
     """
 
     def why_nobody(student: str) -> str:
+        """Return why nobody in the results has this name; empty if somebody has."""
         if displayable_name(student) in students:
             return ""
         return f"nobody in {results} is called {student!r}: {nearest(student, students)}"

@@ -72,12 +72,12 @@ def _comparison_with_axis(name: str, right: Sequence[Trial], wrong: Sequence[Tri
     """
     if min(len(right), len(wrong)) < 2 or type(options(right[0])[name]) is not int:
         return ""
-    found = []
+    comparisons = []
     for axis in right[0].setting.sizes:
         above = [{options(t)[name] > t.setting.sizes[axis] for t in trials} for trials in (right, wrong)]
         if not axis.startswith("_") and above in ([{False}, {True}], [{True}, {False}]):
-            found.append(f"at most {axis}" if above[1] == {True} else f"more than {axis}")
-    return found[0] if len(found) == 1 else ""
+            comparisons.append(f"at most {axis}" if above[1] == {True} else f"more than {axis}")
+    return comparisons[0] if len(comparisons) == 1 else ""
 
 
 def operations_of_wrong_trials(right: Sequence[Trial], wrong: Sequence[Trial]) -> tuple[str, list[str]]:

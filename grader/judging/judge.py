@@ -113,7 +113,7 @@ class Judge:
         if whole_file is not None or facts.failed or len(facts.calls) != len(self._asked_trials):
             return whole_file is not None and whole_file.code == "todo"
         if self.exercise.function.is_test:
-            return self.examination.mistake()[0] is None
+            return self.examination.mistake[0] is None
         missing = {given.first_missing and given.first_missing[1].code for given in self.given.values()}
         return missing == {"todo"} or (missing == {None} and not any(given.wrong for given in self.given.values()))
 
@@ -203,7 +203,7 @@ class Judge:
         value may be unfinished.
         """
         if answer.kind == "verdict":
-            return self.examination.mistake()[0]
+            return self.examination.mistake[0]
         given, raised = self.given[answer.name], self._raised
         if given.first_missing is None:
             mistake = self._check_numbers(given)
@@ -307,7 +307,7 @@ class Judge:
     def _result(self, answer: Answer, mistake: Mistake | None) -> AnswerResult:
         """Return the result of an answer with this mistake, or of a right one; with evidence where there is any."""
         if answer.kind == "verdict":
-            evidence = self.examination.mistake()[1]
+            evidence = self.examination.mistake[1]
             return answer_result(self.exercise, answer, mistake, evidence=evidence, share=self.examination.share)
         given = self.given[answer.name]
         if mistake is None or not mistake.facts or given.is_misshapen or given.not_finite:
@@ -400,6 +400,7 @@ class Examination:
         rejected, wrong, accepted, right = self._numbers
         return float(max(Fraction(0), Fraction(rejected, wrong) - Fraction(right - accepted, right)))
 
+    @cached_property
     def mistake(self) -> tuple[Mistake | None, str]:
         """Return the first mistake of the test, and the backward pass that shows it as evidence.
 

@@ -269,9 +269,9 @@ def _graph_of(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
         node.key for node in named_in.nodes
     ]:  # places would be those of other nodes
         drawn, program = first, named_in
-    found = {answer.name: _mistake_with_places(judge, answer) for answer in answers}
-    named = {name: () if mistake is None else mistake.at for name, mistake in found.items()}
-    said = {name: Named() if mistake is None else named_mistake(mistake) for name, mistake in found.items()}
+    mistakes = {answer.name: _mistake_with_places(judge, answer) for answer in answers}
+    named = {name: () if mistake is None else mistake.at for name, mistake in mistakes.items()}
+    said = {name: Named() if mistake is None else named_mistake(mistake) for name, mistake in mistakes.items()}
     return graph_of(program, drawn, {answer.wrt: answer.name for answer in answers if answer.wrt}, named, said)
 
 
