@@ -140,7 +140,7 @@ _Entry: TypeAlias = tuple[str, Callable[[], File] | None]  # the path, and what 
 
 
 def _zip_entries(archive: zipfile.ZipFile, open_entry: _Open) -> Iterator[_Entry]:
-    """Yield the path of each file in a zip, with a function that makes its `File`, and that of each folder.
+    """Yield the path of each entry of a zip, with a function that makes its `File`, or `None` for a folder.
 
     Args:
         archive: the zip.
@@ -189,7 +189,14 @@ def _open_in_class_zip(path: Path, version: tuple[int, ...], number: int) -> IO[
 
 
 def _zip_file(entry: zipfile.ZipInfo, open_stream: Callable[[], IO[bytes]]) -> File:
-    """Return the `File` of an entry of a zip, without a name; links, encrypted and oddly packed files are not read."""
+    """Return the `File` of an entry of a zip, with an empty name.
+
+    A link, an encrypted file or one packed by an unusual method has the reason why it is not read in `why_unread`.
+
+    Args:
+        entry: the entry.
+        open_stream: opens its content for reading.
+    """
     why = ""
     if entry.flag_bits & ENCRYPTED:
         why = "it is encrypted; ask for it without a password"
@@ -223,7 +230,7 @@ def _read_tar(name: str, data: bytes, budget: UnpackingBudget) -> Folder:
 
 
 def _tar_entries(archive: tarfile.TarFile, open_entry: _Open) -> Iterator[_Entry]:
-    """Yield the path of each file in a tar, with a function that makes its `File`, and that of each folder.
+    """Yield the path of each entry of a tar, with a function that makes its `File`, or `None` for a folder.
 
     Args:
         archive: the tar.
@@ -234,7 +241,14 @@ def _tar_entries(archive: tarfile.TarFile, open_entry: _Open) -> Iterator[_Entry
 
 
 def _tar_file(member: tarfile.TarInfo, open_stream: Callable[[], IO[bytes]]) -> File:
-    """Return a member of a tar as a `File`, still without its name; a link, device or sparse file is not read."""
+    """Return the `File` of a member of a tar, with an empty name.
+
+    A link, device or sparse file has the reason why it is not read in `why_unread`.
+
+    Args:
+        member: the member.
+        open_stream: opens its content for reading.
+    """
     why = "" if member.isreg() and not member.issparse() else "it is no plain file; ask for the file itself"
     return File("", why, open_stream)
 
@@ -323,16 +337,17 @@ class _OwnPositionReader(io.RawIOBase):
 def _build_tree(name: str, entries: Iterable[_Entry], max_files: int | None) -> Folder:
     """Return the folder tree that the paths of an archive's files and folders describe; a folder may be empty.
 
-    A file whose path leads out of the archive becomes one at the top that is not read. An error that a file raises is
-    raised when the top-level entry above it is listed, because in a class that entry is one student.
+    A file whose path leads out of the archive becomes an entry at the top that is not read. An error that a file raises
+    is raised when the top-level entry above it is listed, because in a class that entry is one student.
 
     Args:
         name: the name of the folder.
-        entries: its files and folders.
-        max_files: how many of them the archive may hold; any number if `None`.
+        entries: the path of each file and folder in the archive, with a function that makes the `File`, or `None` for
+            a folder.
+        max_files: how many files and folders the archive may hold; any number if `None`.
 
     Raises:
-        UnreadableArchiveError: it holds more.
+        UnreadableArchiveError: the archive holds more.
     """
     root: _Entries = {}
     for count, (path, make) in enumerate(entries, 1):
@@ -346,15 +361,15 @@ def _build_tree(name: str, entries: Iterable[_Entry], max_files: int | None) -> 
 
 
 def _add_entry(root: _Entries, path: str, file: File | None) -> None:
-    """Add a file, or `None` for an empty folder, to the nested folders of `root`; of two of one path the newer stays.
+    """Add a file or an empty folder to the nested folders of `root`; it replaces an earlier file with the same path.
 
     A file whose path leads out of the archive, or is too long or too deep, is added at the top, marked as not to be
     read.
 
     Args:
-        root: the entries of the archive; changed.
+        root: the entries of the archive by name, a folder as a nested dict; changed.
         path: the path in the archive, with slashes or backslashes.
-        file: the file, whose name is ignored.
+        file: the file, whose name is ignored; `None` for a folder.
     """
     parts = PurePosixPath(path.replace("\\", "/")).parts
     leads_out = not parts or parts[0].startswith("/") or ".." in parts or ":" in parts[0]
@@ -379,12 +394,21 @@ def _add_entry(root: _Entries, path: str, file: File | None) -> None:
 
 
 def _archive_folder(name: str, entries: _Entries) -> Folder:
-    """Return the entries of an archive, nested by their paths, as a folder that lists them when it is read."""
+    """Return the entries of an archive as a folder that makes its list of them only when it is asked for it.
+
+    Args:
+        name: the name of the folder.
+        entries: its entries by name: a file, an error, or the entries of a folder in it.
+    """
     return Folder(name, None, partial(_list_archive_folder, entries))
 
 
 def _list_archive_folder(entries: _Entries) -> Iterator[File | Folder]:
-    """Yield the files and folders of nested entries; in the place of an error, a folder that raises it when listed."""
+    """Yield the files and folders of a folder in an archive; for an error, a folder that raises it when it is listed.
+
+    Args:
+        entries: its entries by name: a file, an error, or the entries of a folder in it.
+    """
     for key, entry in entries.items():
         if isinstance(entry, File):
             yield entry
@@ -452,7 +476,7 @@ class SubmissionWalk:
                 yield file
 
     def _files_in_archive(self, archive: File, depth: int) -> Iterator[File]:
-        """Yield the files in an archive that is nested in `depth` others, or note why it was ignored."""
+        """Yield the files in an archive that is nested in `depth` others; if it must be ignored, add why to `notes`."""
         self._archive_count += 1
         if depth >= MOST_NESTED:
             self._ignore(archive, "it is an archive in another in another; ask for one archive of the files")

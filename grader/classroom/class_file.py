@@ -35,7 +35,10 @@ ADVICE = {ASSIGNMENT: "write letters, digits, `.`, `_` and `-`: it names a folde
 
 
 def _moment(value: Any) -> Any:
-    """Return the time that a text means; the end of the day for a date without a time.
+    """Return a value of `class.yaml` as a `datetime`; the end of the day for a date without a time.
+
+    Args:
+        value: a `datetime`, a `date`, or a text such as `2026-11-30T18:00`.
 
     Raises:
         ValueError: it is no time, or a number such as 20261130, which would be a few months after 1970.
@@ -57,7 +60,7 @@ def _duration(value: Any) -> timedelta:
     """Return the duration that a text such as `90 min`, `2 h` or `1 d` means.
 
     Raises:
-        ValueError: it means none.
+        ValueError: the value is no such text.
     """
     match = DURATION.fullmatch(str(value).strip())
     if match is None:
@@ -376,12 +379,13 @@ def assignment_of(results: Path) -> str:
 
 
 def grade_command(results: Path, exercises: Collection[tuple[str, str]] = (), suffix: str = "") -> str:
-    """Return the command that grades what results were made from again, as `class.yaml` allows it.
+    """Return the command that makes results again: `handgrad grade lab_1`, or with options outside of `class.yaml`.
 
     Args:
         results: the results folder, a record in it, or a record that was made alone.
         exercises: unit and id of each exercise that the results have; all of the course if empty.
-        suffix: what the new results folder has after the name of this one, if they cannot be made in it.
+        suffix: what is added to the name of the results folder, or of a record made alone, to name another one; empty
+            if the results can be made in the same place.
 
     Raises:
         UsageError: the `class.yaml` of the current folder cannot be read, or is wrong.
@@ -416,7 +420,9 @@ def unit_advice(results: Path, unit: str) -> str:
 
 
 def _options_for(exercises: Collection[tuple[str, str]]) -> list[str]:
-    """Return the options of `handgrad grade` that choose these exercises, of the course that is graded with here.
+    """Return the options of `handgrad grade` that choose exercises, such as `["--unit", "04_linear"]`.
+
+    There are none for the whole course of the current folder, or if that course cannot be read.
 
     Args:
         exercises: unit and id of each; an empty id means the whole unit, and none at all the whole course.

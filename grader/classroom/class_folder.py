@@ -69,9 +69,10 @@ COPY_MARK = re.compile(r"(?: ?\(\d{1,3}\)| - copy| copy)+$", re.IGNORECASE)
 
 
 def counted_submission(submissions: Sequence[Submission]) -> Submission:
-    """Return the one of a student's submissions that counts, whole: the newest, by the platform's number or time.
+    """Return the newest of a student's submissions, by the platform's number or time; the others do not count at all.
 
-    Without such a number, or if it does not tell the newest, the result is a submission whose `conflict` names all.
+    If one of them has no such number, or two have the greatest, the result is a submission without folders whose
+    `conflict` names all of them.
 
     Args:
         submissions: the submissions of one student, with one key; at least one.
@@ -110,10 +111,12 @@ def _enumeration(names: Sequence[str], conjunction: str) -> str:
 
 
 def find_student(submissions: Sequence[Submission], name: str) -> Submission:
-    """Return the submission whose key or name in the results is `name`, else the only one with this other name.
+    """Return the submission of the student who is called `name`.
+
+    The key of a submission and its student's name in the results go before the other names in `known_as`.
 
     Raises:
-        UsageError: no submission has the name, or several do; the message names the students who may be meant.
+        UsageError: no student is called so, or several are; the message names the students who may be meant.
     """
     spelled = composed_name(name)
     for submission in submissions:
@@ -316,12 +319,12 @@ class _EntryInfo:
 
     @property
     def is_student(self) -> bool:
-        """Return whether it is a folder that contains exercises, under a name that is not one of the course's."""
+        """Return whether the entry is a folder that contains exercises, and has no name of a folder of the course."""
         return isinstance(self.entry, Folder) and not self.is_of_course and self.is_submission
 
     @property
     def may_be_submission(self) -> bool:
-        """Return whether it is a folder, an archive, or a file that may be somebody's whole work."""
+        """Return whether the entry is a folder, an archive, or a file that may be somebody's whole work."""
         if isinstance(self.entry, Folder) or self.moodle or self.canvas:
             return True
         name = self.entry.name
@@ -360,7 +363,7 @@ class _LayoutFinder:
                 holds one folder that may be the class's or a student's.
         """
         outer = root
-        root, infos = self._unwrapped(root, guesses=layout is None or root.path is None)
+        root, infos = self._unwrap(root, guesses=layout is None or root.path is None)
         if any(info.is_of_course for info in infos) and not any(info.is_student for info in infos):
             message = f"{self.folder} is laid out like one student's submission: name the folder above it"
             raise UsageError(f"{message}, or grade it alone with --one.")
@@ -396,7 +399,7 @@ class _LayoutFinder:
         infos: Sequence[_EntryInfo],
         submissions: Sequence[Submission],
     ) -> tuple[str, ...]:
-        """Return a sentence if one folder may be that of the class or of its only student; empty otherwise.
+        """Return one sentence if a folder may be that of the class or of its only student, and none otherwise.
 
         Args:
             layout: the layout of the class.
@@ -417,7 +420,7 @@ class _LayoutFinder:
         step = f"name {self.folder / shown}" if root.path is not None else f"unpack {self.folder} and name {shown}"
         return (f"{shown} is taken for the only student: if it is the folder of a class, {step}.",)
 
-    def _unwrapped(self, folder: Folder, *, guesses: bool) -> tuple[Folder, list[_EntryInfo]]:
+    def _unwrap(self, folder: Folder, *, guesses: bool) -> tuple[Folder, list[_EntryInfo]]:
         """Return the folder of a class or section inside those that only wrap it, and its entries.
 
         Args:
@@ -523,7 +526,7 @@ class _LayoutFinder:
         return canvas_submission(entry) is None and self.names.find(entry.name) is not None
 
     def _recognise(self, root: Folder, infos: Sequence[_EntryInfo]) -> tuple[LayoutName, str]:
-        """Return the layout that the entries of a class have, and why it may be another, a clause that may be empty.
+        """Return the layout that the entries of a class have, and a clause on why it may be another; empty if not.
 
         Args:
             root: the folder of the class.
@@ -563,7 +566,7 @@ class _LayoutFinder:
         return None
 
     def _misfit_doubt(self, platform: LayoutName, root: Folder, infos: Sequence[_EntryInfo]) -> str:
-        """Return a clause on the entries that are not named as the platform names them; empty if all are."""
+        """Return "a and b are not named as there" on the entries that have no name of `platform`; empty if all have."""
         prefix = "submission_" if platform == "gradescope" else clones_prefix(root)
         misfits = [
             displayable_name(info.entry.name)
@@ -602,7 +605,7 @@ class _LayoutFinder:
         if layout in ("moodle", "canvas"):
             why = f"its name is not one that {PLATFORMS[layout]} gives; rename it, or name another --layout"
             parts = self._one_per_entry(infos, lambda info: info.moodle if layout == "moodle" else info.canvas, why)
-            return [_joined(same) for same in _by_key(parts)]
+            return [_join_parts(same) for same in _by_key(parts)]
         prefix = ""
         if layout == "github":
             prefix = clones_prefix(root) or common_prefix([info.entry.name for info in infos])
@@ -642,8 +645,8 @@ class _LayoutFinder:
     ) -> list[Submission]:
         """Return one submission for each entry that may be a student's; the names of all others are added to `strays`.
 
-        An entry that may be one of two students' becomes a stray if the student has another that is sure. An entry that
-        could not be looked at becomes a submission that reports the error.
+        An entry whose name can be read in two ways is a stray if another entry is surely of the same student. An entry
+        that could not be looked at becomes a submission that reports the error.
 
         Args:
             infos: the entries.
@@ -713,11 +716,11 @@ class _LayoutFinder:
         ]
 
     def _in_section(self, root: Folder, info: _EntryInfo) -> list[Submission]:
-        """Return the submissions in a section, a folder or an archive; for another entry, one with the problem.
+        """Return the submissions in a section; for an entry that is no section, one submission that says why.
 
         Args:
             root: the folder of the class.
-            info: the section's entry.
+            info: the entry: a folder or an archive if it is a section.
 
         Raises:
             OSError: it cannot be listed.
@@ -736,7 +739,7 @@ class _LayoutFinder:
                 section = open_tree(root.path / name)
             except UsageError as error:
                 return [misfit_submission(section, str(error).rstrip("."))]
-        section, inside = self._unwrapped(section, guesses=section.path is None)
+        section, inside = self._unwrap(section, guesses=section.path is None)
         platform = self._platform(section, inside)
         if platform is None and any(inner.is_of_course for inner in inside):
             return [
@@ -755,12 +758,12 @@ class _LayoutFinder:
 def _gradescope_submissions(
     name: str, entry: GradescopeEntry, folders: tuple[Folder, ...], nothing: str
 ) -> list[Submission]:
-    """Return the submission of each student who made one of an export from Gradescope.
+    """Return one submission for each student who made a submission of an export from Gradescope, perhaps as a group.
 
     Args:
         name: the name of its folder.
         entry: what the metadata say about it.
-        folders: its folder, if the export holds it.
+        folders: its folder, as the only element; empty if the export does not hold it.
         nothing: why nothing of it can be graded; empty if it can be read.
     """
     order = entry.created_at.timestamp() if entry.created_at is not None else None
@@ -824,7 +827,7 @@ def _one_per_student(submissions: Iterable[Submission]) -> list[Submission]:
     return counted
 
 
-def _joined(parts: Sequence[Submission]) -> Submission:
+def _join_parts(parts: Sequence[Submission]) -> Submission:
     """Return the submission that consists of these parts, which a platform downloads as several entries."""
     submission = parts[0]
     for part in parts[1:]:

@@ -201,7 +201,10 @@ def _select_students(class_folder: ClassFolder, students: frozenset[str]) -> tup
 
 
 def _roster_key(class_folder: ClassFolder, name: str) -> str:
-    """Return the key of the only student in whose line of the roster a name stands; the name if there is none."""
+    """Return the key of the only student in whose line of the roster `name` stands.
+
+    The name itself is returned if it stands in the line of nobody or of several, or if a submission has it.
+    """
     people = {other for submission in class_folder.submissions for other in (submission.key, *submission.known_as)}
     return name if name in people else class_folder.key_of(Submission(name, ()), True) or name
 
@@ -240,7 +243,7 @@ def _pending(
                     empty.append(read)
     if len(empty) < len(pending):
         return pending
-    for _ in _written(results, ((read, grading) for read in empty)):
+    for _ in _write_outcomes(results, ((read, grading) for read in empty)):
         with contextlib.suppress(Exception):
             progress.count_done()
     return []
@@ -270,7 +273,7 @@ def _write_results(
     """
     publish_at = time.monotonic() + TICK
     with contextlib.closing(_grade_pending(results, pending, grading)) as graded:
-        for is_graded in _written(results, graded):
+        for is_graded in _write_outcomes(results, graded):
             if is_graded is not None:
                 with contextlib.suppress(Exception):  # only the display of the progress
                     (progress.count_graded if is_graded else progress.count_done)()
@@ -281,15 +284,18 @@ def _write_results(
                 publish_at = now + max(TICK, seconds / PUBLISHING)
 
 
-def _written(results: ResultsFolder, outcomes: Iterable[tuple[Graded, Grading] | None]) -> Iterator[bool | None]:
-    """Write the result of each submission as `_write_outcome` does; if that fails, write why instead.
+def _write_outcomes(results: ResultsFolder, outcomes: Iterable[tuple[Graded, Grading] | None]) -> Iterator[bool | None]:
+    """Write the result of each submission; if that fails, write a record with the error instead.
 
     Args:
         results: the results folder.
         outcomes: the outcome of a submission, and the options that it was graded with; `None` if there is none yet.
 
     Yields:
-        For each outcome whether it was graded; `None` for `None`.
+        For each outcome whether its submission was graded, and not without anything to grade; `None` for `None`.
+
+    Raises:
+        ResultsFolderLost: nobody's result can be written any more.
     """
     for outcome in outcomes:
         is_graded = None
@@ -506,7 +512,8 @@ def _read_alone(course: Course, submission: Submission, reader: Read) -> tuple[G
     """Have `reader` read a submission in a new process, and judge nothing.
 
     Returns:
-        An outcome without results, with the failure if it could not be read; and what was read, `None` if it could not.
+        The outcome, without results; and the facts that were read. If the submission could not be read, the outcome
+        has a failure, and the facts are `None`.
     """
     with ReadingPool(course, 1, reader) as pool:
         read = next(outcome for outcome in pool.read([(submission, submission)]) if outcome is not None)

@@ -84,7 +84,7 @@ def unpack_setting(data: bytes, folder: Path) -> GradingSetting:
 
 
 def setting_name(data: bytes) -> str:
-    """Return the hash by which a packed setting is named; settings that differ have different names."""
+    """Return the SHA-256 of a packed setting in hexadecimal, which names it on the cluster."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -99,7 +99,12 @@ def unpack_batch(data: bytes) -> list[list[Part]]:
 
 
 def pack_submission(parts: Sequence[Part]) -> dict[str, Any]:
-    """Return the parts of one submission as JSON values, with each different file stored once, in base64."""
+    """Return the parts of one submission as JSON values, with each different file stored once.
+
+    Returns:
+        Under "contents" the files, in base64. Under "parts" for each part its "exercise", its "file" (an index into
+        the contents) or its "cells", and "beside": the index of each file beside it, by name.
+    """
     contents: dict[bytes, int] = {}
 
     def place_of(content: bytes) -> int:

@@ -367,7 +367,11 @@ class ClusterPool(Closing):
 
 
 def _split_off_parts(read: Graded) -> tuple[Graded, Sequence[Part]]:
-    """Remove the parts to judge from the facts of a reading; return both, no parts if it could not be read."""
+    """Return the outcome of a reading without the parts to judge, and these parts.
+
+    There are no parts if the submission could not be read; if the parts cannot be unpacked, the outcome gets that as
+    its `failure`.
+    """
     if read.facts is None:
         return read, ()
     try:
@@ -379,5 +383,5 @@ def _split_off_parts(read: Graded) -> tuple[Graded, Sequence[Part]]:
 
 
 def _pieces(content: bytes | tuple[str, ...]) -> tuple[bytes, ...] | tuple[str, ...]:
-    """Return the file, or the cells of a notebook, as a tuple, whose lengths add up to the size."""
+    """Return a file as a tuple of its bytes alone, and the cells of a notebook as they are; used to add up sizes."""
     return (content,) if isinstance(content, bytes) else content

@@ -61,7 +61,7 @@ class ExerciseNames:
         return {unit: total(exercise.points for exercise in self.wanted if exercise.unit == unit) for unit in units}
 
     def described(self, ids: Collection[str]) -> str:
-        """Return the exercises of these ids as words: the whole course, its units, or the first exercises."""
+        """Return the exercises with these ids in words: "the whole course", their units, or the first of the ids."""
         if all(exercise.id in ids for exercise in self.course.exercises):
             return "the whole course"
         units = list(dict.fromkeys(exercise.unit for exercise in self.course.exercises if exercise.id in ids))
@@ -75,9 +75,9 @@ class ExerciseNames:
         return folder == "exercises" or bool(self.unit_of(folder))
 
     def is_wanted(self, folders: Sequence[str]) -> bool:
-        """Return whether a file below these nested folders may matter.
+        """Return whether a file in the innermost of these nested folders may be graded or imported.
 
-        It does not if the innermost folder is that of a unit of which no exercise is graded.
+        It cannot if that folder is that of a unit of which no exercise is graded.
         """
         unit = self.unit_of(folders[-1]) if folders else ""
         return not unit or unit in self.points
@@ -119,7 +119,7 @@ class ExerciseNames:
 
     @cached_property
     def _anywhere(self) -> dict[str, CourseExercise]:
-        """Return the exercises by the names of their files outside a unit's folder.
+        """Return the exercises by the names that their files have outside a unit's folder.
 
         A quiz is `quiz_<unit>.yaml`; if only one is graded, it may be `quiz.yaml` too.
         """
@@ -130,7 +130,7 @@ class ExerciseNames:
 
     @cached_property
     def _in_unit(self) -> dict[str, dict[str, CourseExercise]]:
-        """Return for each unit, by its id, the exercises by the names of their files."""
+        """Return for each unit, by its id, its exercises by the names that their files have in its folder."""
         units: dict[str, dict[str, CourseExercise]] = {}
         for exercise in self.course.exercises:
             units.setdefault(exercise.unit, {})[exercise.name] = exercise

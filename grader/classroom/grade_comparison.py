@@ -77,17 +77,25 @@ class StoredGrades(NamedTuple):
         return cls(
             results.student, results.course_digest, results.made_from, results.seed, results.score, points,
             _shared_points(tuple((exercise.id, exercise.max_score) for exercise in results.exercises)),
-            _packed(results.submission), adjusted, f"{late.due} {late.handed_in} {late.reason}" if late else "",
+            _hashes_as_text(results.submission), adjusted, f"{late.due} {late.handed_in} {late.reason}" if late else "",
         )  # fmt: skip
 
     def has_same_submission(self, after: StoredGrades, exercise: str = "") -> bool | None:
-        """Return whether the same was handed in for an exercise, or at all, as for `after`; `None` if nobody knows."""
+        """Return whether the same was handed in for the grades `after`; `None` if a record does not say what was.
+
+        Args:
+            after: the grades of the same student afterwards.
+            exercise: the id of the exercise; empty to compare the whole submissions.
+        """
         if not (self.submission and after.submission):
             return None
         return self._hash_of(exercise) == after._hash_of(exercise)
 
     def _hash_of(self, exercise: str) -> str:
-        """Return the hash of what was handed in for an exercise, or at all; empty if it was not handed in."""
+        """Return the hash of what was handed in for the exercise with this id, or in all for "".
+
+        Empty if nothing was handed in, or the record does not say what was.
+        """
         return self.submission.partition(f" {exercise}:")[2].partition(" ")[0]
 
     def why(self, after: StoredGrades, exercise: str) -> set[str]:
@@ -149,7 +157,11 @@ class StoredGrades(NamedTuple):
         return {UNKNOWN} if is_unknown else self._why_again(after)
 
     def _why_again(self, after: StoredGrades) -> set[str]:
-        """Return why a second run may judge in another way what is the same, of `REASONS`."""
+        """Return the one of `REASONS` why the same submission was judged differently: its seed, a limit, or chance.
+
+        Args:
+            after: the grades of the same student afterwards.
+        """
         if self.seed != after.seed:
             return {SEED}
         return {LIMIT if self.made_from != after.made_from else AGAIN}
@@ -256,18 +268,18 @@ class GradeComparison:
 
 @lru_cache(16)  # all students of a class have the same exercises
 def _shared_points(points: tuple[tuple[str, float], ...]) -> Mapping[str, float]:
-    """Return pairs as a dict that equal pairs share."""
+    """Return pairs of an exercise and its points as a dict; equal pairs get the same dict, to save memory."""
     return dict(points)
 
 
-def _packed(hashes: Mapping[str, str]) -> str:
-    """Return hashes by exercise in one text."""
+def _hashes_as_text(hashes: Mapping[str, str]) -> str:
+    """Return hashes by the ids of their exercises as one text, such as " lin_grad:0f1e relu_grad:2d3c"."""
     return "".join(f" {exercise}:{digest}" for exercise, digest in hashes.items())
 
 
 def _new_submission(after: StoredGrades) -> str:
-    """Return what happened to a submission that is another one than before."""
-    return WITHDRAWN if after.submission == _packed(NO_SUBMISSION) else SUBMISSION
+    """Return `WITHDRAWN` if nothing is submitted any more in the grades `after`, and `SUBMISSION` otherwise."""
+    return WITHDRAWN if after.submission == _hashes_as_text(NO_SUBMISSION) else SUBMISSION
 
 
 def _changes(before: StoredGrades, after: StoredGrades, exercises: Sequence[str]) -> Iterator[GradeChange]:
@@ -276,17 +288,17 @@ def _changes(before: StoredGrades, after: StoredGrades, exercises: Sequence[str]
     The changes of exercises come first, in teaching order, then that of the total, if it changed.
     """
     changed = [
-        GradeChange(after.student, exercise, old, new, _joined(before.why(after, exercise)))
+        GradeChange(after.student, exercise, old, new, _joined_reasons(before.why(after, exercise)))
         for exercise in dict.fromkeys((*exercises, *before.points))
         if (old := before.points.get(exercise, 0.0)) != (new := after.points.get(exercise, 0.0))
     ]
     yield from changed
     if before.score != after.score:
-        why = _joined(before.why_total(after, [line.exercise for line in changed]))
+        why = _joined_reasons(before.why_total(after, [line.exercise for line in changed]))
         yield GradeChange(after.student, "", before.score, after.score, why)
 
 
-def _joined(reasons: Collection[str]) -> str:
+def _joined_reasons(reasons: Collection[str]) -> str:
     """Return reasons as one text, in the order of `REASONS`."""
     return "; ".join(reason for reason in REASONS if reason in reasons)
 

@@ -89,7 +89,11 @@ NO_MISCONCEPTION = UNREAD | UNRECOGNISED | {"missing-function", "timeout", "memo
 
 
 def is_misconception(mistake: str) -> bool:
-    """Return whether a mistake shows a misconception, and not only that the code failed or was not recognised."""
+    """Return whether a mistake shows a misconception, and not only that the code failed or was not recognised.
+
+    Args:
+        mistake: the name of the mistake, as `mistake_name` returns it.
+    """
     return mistake not in NO_MISCONCEPTION and not is_error(mistake)
 
 
@@ -175,7 +179,7 @@ class GradedExercise(ExerciseResult):
 
     @cached_property
     def table_cells(self) -> tuple[str, ...]:
-        """Return the cells of each answer's line as CSV text, without those that name the student."""
+        """Return the CSV text of each answer's line in the table of a class, without the student's name."""
         return tuple(_cells(self, answer) for answer in self.answers)
 
 

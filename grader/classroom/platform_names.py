@@ -121,10 +121,10 @@ class Submission:
 
 
 def platform_of_several(paths: Sequence[tuple[str, ...]]) -> str:
-    """Return the platform by whose names files are of more than one student, Moodle or Canvas; empty if by none.
+    """Return "Moodle" or "Canvas" if files have names of more than one student in that platform's form, else "".
 
     Args:
-        paths: the names of the folders and of the file, for each file.
+        paths: for each file the names of the folders that it lies in, and its own.
     """
     for platform, pattern, share in (("Moodle", MOODLE, 0.0), ("Canvas", CANVAS, 0.5)):  # lab_1_2_a.py may be one's own
         named = [match for path in paths for match in list(filter(None, map(pattern.fullmatch, path)))[:1]]
@@ -231,7 +231,7 @@ def canvas_submission(entry: File | Folder) -> Submission | None:
 
 
 def _is_ambiguous(entry: File | Folder, mark: re.Pattern[str]) -> bool:
-    """Return whether the name of an entry matches a platform's pattern, such as that of an id, more than once."""
+    """Return whether the pattern of a platform's id occurs more than once in the name of an entry."""
     return len(mark.findall(entry.name)) > 1
 
 
@@ -299,7 +299,14 @@ def read_submitters(file: File) -> dict[str, GradescopeEntry]:
 
 
 def _submitters(entry: Any) -> tuple[tuple[str, frozenset[str]], ...]:
-    """Return the students in the metadata of one submission; none if it is not laid out as expected."""
+    """Return the students in the metadata of one submission; none if it is not laid out as expected.
+
+    Args:
+        entry: the value of one submission in the export's YAML file.
+
+    Returns:
+        For each student what identifies the student, such as an address, and all names, ids and addresses.
+    """
     people = entry.get(":submitters") if isinstance(entry, Mapping) else None
     submitters = list[tuple[str, frozenset[str]]]()
     for person in people if isinstance(people, list) else ():
@@ -324,7 +331,10 @@ def clones_prefix(root: Folder) -> str:
 
 
 def common_prefix(names: Sequence[str]) -> str:
-    """Return the beginning that all names have, up to a hyphen; empty for fewer than two names."""
+    """Return the beginning that all names have, with the hyphen that ends it: "lab-" of "lab-ada" and "lab-bob".
+
+    Empty if there is none, and for fewer than two names.
+    """
     if len(names) < 2:
         return ""
     first, last = min(names), max(names)  # what these two have in common, all have

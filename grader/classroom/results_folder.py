@@ -121,7 +121,12 @@ class ResultsFolder:
     _file_names: set[str] = field(default_factory=set)  # of the records of the students of this class
 
     def has_result(self, submission: Submission, seed: int | None) -> bool:
-        """Return whether a student has a stored result without errors, and with this seed unless it is `None`."""
+        """Return whether a student has a stored result in which every exercise was graded, with this seed.
+
+        Args:
+            submission: the student's submission.
+            seed: the seed; any if `None`. A result of which nothing was graded has no seed, and fits each.
+        """
         stored = self._stored(submission.key)
         return stored is not None and (seed is None or stored.seed in (None, seed)) and not stored.ungraded
 
@@ -146,7 +151,7 @@ class ResultsFolder:
         Args:
             name: the student's key.
             stored: the results.
-            known: the results with what is known of the submission besides what was graded, which is written as well.
+            known: the results, with the facts of the submission that are known now, such as its hashes and names.
             nothing: why nothing could be graded; empty if something could.
             notes: the notes on the submission; where 0 points were entered, the reason stands before them.
         """
@@ -372,10 +377,13 @@ class ResultsFolder:
                 self.add_failure(name, blank.student, not_made(error))
 
     def record_absent(self, students: Iterable[str]) -> None:
-        """Write a record without a score for each of these students, who have no submission.
+        """Write a record without a score for each student who has no submission.
 
-        A record of the same kind from an earlier run is kept, and counted. A student of whose name there is a
-        submission after all is left out.
+        A record of the same kind from an earlier run is kept, and counted. A student whose name is also that of a
+        submission is left out.
+
+        Args:
+            students: the names of these students, as on the roster.
 
         Raises:
             InfrastructureError: nothing can be written any more, or an earlier record cannot be moved.
@@ -425,7 +433,7 @@ class ResultsFolder:
         )
 
     def _can_write(self, data: bytes) -> bool:
-        """Return whether a new file with this content can be written in the folder."""
+        """Return whether the folder has room and permission for a new file with this content; none is left there."""
         with suppress(OSError), tempfile.TemporaryFile(dir=self.out) as file:
             file.write(data)
             return True
@@ -601,7 +609,7 @@ def open_results_folder(
         earlier, grades = _earlier_results(out, exercise_of)
         people = class_folder or ClassFolder((), "")
         students = (*(submission.key for submission in people.submissions), *people.absent)
-        before, renamed = _before(out, grades), dict[str, str]()
+        before, renamed = _grades_before(out, grades), dict[str, str]()
         keys, wanted = _keys_of_others(people, out, earlier), {submission.key for submission in chosen}
         claims = Counter([*keys.values(), *(key for key in keys.values() if result_file(out, key).name in earlier)])
         for file, key in keys.items():
@@ -619,7 +627,7 @@ def open_results_folder(
 
 
 def _earlier_results(out: Path, exercise_of: ReadExercise) -> tuple[dict[str, EarlierResult], dict[str, StoredGrades]]:
-    """Return the facts of a folder's records that tell whether they belong to this run, and their grades.
+    """Return what tells whether the records in a folder belong to this run, and the grades in these records.
 
     Args:
         out: the results folder.
@@ -693,8 +701,16 @@ def _rename_record(
         raise file_error(f"{out / file} cannot be renamed to {target.name}: close it.", error) from error
 
 
-def _before(out: Path, grades: dict[str, StoredGrades]) -> dict[str, StoredGrades]:
-    """Return the grades before this run, or before the run that was stopped and that this one continues."""
+def _grades_before(out: Path, grades: dict[str, StoredGrades]) -> dict[str, StoredGrades]:
+    """Return the grades before this run, or before the run that was stopped and that this one continues.
+
+    Args:
+        out: the results folder.
+        grades: the grades that its records have now.
+
+    Returns:
+        The grades by the name of a record's file.
+    """
     with suppress(OSError, ValueError, TypeError, AttributeError):
         return grades_from_json((out / BEFORE_FILE).read_bytes())
     return grades
@@ -765,7 +781,7 @@ def is_record(path: Path) -> bool:
 
 
 def not_made(error: Exception) -> str:
-    """Return the reason why a student has no record, as a clause."""
+    """Return the clause "the record could not be made (...)", with the error that prevented it."""
     return f"the record could not be made ({describe_error(error)[:LONGEST]})"
 
 

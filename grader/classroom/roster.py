@@ -151,17 +151,17 @@ class Roster:
         names = (submission.key, *sorted(submission.known_as))
         numbers = [name.lstrip("0") for name in names if name.isdecimal()]
         for match in (
-            _agreed([self._named(name, submission.section) for name in names]),
-            _agreed([Match(self._others.get(folded_name(name), ()), "column") for name in names]),
-            _agreed([Match(self._numbers.get(number, ()), "number") for number in numbers]),
-            _agreed([Match(self._other_numbers.get(number, ()), "number") for number in numbers]),
+            _joint_match([self._match_of_name(name, submission.section) for name in names]),
+            _joint_match([Match(self._others.get(folded_name(name), ()), "column") for name in names]),
+            _joint_match([Match(self._numbers.get(number, ()), "number") for number in numbers]),
+            _joint_match([Match(self._other_numbers.get(number, ()), "number") for number in numbers]),
         ):
             if match.places:
                 return match
-        own = [self._derived_from(name, submission.section) for name in names]
-        guesses = [self._named(guess, submission.section).places for guess in sorted(submission.guesses)]
-        guesses += [self._derived_from(guess, submission.section) for guess in sorted(submission.guesses)]
-        match = _agreed([Match(places) for places in (*guesses, *own)])
+        own = [self._places_of_derived(name, submission.section) for name in names]
+        guesses = [self._match_of_name(guess, submission.section).places for guess in sorted(submission.guesses)]
+        guesses += [self._places_of_derived(guess, submission.section) for guess in sorted(submission.guesses)]
+        match = _joint_match([Match(places) for places in (*guesses, *own)])
         return match if len(match.places) == 1 or any(own) else Match()
 
     def key_of(self, submission: Submission, is_sure: bool) -> str:
@@ -185,8 +185,11 @@ class Roster:
         }
         return [alias for alias in self._aliases if alias not in names]
 
-    def _named(self, name: str, section: str) -> Match:
-        """Return the students who have a name; if there are several and some are in the section, only these."""
+    def _match_of_name(self, name: str, section: str) -> Match:
+        """Return the students of whom a key, an alias or another name is `name`; no places if there are none.
+
+        If there are several, and some of them are in the section, only these are returned.
+        """
         lookups: list[tuple[Certainty, Mapping[str, tuple[int, ...]], str]] = [
             *(("exact", index, name) for index in self._exact),
             *(("folded", index, folded_name(name)) for index in self._folded),
@@ -196,18 +199,32 @@ class Roster:
                 return Match(self._in_section(places, section), certainty)
         return Match()
 
-    def _derived_from(self, name: str, section: str) -> tuple[int, ...]:
-        """Return the students from whose cells a name is made; if some of several are in the section, only these."""
+    def _places_of_derived(self, name: str, section: str) -> tuple[int, ...]:
+        """Return the places of the students from whose cells a name can be made, such as "ada lovelace".
+
+        If there are several, and some of them are in the section, only these are returned.
+        """
         return self._in_section(self._derived.get(folded_name(name), ()), section)
 
     def _in_section(self, places: tuple[int, ...], section: str) -> tuple[int, ...]:
-        """Return those of some students who are in a section; all if nobody of them is, or it is empty."""
+        """Return the places of the students who are in a section; all given places if none is, or it is empty.
+
+        Args:
+            places: the places of students on the roster.
+            section: the section.
+        """
         inside = [place for place in places if folded_name(self.students[place].section) == folded_name(section)]
         return tuple(inside) if inside and section and len(places) > 1 else places
 
 
-def _agreed(matches: Sequence[Match]) -> Match:
-    """Return the students of the matches that mean a single student; without any, those of all matches."""
+def _joint_match(matches: Sequence[Match]) -> Match:
+    """Return the students whom the names of one submission mean together.
+
+    Names that mean a single student go before names that several have; two names may still mean different students.
+
+    Args:
+        matches: the match of each name.
+    """
     certain = [match for match in matches if len(match.places) == 1] or [match for match in matches if match.places]
     places = tuple(sorted({place for match in certain for place in match.places}))
     return Match(places, min((match.certainty for match in certain), key=CERTAINTIES.index, default="derived"))
@@ -496,11 +513,11 @@ def keys_of_records(
 
 
 def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Match]]) -> Iterator[str]:
-    """Yield sentences on submissions whose students are known by an unknown column, or a number without its zeros.
+    """Yield sentences on submissions whose students were found by a number without its zeros, or in an unknown column.
 
     Args:
         roster: the roster.
-        matches: the submissions that count for a student, each with how the one student was found.
+        matches: the submissions that count for a student, each with the match of that single student.
     """
     columns, numbers = Counter[str](), list[tuple[str, str]]()
     for submission, match in matches:
@@ -526,7 +543,12 @@ def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Matc
 
 
 def _ambiguity(submissions: Sequence[Submission], who: str) -> str:
-    """Return why nobody can know whose some submissions are, as a clause: they may be of several students, `who`."""
+    """Return a clause on submissions that may be of several students.
+
+    Args:
+        submissions: the submissions.
+        who: these students, as words.
+    """
     them, student = ("it", "its student") if len(submissions) == 1 else ("them", "their students")
     advice = f"rename {them}, or name {student} under aliases in class.yaml"
     return f"{named_titles(submissions)} may be of {who}: {advice}"
@@ -562,7 +584,11 @@ def _places_by_name(names: Iterable[tuple[str, int]]) -> dict[str, tuple[int, ..
 
 
 def _places_by_number(names: Iterable[tuple[str, int]]) -> dict[str, tuple[int, ...]]:
-    """Return the places of the students who have each number, without the zeros at its beginning."""
+    """Return the places of the students who have each number, by the number without the zeros at its beginning.
+
+    Args:
+        names: pairs of a name and a place; names that are no number are ignored.
+    """
     return _places_by_name((name.lstrip("0"), place) for name, place in names if name.isdecimal())
 
 
@@ -624,7 +650,7 @@ def _fault(cells: Sequence[str], lines: Sequence[int]) -> str:
     """Return why cells do not identify every person, such as "is blank in line 3"; empty if they do.
 
     Args:
-        cells: what each person has.
+        cells: the cell of each person in one column.
         lines: the line of each person in the file.
     """
     lines_of = defaultdict[str, list[int]](list)
@@ -637,6 +663,6 @@ def _fault(cells: Sequence[str], lines: Sequence[int]) -> str:
 
 
 def _lines(numbers: Sequence[int]) -> str:
-    """Return the numbers of the first lines, and how many more there are."""
+    """Return the numbers of the first lines, and how many more there are: "lines 2, 3, 5 and 4 more"."""
     more = f" and {len(numbers) - MOST_LINES} more" if len(numbers) > MOST_LINES else ""
     return f"line{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers[:MOST_LINES]))}{more}"

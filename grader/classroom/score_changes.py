@@ -81,7 +81,7 @@ class ScoreChanges:
     basis: str = ""
 
     def apply(self, key: str, results: StudentResults) -> StudentResults:
-        """Return the results of a student with the changes of points; changes that they had before are dropped.
+        """Return the results of a student with the student's changes of points, in place of those that they had.
 
         Args:
             key: the student's key.
@@ -225,7 +225,9 @@ def late_basis(assignment: ClassAssignment, roster: Roster | None) -> str:
 
 
 def outdated_lateness(results: Path) -> str:
-    """Return which files say something else about late work now than when results were made; empty if none does.
+    """Return the files that may have changed what late work loses since results were made: "class.yaml or roster.csv".
+
+    Empty if nothing has changed.
 
     Args:
         results: the results folder, or a record in it.
@@ -273,7 +275,10 @@ def class_roster(plan: ClassPlan, path: Path, name: str, out: Path | None = None
 
 
 def _unknown_student(name: str, class_folder: ClassFolder) -> str:
-    """Return a clause on a name that no student has in the results, which offers the key of who is called so."""
+    """Return a clause on a name that is no student's in the results, which advises another one.
+
+    It names the key of the student who is also called so, or else the most similar name.
+    """
     called = [submission.key for submission in class_folder.submissions if name in submission.known_as]
     keys = {*(submission.key for submission in class_folder.submissions), *class_folder.absent}
     advice = (

@@ -103,7 +103,7 @@ def read_basis(results: Path) -> Basis:
 
 
 def unfinished_run(results: Path) -> int | None:
-    """Return how many students have no record because a run of their class has not finished; `None` if none is open.
+    """Return how many students have no record because the run of their class was stopped; `None` if it has finished.
 
     Args:
         results: the results folder.
@@ -164,7 +164,7 @@ def read_folder(folder: Path, *, for_counting: bool = False) -> Iterator[Student
     """
     students: set[str] = set()
     first, run = None, tuple[object, ...]()
-    exercise_of = cached_exercises(_counted if for_counting else EXERCISE.validate_json)
+    exercise_of = cached_exercises(_exercise_in_line if for_counting else EXERCISE.validate_json)
     for path in _records(folder):
         entry = read_record(path, exercise_of)
         if isinstance(entry, StudentResults):
@@ -213,7 +213,11 @@ def _records(folder: Path) -> list[Path]:
 
 
 def cached_exercises(read: ReadExercise = EXERCISE.validate_json) -> ReadExercise:
-    """Return a function like `read` that reads equal lines of many records once, so that their results are shared."""
+    """Return `read` with a cache, so that the equal lines of many records are read once and share one result.
+
+    Args:
+        read: reads one exercise of a record from JSON.
+    """
     return lru_cache(CACHED_LINES)(read)
 
 
@@ -234,7 +238,7 @@ def read_record(path: Path, exercise_of: ReadExercise = EXERCISE.validate_json) 
     try:
         record = _by_lines(content, exercise_of) or _Record.model_validate_json(content)
     except ValidationError as error:
-        return UnreadableResult(path.name, _explained(path, error))
+        return UnreadableResult(path.name, _record_fault(path, error))
     if why := _why_unusable(record.exercises):
         return UnreadableResult(path.name, why)
     return record.results
@@ -260,12 +264,12 @@ def _by_lines(content: bytes, exercise_of: ReadExercise) -> _Record | None:
     return record.model_copy(update={"exercises": exercises})
 
 
-def _counted(line: bytes) -> GradedExercise:
+def _exercise_in_line(line: bytes) -> GradedExercise:
     """Return the exercise in a line of JSON as a `GradedExercise`."""
     return GradedExercise.for_counting(EXERCISE.validate_json(line))
 
 
-def _explained(path: Path, error: ValidationError) -> str:
+def _record_fault(path: Path, error: ValidationError) -> str:
     """Return what is wrong with a record, as a clause.
 
     Raises:

@@ -109,18 +109,24 @@ class AnswerFile:
     is_by_content: bool = False
 
     def read(self) -> AnswerFile:
-        """Return this answer file with its content, which is read if that was not done; an error names the file."""
+        """Return this answer file with its content, which is read now unless it was read before.
+
+        An error in reading becomes an `UnreadFile` as content; any other exception gets the file's path as a note.
+        """
         with path_added_to_errors(self.file):
             return replace(self, content=read_content(self.file)) if self.content is None else self
 
     @property
     def precedence(self) -> tuple[int, bool]:
-        """Return a sort key, lower for the answer that counts: of a later upload, or in its place in a clone."""
+        """Return a sort key, lower for the answer that counts: minus the number of the upload, and place in a clone.
+
+        The second part is false for a file that lies in its unit's folder in a clone of a git repository.
+        """
         return -self.file.upload, not (self.file.is_in_clone and self.order == 0)
 
     @property
     def reading_order(self) -> tuple[object, ...]:
-        """Return a sort key by precedence, and in it by how near a file is to where it belongs."""
+        """Return a sort key in whose order files are read: by precedence, then by how near they are to their place."""
         return self.precedence, self.order, len(self.above), not self.is_exact, self.copy, self.file.path
 
 
@@ -199,12 +205,18 @@ def _is_notebook(file: File) -> bool:
 
 
 def _folder_below(path: tuple[str, ...], folder: tuple[str, ...]) -> str:
-    """Return the name that follows `folder` in a path of names that begins with it; empty if none follows."""
+    """Return the name that follows `folder` in `path`: "b" for ("a", "b", "c") and ("a",); empty if none follows."""
     return path[len(folder)] if len(path) > len(folder) else ""
 
 
 def _from_file(names: ExerciseNames, file: File, notes: list[str]) -> Iterator[AnswerFile]:
-    """Yield the answers that a file may be: one by its name, or those that a notebook defines."""
+    """Yield the answers that a file may be: one by its name, or those that a notebook defines; none for another file.
+
+    Args:
+        names: finds the exercise or unit that a name means.
+        file: the file.
+        notes: the list to which a note is appended if the file is a notebook that is ignored.
+    """
     unit = names.unit_of(file.folders[-1]) if file.folders else ""
     above = file.folders[:-1] if unit else file.folders
     above = above[:-1] if above and above[-1] == "exercises" else above
@@ -285,9 +297,9 @@ def choose_files(answers: Sequence[AnswerFile], notes: list[str]) -> dict[str, A
 
 
 def _choose_file(answers: Sequence[AnswerFile], notes: list[str]) -> AnswerFile:
-    """Return the file for an exercise that is graded, with its content; note all others.
+    """Return the file that is graded for an exercise, with its content, and note why the others are not.
 
-    If no precedence holds between two different answers, nobody can know which counts: the content is an error.
+    If two different answers have equal precedence, the content is an `UnreadFile` that names both.
 
     Args:
         answers: the files for the exercise, in the order in which they are read.
@@ -312,7 +324,7 @@ def _choose_file(answers: Sequence[AnswerFile], notes: list[str]) -> AnswerFile:
 
 
 def _rank(answer: AnswerFile) -> int:
-    """Return the order in which a file is preferred, the lowest first.
+    """Return the rank of a file among those for one exercise; the file with the lowest rank is graded.
 
     Returns:
         -1 for a file that is lost, since it may be the answer; 0 for an answer; 1 for a function that is only imported;
@@ -345,7 +357,7 @@ def _why_not_graded(chosen: AnswerFile, other: AnswerFile) -> str:
 
 
 def _is_untouched(exercise: CourseExercise, content: bytes | tuple[str, ...]) -> bool:
-    """Return whether a file answers nothing: it is as the stub, a sheet without an answer, or without the function."""
+    """Return whether a file answers nothing: it is the stub, a sheet without an answer, or lacks the function."""
     try:
         if exercise.is_quiz:
             return not _has_answers(exercise, content)
@@ -498,7 +510,7 @@ class SubmissionFacts:
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> SubmissionFacts:
-        """Return the facts from their JSON values, as another process sent them."""
+        """Return the facts from their JSON values, one for each field by its name, as another process sent them."""
         unread = {name: UnreadFile(**why) for name, why in facts["unread"].items()}
         exercises, notes = tuple(facts["exercises"]), tuple(facts["notes"])
         return cls(exercises, facts["hashes"], unread, facts["made_from"], notes, facts["nothing"], facts["parts"])
