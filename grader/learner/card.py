@@ -83,7 +83,7 @@ def card_of(course: Course, progress: Progress, unit: str) -> Card:
     for code, counts in sorted(progress.met.items()):
         here = tuple(name for name in counts if name in names)
         not_overcome = [
-            codes for name in here for codes in progress.exercises.get(name, {}).get("counted", {}).values()
+            codes for name in here if name in progress.exercises for codes in progress.exercises[name].counted.values()
         ]
         if here:
             mistakes.append(CardMistake(code, here, not any(code in codes for codes in not_overcome)))

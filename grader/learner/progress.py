@@ -6,8 +6,8 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,50 @@ from grader.course.course import Course, CourseExercise
 from grader.course.questions import NOT_READ
 from grader.errors import describe_error
 from grader.files import FOLDER, write_atomically
-from grader.results.records import AnswerResult, ExerciseResult, content_hash, exercise_from_json
+from grader.results.records import AnswerResult, ExerciseResult, content_hash
 from grader.safe_text import plain
 
 VERSION = 1
 FILE, BROKEN = "progress.json", ".broken.json"
 LONGEST = 200  # characters of what is said of a state that cannot be read
+
+
+@dataclass(frozen=True)
+class HintsSeen:
+    """Hold how many hints on the mistake in an answer have been shown.
+
+    Args:
+        code: the public code of the mistake; `None` for an answer that is not begun.
+        seen: the number of hints.
+    """
+
+    code: str | None
+    seen: int
+
+
+@dataclass(frozen=True)
+class ExerciseState:
+    """Hold what is remembered of one exercise.
+
+    Args:
+        result: the last result, with the hash of the bytes that were graded; `None` if only hints were shown.
+        hints: the hints seen, by the answer's name.
+        counted: the codes that have been counted since an answer was last right, by the answer's name.
+    """
+
+    result: ExerciseResult | None = None
+    hints: Mapping[str, HintsSeen] = field(default_factory=dict)
+    counted: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """Return the state as JSON values, as they stand in the state file."""
+        return {
+            "hash": self.result.made_from if self.result else "",
+            "result": self.result.record if self.result else None,
+            "hints": {name: asdict(hints) for name, hints in self.hints.items()},
+            "counted": {name: list(codes) for name, codes in self.counted.items()},
+        }
 
 
 @dataclass
@@ -32,13 +70,13 @@ class Progress:
 
     Args:
         path: the state file.
-        exercises: by exercise id: the hash of the bytes that were graded, the verdicts, and hints seen by answer.
+        exercises: what is remembered of each exercise that was checked or hinted at, by its id.
         met: by code and exercise id: how often a mistake was met, less how often it was overcome in a review.
         notes: messages about the state file itself.
     """
 
     path: Path
-    exercises: dict[str, dict[str, Any]] = field(default_factory=dict)
+    exercises: dict[str, ExerciseState] = field(default_factory=dict)
     met: dict[str, dict[str, int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -51,7 +89,7 @@ class Progress:
             if state["version"] != VERSION:
                 raise ValueError(f"version {state['version']}"[:LONGEST])
             json.dumps(state, ensure_ascii=False).encode()  # half a character could not be written again
-            entries = {str(key): _valid_state(value) for key, value in state["exercises"].items()}
+            entries = {str(key): _state_from_json(value) for key, value in state["exercises"].items()}
             met = _valid_counts(state.get("met"))
         except FileNotFoundError:
             return progress
@@ -94,42 +132,32 @@ class Progress:
     def result(self, exercise: CourseExercise) -> ExerciseResult | None:
         """Return the last result of an exercise; `None` if there is none, or its file has changed since."""
         state = self.exercises.get(exercise.id)
-        if state is None or state.get("hash") != file_hash(exercise.path):
-            return None
-        try:
-            return replace(exercise_from_json(state["result"]), made_from=state["hash"])
-        except (KeyError, TypeError, AttributeError):
-            return None
+        result = state and state.result
+        return result if result and result.made_from == file_hash(exercise.path) else None
 
     def record(self, exercise: CourseExercise, result: ExerciseResult) -> None:
         """Record a result; drop the hints seen of mistakes that are no longer made.
 
         A mistake is counted once until its answer is right, however often the file is checked.
         """
-        before = self.exercises.get(exercise.id, {}).get("hints", {})
-        counted = self._counted(exercise)
+        before = self.exercises.get(exercise.id, ExerciseState())
         failed = [answer for answer in result.answers if answer.status == "failed" and answer.code != NOT_READ]
-        for code in {str(answer.code) for answer in failed if answer.code not in counted.get(answer.name, ())}:
+        counted = {name: set(codes) for name, codes in before.counted.items()}
+        for code in {str(answer.code) for answer in failed if str(answer.code) not in counted.get(answer.name, ())}:
             where = self.met.setdefault(code, {})
             where[exercise.id] = where.get(exercise.id, 0) + 1
         for answer in failed:
-            counted[answer.name] = sorted({str(answer.code), *counted.get(answer.name, ())})
+            counted.setdefault(answer.name, set()).add(str(answer.code))
         right = {answer.name for answer in result.answers if answer.status == "passed"}
-        hints = {
-            answer.name: before[answer.name]
-            for answer in result.answers
-            if answer.name in before and before[answer.name].get("code") == answer.code
-        }
-        self.exercises[exercise.id] = {
-            "hash": result.made_from,
-            "result": result.record,
-            "hints": hints,
-        }
-        self.exercises[exercise.id]["counted"] = {name: counted[name] for name in counted if name not in right}
-
-    def _counted(self, exercise: CourseExercise) -> dict[str, list[str]]:
-        """Return the codes that have been counted since an answer was last right, by the answer's name."""
-        return dict(self.exercises.get(exercise.id, {}).get("counted", {}))
+        self.exercises[exercise.id] = ExerciseState(
+            result,
+            {
+                answer.name: before.hints[answer.name]
+                for answer in result.answers
+                if answer.name in before.hints and before.hints[answer.name].code == answer.code
+            },
+            {name: sorted(codes) for name, codes in counted.items() if name not in right},
+        )
 
     def remove_one_mistake(self, code: str) -> None:
         """Reduce the count of a mistake by one, in the exercise in which it was met most."""
@@ -141,14 +169,15 @@ class Progress:
 
     def hints_seen(self, exercise: CourseExercise, answer: AnswerResult) -> int:
         """Return how many hints on the mistake in an answer have been shown; the first is shown with the failure."""
-        seen = self.exercises.get(exercise.id, {}).get("hints", {}).get(answer.name, {})
         first = 0 if answer.status == "todo" else 1
-        return int(seen.get("seen", first)) if seen.get("code") == answer.code else first
+        hints = self.exercises.get(exercise.id, ExerciseState()).hints.get(answer.name)
+        return hints.seen if hints is not None and hints.code == answer.code else first
 
     def record_hints_seen(self, exercise: CourseExercise, answer: AnswerResult, count: int) -> None:
         """Record that `count` hints on the mistake in an answer have been shown."""
-        state = self.exercises.setdefault(exercise.id, {"hash": "", "result": None, "hints": {}})
-        state.setdefault("hints", {})[answer.name] = {"code": answer.code, "seen": count}
+        state = self.exercises.get(exercise.id, ExerciseState())
+        hints = {**state.hints, answer.name: HintsSeen(answer.code, count)}
+        self.exercises[exercise.id] = replace(state, hints=hints)
 
     def forget(self, exercise: CourseExercise) -> None:
         """Remove the entry of an exercise."""
@@ -156,9 +185,9 @@ class Progress:
 
     def save(self) -> None:
         """Write the state whole or not at all; if that fails, note why."""
-        text = json.dumps(
-            {"version": VERSION, "exercises": self.exercises, "met": self.met}, indent=1, ensure_ascii=False
-        )
+        exercises = {name: state.json for name, state in self.exercises.items()}
+        state = {"version": VERSION, "exercises": exercises, "met": self.met}
+        text = json.dumps(state, indent=1, ensure_ascii=False)
         try:
             write_atomically(self.path, text.encode("utf-8", "replace"))
         except OSError as error:
@@ -182,28 +211,31 @@ def _valid_counts(counts: Any) -> dict[str, dict[str, int]]:
     }
 
 
-def _valid_state(entry: Any) -> dict[str, Any] | None:
-    """Return one exercise's state, as `Progress.exercises` holds it, without parts of the wrong type.
+def _state_from_json(entry: Any) -> ExerciseState | None:
+    """Return what a state file holds of one exercise, without parts of the wrong type.
 
     `None` if its hash or its result is damaged.
     """
     if not isinstance(entry, dict) or not isinstance(entry.get("hash"), str):
         return None
-    if entry.get("result") is not None and not _is_exercise_result(entry["result"]):
-        return None
-    hints = entry.get("hints")
+    result = None
+    if entry.get("result") is not None:
+        result = _valid_result(entry["result"])
+        if result is None:
+            return None
+        result = replace(result, made_from=entry["hash"])
+    hints, counted = entry.get("hints"), entry.get("counted")
     seen = {
-        str(name): hint
+        str(name): HintsSeen(hint.get("code"), hint["seen"])
         for name, hint in (hints.items() if isinstance(hints, dict) else ())
         if isinstance(hint, dict) and type(hint.get("seen")) is int and hint["seen"] >= 0
     }
-    counted = entry.get("counted")
     codes = {
-        str(name): [str(code) for code in codes_found]
-        for name, codes_found in (counted.items() if isinstance(counted, dict) else ())
-        if isinstance(codes_found, list)
+        str(name): [str(code) for code in codes_of_answer]
+        for name, codes_of_answer in (counted.items() if isinstance(counted, dict) else ())
+        if isinstance(codes_of_answer, list)
     }
-    return {"hash": entry["hash"], "result": entry.get("result"), "hints": seen, "counted": codes}
+    return ExerciseState(result, seen, codes)
 
 
 @cache
@@ -212,14 +244,14 @@ def _result_validator() -> TypeAdapter[ExerciseResult]:
     return TypeAdapter(ExerciseResult)
 
 
-def _is_exercise_result(record: Any) -> bool:
-    """Return whether a record has the types of an `ExerciseResult` and finite numbers."""
+def _valid_result(record: Any) -> ExerciseResult | None:
+    """Return the result that a record describes; `None` if a value has a wrong type, or a number is not finite."""
     try:
         result = _result_validator().validate_python(record)
-        numbers = [number for answer in result.answers for number in (answer.score, answer.max_score, answer.error)]
     except ValidationError:
-        return False
-    return all(number is None or math.isfinite(number) for number in numbers)
+        return None
+    numbers = [number for answer in result.answers for number in (answer.score, answer.max_score, answer.error)]
+    return result if all(number is None or math.isfinite(number) for number in numbers) else None
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,19 @@ def solved(exercise: CourseExercise) -> ExerciseResult:
     return verdict(exercise, *[None] * len(exercise.declaration.answers))
 
 
+def reopened_with_entry(progress: Progress, course: Course, name: str, entry: dict[str, object]) -> Progress:
+    """Save the progress, replace keys of one exercise's entry in the file by others, and load it again.
+
+    A value "HASH" of the new entry stands for the hash that the file had.
+    """
+    progress.save()
+    state = json.loads(progress.path.read_text())
+    known = state["exercises"][name]["hash"]
+    state["exercises"][name] = {key: known if value == "HASH" else value for key, value in entry.items()}
+    progress.path.write_text(json.dumps(state))
+    return Progress.load(course.root)
+
+
 def reopened(progress: Progress, course: Course) -> Progress:
     progress.save()
     return Progress.load(course.root)
@@ -174,9 +187,7 @@ def test_a_damaged_entry_costs_that_entry_and_nothing_else(
     progress, slope = Progress.load(course.root), course.find("slope")
     progress.record(lin_grad, solved(lin_grad))
     progress.record(slope, solved(slope))
-    known = progress.exercises["lin_grad"]["hash"]
-    progress.exercises["lin_grad"] = {k: known if v == "HASH" else v for k, v in entry.items()}
-    again = reopened(progress, course)
+    again = reopened_with_entry(progress, course, "lin_grad", entry)
     result = verdict(lin_grad, None, "mean-for-sum", "todo")
     assert again.result(lin_grad) is None
     assert again.hints_seen(lin_grad, result.answers[1]) == 1
@@ -205,10 +216,8 @@ def test_a_damaged_verdict_is_forgotten_and_kept_and_said(
 ) -> None:
     progress = Progress.load(course.root)
     progress.record(lin_grad, solved(lin_grad))
-    progress.exercises["lin_grad"]["result"] = {
-        "id": "lin_grad", "unit": "04_linear", "answers": [{**ANSWER, **change}]
-    }  # fmt: skip
-    again = reopened(progress, course)
+    damaged = {"id": "lin_grad", "unit": "04_linear", "answers": [{**ANSWER, **change}]}
+    again = reopened_with_entry(progress, course, "lin_grad", {"hash": "HASH", "result": damaged})
     assert again.exercises == {}
     assert again.result(lin_grad) is None
     assert len(again.notes) == 1
