@@ -19,9 +19,10 @@ from grader.course.course import COURSE_FILE, Course, CourseExercise
 from grader.course.course_file import QUIZ_FILE, Unit, line_of_name
 from grader.errors import CourseError, ReadError, SpecError
 from grader.judging.grading import Grader
-from grader.judging.grading_pool import GradingPool, Part
+from grader.judging.grading_pool import GradingPool
 from grader.reference.references import one_thread
 from grader.results.records import AnswerResult
+from grader.sandbox.source_text import Part
 from grader.sandbox.worker import Worker
 
 from .audit_exercise import (

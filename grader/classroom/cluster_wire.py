@@ -22,9 +22,9 @@ from typing import Any
 from grader import __version__
 from grader.course.course import COURSE_FILE, Course, CourseExercise, load_course
 from grader.errors import ProtocolError
-from grader.judging.grading_pool import Part
 from grader.results.records import SCHEMA_FILE, ExerciseResult, exercise_from_json
 from grader.sandbox.isolation import Isolation
+from grader.sandbox.source_text import Part
 
 SETTING = "setting.json"
 LONGEST_BATCH = 1e9  # seconds

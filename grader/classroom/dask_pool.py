@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any
 from grader import INSTALL_DASK, __version__
 from grader.course.course import Course, CourseExercise
 from grader.errors import KEPT, InfrastructureError, ProtocolError, UsageError, describe_error
-from grader.judging.grading_pool import TICK, Graded, Part
+from grader.judging.grading_pool import TICK, Graded
 from grader.results.records import LARGEST_SEED, ExerciseResult
 from grader.sandbox.isolation import Isolation, Machine, choose
+from grader.sandbox.source_text import Part
 from grader.sandbox.warm_process import Closing
 
 from . import dask_worker

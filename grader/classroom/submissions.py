@@ -20,14 +20,14 @@ from typing import Any
 from grader.authoring.build import placeholders
 from grader.course.course import Course, CourseExercise
 from grader.errors import ReadError
-from grader.judging.grading_pool import Part, Reading
+from grader.judging.grading_pool import Reading
 from grader.judging.unanswered_stubs import is_untouched, replaced_definitions, without_copied_stubs
 from grader.quiz.answer_sheet import decode_sheet, read_sheet
 from grader.quiz.notebook_quiz import sheet_in
 from grader.results.codes import TWO_ANSWERS
 from grader.results.records import Status
 from grader.sandbox.definitions import definitions, parse_cell
-from grader.sandbox.source_text import Source, UnreadableSource, decode
+from grader.sandbox.source_text import Part, Source, UnreadableSource, decode
 
 from .archives import SubmissionWalk, is_unread_archive, path_added_to_errors
 from .cluster_wire import pack_submission, unpack_submission

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from grader.course.course import CourseExercise
+from grader.course.course import Course, CourseExercise
 from grader.diagnosis.mistake import Mistake
 from grader.errors import InfrastructureError, ProtocolError, SpecError
 from grader.reference.references import one_thread
 from grader.reference.trials import TrialsOfRun
 from grader.results.records import LARGEST_SEED, ExerciseResult
-from grader.sandbox.source_text import NO_FILES, Content, Files, Source, UnreadableSource
+from grader.sandbox.source_text import NO_FILES, Content, Files, Part, Source, UnreadableSource
 from grader.sandbox.worker import Worker
 
 from .judge import Judge
@@ -26,7 +26,6 @@ from .verdicts import not_handed_in, same_for_every_answer, without_mistakes
 LONGEST_REASON = 200
 OnJudged = Callable[[Judge], None]
 OnVerdicts = Callable[[ExerciseResult], None]
-Part = tuple[CourseExercise, Content, Files]
 
 
 class Grader:
@@ -124,14 +123,9 @@ class Grader:
             on_verdicts: called with the verdicts before mistakes are looked for; not if there is no mistake to look
                 for.
         """
-        exercise, reply = code.exercise, code.run()
-        if reply.end == "timeout":
-            limit = exercise.course.policy.time_limit
-            mistake = Mistake("timeout", f"the function was still running after {limit:g} seconds")
-            return same_for_every_answer(exercise, mistake)
-        if reply.frame is None:
-            return same_for_every_answer(exercise, Mistake("crash", f"the call crashed Python: {reply.detail}"))
-        judge = code.judge(reply.frame)
+        judge = code.judged()
+        if isinstance(judge, Mistake):
+            return same_for_every_answer(code.exercise, judge)
         result = code.fail_without_memory(judge.verdicts())
         if result.status == "failed":
             code.trials.confirm()
@@ -143,15 +137,21 @@ class Grader:
             on_judged(judge)
         return result
 
-    def together(self, submission: Iterable[Part], worker: Worker) -> CombinedJob:
+    def together(self, course: Course, submission: Iterable[Part], worker: Worker) -> CombinedJob:
         """Return one combined job for the exercises of a submission; an empty one if the trials of some cannot be made.
 
         What the combined job does not settle must be graded alone.
+
+        Args:
+            course: the course, which has the exercises.
+            submission: the answer to each exercise.
+            worker: runs the code.
         """
         codes = []
-        for exercise, content, beside in submission:
+        for part in submission:
+            exercise = course.find(part.exercise)
             with contextlib.suppress(UnreadableSource):
-                codes += [] if exercise.is_quiz else [self._code(exercise, content, beside, worker)]
+                codes += [] if exercise.is_quiz else [self._code(exercise, part.content, part.beside, worker)]
         with contextlib.suppress(SpecError), one_thread():
             return CombinedJob.of(codes if len(codes) > 1 else [])
         return CombinedJob.of([])

@@ -29,7 +29,7 @@ from grader.course.course import Course, CourseExercise
 from grader.errors import InfrastructureError, describe_error
 from grader.results.records import ExerciseResult, Status, exercise_from_json
 from grader.sandbox.isolation import Isolation
-from grader.sandbox.source_text import Files
+from grader.sandbox.source_text import Part
 from grader.sandbox.warm_process import Closing, states_below
 from grader.sandbox.worker import Worker, start_worker, worker_mode
 from grader.sandbox.worker_probe import probe
@@ -49,21 +49,6 @@ READING_TIME = 20.0  # seconds of processor time to read a submission: many time
 SEARCH_TIME = 30.0  # seconds of processor time to look for mistakes: counted work ends it long before, on any machine
 LONGEST_REASON = 200
 AT_WORK = frozenset("RD")  # on a processor, waiting for one, or for a disk
-
-
-@dataclass(frozen=True)
-class Part:
-    """Hold a student's answer file for one exercise.
-
-    Args:
-        exercise: the exercise's id.
-        content: the bytes of its file, or the texts of a notebook's code cells.
-        beside: the files in the same folder, by name, which the answer may import.
-    """
-
-    exercise: str
-    content: bytes | tuple[str, ...]
-    beside: Files = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -556,37 +541,29 @@ class _Judge:
 
     def judge(self, parts: Iterable[Part]) -> None:
         """Judge the parts of a submission, in one combined job if that succeeds, and send a result for each."""
-        submission = [(self.course.find(part.exercise), part.content, part.beside) for part in parts]
-        limit = self.course.policy.time_limit
+        parts, limit = list(parts), self.course.policy.time_limit
         known_results: dict[str, ExerciseResult] = {}
         with _time_limit(limit), contextlib.suppress(Exception):  # whatever it is, each exercise alone may do better
             self.worker = self.worker or self.stack.enter_context(start_worker(self.isolation))
-            together = self.grader.together(submission, self.worker)
+            together = self.grader.together(self.course, parts, self.worker)
             known_results = dict(together.results_of(together.run()))
-        for exercise, content, beside in submission:
+        for part in parts:
             with _time_limit(limit):
-                message = self._judge_part(known_results, exercise, content, beside)
+                message = self._judge_part(part, known_results)
             self.connection.send_bytes(message)
 
-    def _judge_part(
-        self,
-        known_results: dict[str, ExerciseResult],
-        exercise: CourseExercise,
-        content: bytes | tuple[str, ...],
-        beside: Files,
-    ) -> bytes:
-        """Judge one exercise, unless its result is in `known_results`, and return the message with its result.
+    def _judge_part(self, part: Part, known_results: dict[str, ExerciseResult]) -> bytes:
+        """Judge the answer to one exercise, and return the message with its result.
 
         Args:
-            known_results: the results of the combined job, by exercise id.
-            exercise: the exercise.
-            content: the bytes of the submitted file, or the texts of a notebook's cells.
-            beside: the other files of the submission by name, which the code may import.
+            part: the answer.
+            known_results: the results of the combined job, by exercise id; an exercise with one is not judged again.
         """
+        exercise = self.course.find(part.exercise)
         try:
             self.worker = self.worker or self.stack.enter_context(start_worker(self.isolation))
             result = known_results.get(exercise.id) or self.grader.grade(
-                exercise, content, self.worker, beside=beside, on_verdicts=self._send_verdicts
+                exercise, part.content, self.worker, beside=part.beside, on_verdicts=self._send_verdicts
             )
             return _encoded_result(result)
         except MemoryError:

@@ -13,6 +13,7 @@ from grader.child import protocol
 from grader.child.clock import time_of_job
 from grader.course.course import CourseExercise
 from grader.course.sampling import Array, Dtype, Function
+from grader.diagnosis.mistake import Mistake
 from grader.errors import InfrastructureError
 from grader.reference.references import one_thread
 from grader.reference.trial import Trial, requested_gradients
@@ -45,10 +46,22 @@ class SubmissionCode:
     source: Source
     worker: Worker
 
-    def run(self) -> Reply:
-        """Run the trials that are judged, and then the one in which the code is watched."""
+    def judged(self) -> Judge | Mistake:
+        """Run the code on its trials; return the judge of the reply, or the mistake that no reply came.
+
+        The trial in which the code is watched comes last; it is not judged.
+
+        Raises:
+            ProtocolError: the reply is malformed.
+        """
         arrays: list[np.ndarray] = []
-        return self._run(self.job(arrays), arrays)
+        reply = self._run(self.job(arrays), arrays)
+        if reply.end == "timeout":
+            limit = self.exercise.course.policy.time_limit
+            return Mistake("timeout", f"the function was still running after {limit:g} seconds")
+        if reply.frame is None:
+            return Mistake("crash", f"the call crashed Python: {reply.detail}")
+        return self.judge_of(reply.frame)
 
     def job(self, arrays: list[np.ndarray]) -> dict[str, Any]:
         """Return the job of a child for these trials; the arrays of its arguments are appended to `arrays`."""
@@ -58,8 +71,12 @@ class SubmissionCode:
             header["watched"] = {**self._call(self.trials.watched_trial, arrays), "meter": False, "nudges": True}
         return header
 
-    def judge(self, reply: protocol.Frame) -> Judge:
-        """Return the judge of a reply."""
+    def judge_of(self, reply: protocol.Frame) -> Judge:
+        """Return the judge of a reply.
+
+        Raises:
+            ProtocolError: the reply is malformed.
+        """
         return Judge(self.exercise, self.source, self.trials.judged_trials, read(reply))
 
     def fail_without_memory(self, result: ExerciseResult) -> ExerciseResult:
@@ -141,7 +158,7 @@ class CombinedJob:
         results = {}
         for code, header in zip(self.codes, replies, strict=True):
             with suppress(Exception), one_thread(), np.errstate(all="ignore"):
-                judge = code.judge(protocol.Frame(header, reply.arrays))
+                judge = code.judge_of(protocol.Frame(header, reply.arrays))
                 result = code.fail_without_memory(judge.verdicts()) if judge.has_nothing_to_explain() else None
                 if result is not None and result.status in ("passed", "todo"):
                     results[code.exercise.id] = result

@@ -17,7 +17,7 @@ from grader.errors import HandgradError, InfrastructureError, SpecError
 from grader.judging.lazy_grader import new_grader
 from grader.rendering.picture_data import ExercisePictures, Picture, no_pictures
 from grader.results.records import ExerciseResult
-from grader.sandbox.source_text import Content, importable_files
+from grader.sandbox.source_text import Content, Part, importable_files
 from grader.sandbox.warm_process import Closing
 from grader.sandbox.worker import Worker, start_worker
 
@@ -25,7 +25,7 @@ from .progress import Progress
 
 if TYPE_CHECKING:
     from grader.child.protocol import Frame
-    from grader.judging.grading import Grader, OnJudged, OnVerdicts, Part
+    from grader.judging.grading import Grader, OnJudged, OnVerdicts
     from grader.judging.judge import Judge
     from grader.judging.submission_code import CombinedJob
 
@@ -55,7 +55,7 @@ class Prefetch:
 
     Args:
         exercises: the exercises, in the order in which their results will be requested.
-        combine: returns the combined job for some exercises.
+        combine: returns the combined job for the answers to some exercises.
     """
 
     def __init__(self, exercises: Sequence[CourseExercise], combine: Callable[[Sequence[Part]], CombinedJob]) -> None:
@@ -97,7 +97,7 @@ class Prefetch:
             with suppress(OSError):
                 contents[exercise.id] = exercise.path.read_bytes()
         importable = importable_files(unit[0].path.parent)
-        job = self._combine([(e, contents[e.id], importable) for e in unit if e.id in contents])
+        job = self._combine([Part(name, content, importable) for name, content in contents.items()])
         return _RunningUnit(unit, contents, job, self._thread.submit(job.run))
 
 
@@ -146,7 +146,7 @@ class Session(Closing):
         An exercise that failed last, or has changed since, is left out: most likely it must be checked alone.
         """
         likely = [exercise for exercise in exercises if not exercise.is_quiz and self._may_need_no_search(exercise)]
-        self._prefetch = Prefetch(likely, lambda parts: self.grader.together(parts, self.warm_up()))
+        self._prefetch = Prefetch(likely, lambda parts: self.grader.together(self.course, parts, self.warm_up()))
 
     def _may_need_no_search(self, exercise: CourseExercise) -> bool:
         """Return whether an exercise may need no search for a mistake.

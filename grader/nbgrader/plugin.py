@@ -32,12 +32,12 @@ from traitlets import Enum, Integer, Unicode
 
 from grader.course.course import Course, CourseExercise, load_course, notebook_course
 from grader.errors import HandgradError, InfrastructureError
-from grader.judging.grading_pool import GradingPool, Part
+from grader.judging.grading_pool import GradingPool
 from grader.judging.unanswered_stubs import answered_cells
 from grader.results.records import ExerciseResult
 from grader.safe_text import as_markdown
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
-from grader.sandbox.source_text import Files, Source, importable_files
+from grader.sandbox.source_text import Files, Part, Source, importable_files
 
 from .feedback import comment, points_output, write_outputs
 from .source_notebook import answer_id, grade_id, solution_id

@@ -34,6 +34,21 @@ Content = bytes | Sequence[str]  # of a file, or of the code cells of a notebook
 WORD = re.compile(r"\w+")
 
 
+@dataclass(frozen=True)
+class Part:
+    """Hold a student's answer to one exercise: a part of a submission.
+
+    Args:
+        exercise: the exercise's id.
+        content: the bytes of its file, or the texts of a notebook's code cells.
+        beside: the files in the same folder, by name, which the answer may import.
+    """
+
+    exercise: str
+    content: bytes | tuple[str, ...]
+    beside: Files = field(default_factory=dict)
+
+
 class UnreadableSource(ValueError):
     """A source file cannot be decoded; the message says why."""
 

@@ -18,8 +18,9 @@ from grader.classroom.dask_pool import Cluster, ClusterPool
 from grader.classroom.dask_worker import Service
 from grader.course.course import Course
 from grader.errors import InfrastructureError, ProtocolError, UsageError
-from grader.judging.grading_pool import GradingPool, Part
+from grader.judging.grading_pool import GradingPool
 from grader.results.records import ExerciseResult
+from grader.sandbox.source_text import Part
 
 NAME, SEED = "lin_grad", 7
 Results = list[list[ExerciseResult]]

@@ -19,6 +19,7 @@ from grader.diagnosis.evidence import body_text
 from grader.judging.grading import Grader
 from grader.reference.trials import make_trials
 from grader.results.records import AnswerResult, ExerciseResult
+from grader.sandbox.source_text import Part
 from grader.sandbox.worker import Worker
 
 TESTS = ("test_scale", "test_row_mean", "test_softmax")
@@ -229,7 +230,7 @@ def test_an_error_in_part_of_the_right_ones_costs_their_share(grade: Grade) -> N
 
 def test_a_test_passes_where_a_submission_shares_one_child(course: Course, grader: Grader, worker: Worker) -> None:
     texts = [(name, next(e.source for e in PAGES[f"15_clinic/{name}"] if not e.expected)) for name in TESTS]
-    sharing = grader.together([(course.find(name), text.encode(), {}) for name, text in texts], worker)
+    sharing = grader.together(course, [Part(name, text.encode()) for name, text in texts], worker)
     together = sharing.results_of(sharing.run())
     assert {name: (result.status, result.notes) for name, result in together.items()} == dict.fromkeys(
         TESTS, ("passed", ())

@@ -15,9 +15,10 @@ from helpers.grading import codes
 from grader.course.course import Course
 from grader.judging import grading_pool
 from grader.judging.grading import Grader
-from grader.judging.grading_pool import GradingPool, Part
+from grader.judging.grading_pool import GradingPool
 from grader.judging.judge import Judge
 from grader.results.records import ExerciseResult
+from grader.sandbox.source_text import Part
 from grader.sandbox.worker import Worker
 
 LIMIT = 1.5
@@ -153,19 +154,18 @@ def relu_grad(inp, out):
 def test_one_exercise_cannot_spoil_another(course: Course, worker: Worker) -> None:
     """They share a child where all goes well; what is not plainly right is asked again, alone."""
     grader = Grader(1)
-    spoils, right = (course.find("relu_grad"), SPOILS.encode(), {}), (course.find(NAME), solution(course, NAME), {})
-    sharing = grader.together([spoils, right], worker)
+    right = Part(NAME, solution(course, NAME))
+    sharing = grader.together(course, [Part("relu_grad", SPOILS.encode()), right], worker)
     together = sharing.results_of(sharing.run())
     assert NAME not in together
-    assert grader.grade(*right[:2], worker).status == "passed"
+    assert grader.grade(course.find(NAME), right.content, worker).status == "passed"
 
 
 def test_what_is_all_right_takes_one_child(course: Course, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["tanh_grad", NAME, "lin_grad_accumulate"]
     run, jobs = type(worker).run, []
     monkeypatch.setattr(type(worker), "run", lambda self, *job: jobs.append(job) or run(self, *job))
-    submission = [(course.find(name), solution(course, name), {}) for name in names]
-    sharing = Grader(1).together(submission, worker)
+    sharing = Grader(1).together(course, [Part(name, solution(course, name)) for name in names], worker)
     passed = sharing.results_of(sharing.run())
     assert [passed[name].status for name in names] == ["passed"] * 3
     assert len(jobs) == 1

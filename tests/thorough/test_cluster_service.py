@@ -14,7 +14,7 @@ from test_cluster import NAME, SEED, Results, batch, graded, lines, setting
 from grader.classroom import cluster_wire as wire
 from grader.classroom.dask_worker import Service
 from grader.course.course import Course
-from grader.judging.grading_pool import Part
+from grader.sandbox.source_text import Part
 
 
 def test_a_service_says_what_one_machine_says(course: Course, setting: bytes, batch: Any, graded: Results) -> None:

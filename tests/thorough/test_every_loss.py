@@ -29,8 +29,8 @@ from test_grading_pool import (
 from grader.course.course import Course
 from grader.judging import grading_pool
 from grader.judging.grading import Grader
-from grader.judging.grading_pool import Part
 from grader.results.records import ExerciseResult
+from grader.sandbox.source_text import Part
 from grader.sandbox.worker import Worker
 
 __all__ = ["hostile"]
