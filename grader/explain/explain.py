@@ -17,7 +17,7 @@ from grader.reference.compare import scaled_error
 from grader.reference.references import autograd_answer, one_thread
 
 from .axes import Axis, Shapes, axes_of_inputs, find_axes, with_sizes, with_small_sizes
-from .code_under_test import Code, CodeCall, code_of_backward, code_of_function, code_of_numbers
+from .code_under_test import CallReport, Code, CodeCall, code_of_backward, code_of_function, code_of_numbers
 from .explanation import Explanation
 from .forward_pass import (
     ForwardPass,
@@ -239,6 +239,13 @@ class Question:
             return None
         return self.code.observe(call, at_other_sizes=True).error
 
+    def report_at_other_sizes(self, code_trial: CodeTrial) -> CallReport:
+        """Return what the code returns or raises in a trial with sizes that nobody gave; it is run there once."""
+        report: CallReport = code_trial.trial.remember(
+            "report", lambda: self.code.observe(code_trial.call, at_other_sizes=True)
+        )
+        return report
+
     def _outputs(self, inputs: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
         """Return the floating-point outputs of the forward pass for these inputs, without a graph."""
         with torch.no_grad():
@@ -278,7 +285,7 @@ def _explain_code(question: Question) -> Explanation:
 
     def takes(code_trial: CodeTrial) -> bool:
         """Return whether the code under test runs in a trial of other sizes, or could not even run as given."""
-        return bool(first.error) or not code.observe(code_trial.call, at_other_sizes=True).error
+        return bool(first.error) or not question.report_at_other_sizes(code_trial).error
 
     def explanation(measured: bool) -> Explanation | None:
         """Draw trials, and judge the code in them by finite differences if `measured`, else by torch's gradients.
@@ -369,7 +376,9 @@ def _explanation_of(
     if not drawing.measured and not _is_confirmed(question, drawing, trials):
         return None
     runs = [
-        Run(code_trial, code.observe(code_trial.call, at_other_sizes=not drawing.has_given_sizes(code_trial)))
+        Run(code_trial, code.observe(code_trial.call))
+        if drawing.has_given_sizes(code_trial)
+        else Run(code_trial, question.report_at_other_sizes(code_trial))
         for code_trial in trials
     ]
     counted = [run for run in runs if drawing.counts(run.code_trial)]
