@@ -83,7 +83,7 @@ def limit(header: dict[str, Any], in_use: Memory) -> None:
 
 
 def _is_importing(runner: types.CodeType) -> bool:
-    """Return whether the audited call comes from an import, which may read further files.
+    """Return whether the call that the audit hook is handling comes from an import, which may read further files.
 
     Args:
         runner: the code of the function that runs all learner code, also that of an imported file.

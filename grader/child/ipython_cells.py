@@ -49,7 +49,10 @@ def line_offsets(cells: Sequence[str]) -> list[int]:
 
 
 def lines(cell: str) -> list[str]:
-    """Return the lines of a cell as Python counts them: a form feed, say, ends none."""
+    """Return the lines of a cell as Python counts them, without their ends.
+
+    Only line feeds, carriage returns and the two together end a line: a form feed does not, unlike in `str.splitlines`.
+    """
     return cell.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 

@@ -2,6 +2,11 @@
 
 A job says which function to call with which arguments; the reply says what was returned, stored, printed and
 raised, and what it cost. There is no verdict in it, and no way to express one.
+
+The header of a job has the keys `cells` (texts), `filename`, `function` (a name), `modules` (the texts of other files
+by the names of their modules), `time_limit` and `cell_limit` in seconds, `memory_limit` in MiB, and `calls`; it may
+have `watched`, one more call. A call has `arguments`, pairs of a name and a description such as `{"tensor": 0, "g": 1}`
+with the numbers of arrays, and `meter`, whether its cost is measured; it may have `huge` (bytes), `nudges` and `after`.
 """
 
 from __future__ import annotations
@@ -49,7 +54,8 @@ def answer(header: Mapping[str, Any], inputs: Arrays, send: Send | None = None) 
     """Run a job, or several that were sent together, and return the reply frame in parts.
 
     Args:
-        header: the job, or the jobs under `together`, which share the arrays.
+        header: the header of the job, with the keys that this module's docstring lists; or `{"together": headers}`, for
+            several jobs that share the arrays.
         inputs: the arrays that the arguments are made of.
         send: sends a reply frame in parts. It is called if learner code never returns, and then this process ends.
             Without it, and for jobs sent together, such code is left to the limits on the process.
@@ -64,10 +70,10 @@ def answer(header: Mapping[str, Any], inputs: Arrays, send: Send | None = None) 
 
 
 def _job_facts(header: Mapping[str, Any], inputs: Arrays, sent: ReplyArrays, send: Send | None = None) -> Facts:
-    """Run one job, and return its facts as JSON data.
+    """Run one job, and return its facts as JSON data: {"calls": [...], "printed": "...", "defined": [...], ...}.
 
     Args:
-        header: the header of the job.
+        header: the header of the job, with `cells`, `function`, `calls` and so on.
         inputs: the arrays of the job.
         sent: receives the arrays of the reply.
         send: sends a reply frame in parts, if learner code never returns; `None` to leave such code to the limits.
@@ -84,7 +90,7 @@ class _Job:
     """Run one job; the facts of the calls made so far can be sent at any moment.
 
     Args:
-        header: the learner's cells, which function to call, and with which arguments.
+        header: the header of the job: `cells`, `function`, `calls`, each with its `arguments`, and so on.
         inputs: the arrays that the arguments are made of.
         sent: receives the arrays of the reply.
         printed: collects what the code prints.
@@ -103,7 +109,8 @@ class _Job:
     def facts(self) -> Facts:
         """Run the code and make all calls, and return the facts of the job.
 
-        They are the facts of each call, of an error that ended the calls if there was one, and of what was printed.
+        They are `calls`, the facts of each call; `error`, of an exception that ended the calls, if there was one;
+        `printed`, a text; and what loading the code adds, such as `defined`, the names of its functions.
         """
         filename = self.header["filename"]
         with self.clock:
@@ -214,7 +221,7 @@ def _run_cell(
 
     Args:
         header: the job.
-        number: the cell's index.
+        number: the index of the cell among the job's `cells`.
         line_offset: the number of lines in the cells before it.
         names: the namespace that all cells share.
         facts: has and receives `ignored`, `defined`, `unusual` and `stub`.
@@ -298,7 +305,7 @@ def _import_parts(statements: Sequence[ast.stmt]) -> Iterator[list[ast.stmt]]:
 
 
 def _is_timeout(facts: Facts) -> bool:
-    """Return whether the facts of a call say that it took too long."""
+    """Return whether the facts of a call have a `timeout` as `error`: {"error": {"kind": "timeout", ...}, ...}."""
     return "error" in facts and facts["error"]["kind"] == "timeout"
 
 
@@ -307,7 +314,8 @@ class _ObservedCall:
 
     Args:
         function: the learner's function.
-        call: the arguments, and which facts to report.
+        call: one of the job's `calls`: `arguments`, pairs of a name and a description; `meter`, whether the cost is
+            measured; and, where they are given, `huge`, `nudges` and `after`.
         inputs: the arrays that the arguments are made of.
         filename: of the learner's source.
 
@@ -333,7 +341,7 @@ class _ObservedCall:
         self.watch = DifferenceWatch({name: self.before[name] for name in tensors}) if call.get("nudges") else None
 
     def run(self, clock: Clock) -> Facts | None:
-        """Call the function; return the exception that it raised as facts, or `None`."""
+        """Call the function; return the facts of the exception that it raised; `None` without one."""
         floating = (self.arguments[name].dtype for name in self.tensors if self.arguments[name].is_floating_point())
         torch.set_default_dtype(next(floating, torch.float32))  # so that `torch.zeros(...)` without one fits
         try:
@@ -349,7 +357,7 @@ class _ObservedCall:
         """Return the facts of the call: what it returned, stored on its arguments and changed in them, and its cost.
 
         Args:
-            error: the facts of the exception that it raised.
+            error: the facts of the exception that it raised; `None` without one.
             sent: receives the arrays.
         """
         arguments, from_huge = self.arguments, self.meter.from_huge
@@ -382,7 +390,8 @@ def _build_argument(value: Facts, inputs: Arrays) -> Any:
     """Build one argument: a tensor with its `.g`, a function from its source, a dtype, or a literal.
 
     Args:
-        value: the description of the argument in the job.
+        value: the description of the argument in the job: {"tensor": 0, "g": None}, {"function": "lambda x: 2 * x"},
+            {"dtype": "float32"} or {"literal": "[1, 2]"}.
         inputs: the arrays of the job; a tensor and its `.g` are named by their indices.
     """
     if "tensor" in value:

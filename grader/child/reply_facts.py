@@ -1,6 +1,7 @@
 """Facts of a reply: the values that learner code left, the exceptions that it raised, the text that it printed.
 
-A fact is a dict that JSON can hold. The contents of arrays go into the reply beside it, as `ReplyArrays`.
+A fact is a dict that JSON can hold, such as {"kind": "tensor", "dtype": "float32", "shape": [4, 3], "array": 0}. The
+contents of arrays go into the reply as `ReplyArrays`; `array` is the index of an array there, `None` if it has no room.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ def value_facts(value: Any, sent: ReplyArrays, depth: int = 0) -> Facts:
         depth: how many lists and tuples the value is in.
 
     Returns:
-        The facts. Of an object that raises when it is read they are its type, and `why` it cannot be described.
+        {"kind": "number", "type": "float", "array": 0}, for example, or {"kind": "items", "type": "list", "items": [],
+        "array": None}. Of an object that raises when it is read: its type, and `why`, the message of the exception.
     """
     try:
         return _unguarded_value_facts(value, sent, depth)
@@ -115,7 +117,7 @@ def _unguarded_value_facts(value: Any, sent: ReplyArrays, depth: int) -> Facts:
 
 
 def _unreadable(value: Any) -> Facts:
-    """Describe a value by the name of its type alone, with the kind `other`."""
+    """Describe a value by the name of its type alone: {"kind": "other", "type": "dict"}."""
     return {"kind": "other", "type": type(value).__name__[:MAX_NAME]}
 
 
@@ -134,6 +136,7 @@ def _as_array(values: Sequence[Any]) -> np.ndarray | None:
 def _tensor_facts(tensor: torch.Tensor, sent: ReplyArrays) -> Facts:
     """Describe a tensor by its dtype and shape, and add its values to `sent` if there is room for them.
 
+    {"kind": "tensor", "dtype": "float32", "shape": [4, 3], "array": 0}, for example; `array` is `None` without room.
     A tensor that is sparse, quantized or not on the CPU has the kind `other`, and is described by its type alone.
     """
     if tensor.layout is not torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
@@ -148,7 +151,7 @@ def _tensor_facts(tensor: torch.Tensor, sent: ReplyArrays) -> Facts:
 
 
 def attribute_facts(tensor: torch.Tensor, sent: ReplyArrays) -> dict[str, Facts]:
-    """Describe the attributes that were set on a tensor, `.grad` included, by name.
+    """Return for each attribute that was set on a tensor, `.grad` included, its facts by name: {"g": {...}}.
 
     `.g` is described with its contents, which are added to `sent`; every other attribute by its type alone.
     """
@@ -170,7 +173,7 @@ def _call_directly(function: Callable[..., Any], *arguments: Any) -> Any:
 def error_facts(
     error: BaseException, filename: str, *, loading: bool = False, run: Callable[..., Any] = _call_directly
 ) -> Facts:
-    """Describe an exception by its kind, type, message, file and lines.
+    """Describe an exception: {"kind": "raised", "type": "KeyError", "message": "'x'", "file": "", "lines": [3]}.
 
     The lines are those of the learner's source in the traceback, outermost first. If the exception arose in another
     file of the same folder, `file` names that file and the lines are of it; otherwise `file` is empty.

@@ -18,8 +18,8 @@
 - *entrywise chain*: edges, in the order of the backward pass, each from a pointwise node to the next, along which an
   upstream gradient is only multiplied entry by entry. A *fellow edge* is any further edge of the reader of one of them.
 - *operator*: a kind of mistake, as a function from a program, a place and a choice to the edited program; its `at` says
-  at which kind of places. It returns *None* where it does not apply in this trial, as its docstring says, and never if
-  that says nothing; then the search goes on with the next choice.
+  at which kind of places. It returns `None` where it does not apply in this trial, and the search goes on with the next
+  choice. Its docstring says where that is; one that does not mention `None` never returns it.
 - *choice*: what there is to choose at a place, such as the axis that is summed over, the key of a table of wrong
   formulas, or the name of a wrong value. A function lists the choices for a place: it yields a record, such as
   `PartOfSum(letter="a", part="only the first")`, for each. An operator without any has the single choice `None`. A

@@ -224,8 +224,8 @@ def _follows(sample: ProgramSample, name: str, nearer: Iterable[str]) -> bool:
     Args:
         sample: the trial.
         name: the target.
-        nearer: the targets with wrong arrays in some trial that it depends on: these arrays are taken as their
-            gradients.
+        nearer: those targets on whose gradients that of `name` depends, and whose arrays are wrong in some trial: the
+            learner's arrays are taken as their gradients.
     """
 
     def given_as_upstream(other: str) -> EdgeVjp:
@@ -452,9 +452,10 @@ class Case:
     def screens(self) -> tuple[ScreeningTrial, ...]:
         """Return the screens: a few trials, each with the targets whose answers are compared in it by projections.
 
-        Each target has a screen in which its answer is wrong. A target has none if its answer has the wrong shape
-        wherever it is wrong, or is 0 everywhere. There are no screens for answers that are values, which are computed
-        without a backward pass.
+        A projection is the sum over a gradient times a random direction; see `ScreeningTrial`. Each target has a
+        screen in which its answer is wrong. A target has none if its answer has the wrong shape wherever it is wrong,
+        or is 0 everywhere. There are no screens for answers that are values, which are computed without a backward
+        pass.
         """
         if self.samples and self.samples[0].is_value:
             return ()

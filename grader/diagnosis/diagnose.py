@@ -406,11 +406,11 @@ def _check_faithful(exercise: Exercise, trial: Trial, program: Program) -> None:
 
 
 def recorded_mistakes(exercise: Exercise, result: AnswerResult, trial: Trial) -> Iterator[Mistake]:
-    """Yield what the mistake may be that the record of an answer holds, with a rewriting or a formula of its numbers.
+    """Yield the mistakes that a wrong answer from a record may have, each with its rewriting where a program is edited.
 
-    It is found again among the edits with the operator of the record, or among the mistakes that the exercise declares.
-    There are none where the record has another kind of mistake, such as two edits at once. There are several where
-    edits differ in a choice that is in no message.
+    They are found again among the edits with the operator of the record, or among the mistakes that the exercise
+    declares. There are none where the record has another kind of mistake, such as two edits at once. There are several
+    where edits differ in a choice that is in no message.
 
     Args:
         exercise: the exercise.
@@ -443,7 +443,11 @@ def recorded_mistakes(exercise: Exercise, result: AnswerResult, trial: Trial) ->
 
 
 def _recorded_factor(edit: Mapping[str, Any]) -> float | None:
-    """Return the factor of a whole answer that a record has as its only edit; `None` where it has another edit."""
+    """Return the factor of a whole answer by which the only edit of a record multiplies; `None` for any other edit.
+
+    Args:
+        edit: such as {"operator": "factor-number", "parameters": {"factor": "1/2", "negative": False}}.
+    """
     parameters = edit.get("parameters", {})
     if edit.get("operator") == "factor-sign":
         return -1.0

@@ -58,7 +58,7 @@ class DescribedRewriting(Rewriting, Protocol):
 
     @property
     def spots(self) -> tuple[Spot, ...]:
-        """Return the spots at which the program is edited: places that are found in every trial."""
+        """Return the spots at which the program is edited, each the same place, or places, in every trial."""
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return the facts to report: for each edit a name, its message fields, and a clause such as "a sign is lost".
@@ -152,7 +152,7 @@ class Edit(ExplanatoryRewriting):
 
 
 def explained_mistakes(edit: DescribedRewriting, case: Case, names: tuple[str, ...]) -> dict[str, Mistake]:
-    """Return by target the `Mistake` for a rewriting in the answers that it explains, and store these in the case.
+    """Return by target the `Mistake` for a rewriting in the answers that it explains; the case records that it does.
 
     The mistake has the rewriting's code, its facts, and the places that it edits; it is the same for all answers.
 
@@ -272,7 +272,7 @@ class EditVariant(ExplanatoryRewriting):
 
     @property
     def spots(self) -> tuple[Spot, ...]:
-        """Return the spots at which the edit is made: places that are found in every trial."""
+        """Return the spots at which the edit is made, each the same place, or places, in every trial."""
         return self.edit.spots
 
     @property
@@ -624,7 +624,7 @@ class EditInRows(ExplanatoryRewriting):
 
     @property
     def spots(self) -> tuple[Spot, ...]:
-        """Return the spots at which the edit is made: places that are found in every trial."""
+        """Return the spots at which the edit is made, each the same place, or places, in every trial."""
         return self.edit.spots
 
     @property
@@ -696,7 +696,7 @@ class TwoEdits(ExplanatoryRewriting):
 
     @property
     def spots(self) -> tuple[Spot, ...]:
-        """Return the spots at which either edit is made: places that are found in every trial."""
+        """Return the spots at which either edit is made, each the same place, or places, in every trial."""
         return (*self.first.spots, *self.second.spots)
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:

@@ -76,7 +76,11 @@ class Engine:
         return {name: self._operation(name) for name in names}
 
     def _operation(self, name: str) -> Operation:
-        """Return the operation of this name with the forward function and the vjps of this engine."""
+        """Return the operation of this name, such as "mul", with the forward function and the vjps of this engine.
+
+        Raises:
+            KeyError: there is no such operation.
+        """
         from grader.program.operation import OPERATIONS
 
         usual = OPERATIONS[name]

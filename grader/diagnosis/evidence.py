@@ -93,13 +93,18 @@ def _named_entry(
     for sample in wrong:
         shape = sample.given.shape
         inside = len(index) == len(shape) and all(i < size for i, size in zip(index, shape, strict=True))
-        if inside and fields["value"] in ("", _value(sample.trial.inputs[answer.wrt], index)):
+        if inside and fields["value"] in ("", _entry_text(sample.trial.inputs[answer.wrt], index)):
             return sample, index
     return None
 
 
-def _value(values: Any, index: tuple[int, ...]) -> str:
-    """Return an entry of an array with three digits; "no entry" where the index has not one number for each axis."""
+def _entry_text(values: Any, index: tuple[int, ...]) -> str:
+    """Return an entry of an array with three significant digits, such as "0.501".
+
+    Args:
+        values: an array or tensor.
+        index: a number for each axis; for more or fewer numbers, return "no entry".
+    """
     return f"{float(values[index]):.3g}" if len(index) == values.ndim else "no entry"
 
 
@@ -173,7 +178,7 @@ def sample_text(sample: Sample) -> str:
 
 
 def _array_texts(sample: Sample) -> tuple[str, str]:
-    """Return the learner's array and the right one with three digits, or with as many as tell them apart."""
+    """Return the learner's array and the right one as text, with three significant digits, or as many as differ."""
     digits = range(3, MOST_DIGITS + 1)
     texts = ((array_text(sample.given, count), array_text(sample.expected, count)) for count in digits)
     return next((pair for pair in texts if pair[0] != pair[1]), (array_text(sample.given), array_text(sample.expected)))

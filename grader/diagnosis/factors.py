@@ -49,7 +49,7 @@ TrialRatios = Sequence[tuple[Trial, float]]
 
 
 def number_text(value: float) -> str:
-    """Return a number as a person would write it: a whole number, a fraction such as 2/3, or three digits."""
+    """Return a number as a person would write it: "3", a fraction such as "2/3", or three significant digits."""
     for denominator in range(1, LARGEST_DENOMINATOR + 1):
         numerator = value * denominator
         if denominator > 1 and abs(value) > LARGEST_OVER_ONE:

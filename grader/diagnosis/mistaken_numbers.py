@@ -56,12 +56,12 @@ class NumberMistaken:
 
 
 def _explained_number(case: Case, number: str, names: Sequence[str]) -> Mistake | None:
-    """Return the fact which number a learner used in place of the right one, if one expression gives it in every trial.
+    """Return the fact which number a learner used in place of the right one; `None` where no expression gives it.
 
     Args:
         case: the case.
-        number: the name of the number.
-        names: the targets of the answers that the number must explain.
+        number: the name of the right number, an input.
+        names: the targets of the answers that the wrong number must explain, in every trial.
     """
     numbers, entries = list[tuple[Trial, float]](), 0
     for sample in case.samples:
@@ -134,7 +134,16 @@ def _number_used(case: Case, sample: ProgramSample, number: str, names: Sequence
 
 
 def _error(sample: ProgramSample, gradients: Mapping[str, Array], names: Sequence[str]) -> Array:
-    """Return gradients minus the learner's, each divided by the greatest entry of the right one, as one vector."""
+    """Return gradients minus the learner's arrays, each divided by the greatest entry of the right gradient.
+
+    Args:
+        sample: the trial, with the right gradients and the learner's arrays.
+        gradients: by target the gradients to compare.
+        names: the targets.
+
+    Returns:
+        All entries of all targets; shape: (entries,).
+    """
     parts = []
     for name in names:
         scale = float(np.abs(sample.right[name]).max(initial=0.0)) or 1.0

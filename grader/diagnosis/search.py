@@ -426,7 +426,7 @@ def _forks_behind(
 
     Args:
         program: the program of a trial.
-        forks: what `_forks` returns for this program.
+        forks: pairs of a spot, which is one edge in all iterations, and a bit mask of the values that it leads to.
         edit: the edit.
         names: the targets.
     """

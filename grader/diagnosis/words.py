@@ -137,12 +137,21 @@ def _shape(shape: Sequence[Any]) -> str:
 
 
 def _subject(fields: Mapping[str, Any]) -> str:
-    """Return the part of the answer that a message is about, such as "the first row": "every entry" by default."""
+    """Return the field `part`: the part of the answer that a message is about, such as "the first row".
+
+    It is "every entry" where the fields have no `part`.
+    """
     return str(fields.get("part", "every entry"))
 
 
 def _entry(fields: Mapping[str, Any]) -> str:
-    """Return the entry of an input that a message names, with its value: "x[0,1] = 0.5"."""
+    """Return the entry of an input that a message names, with its value: "x[0,1] = 0.5".
+
+    It is "entry [0,1]" where `name` is empty.
+
+    Args:
+        fields: with the name of the input as `name`, the index as `place` and the entry as `value`.
+    """
     at = f"[{','.join(map(str, fields['place']))}]" if fields["place"] else ""
     return f"{fields['name']}{at} = {fields['value']}" if fields["name"] else f"entry {at}"
 
@@ -151,6 +160,9 @@ def _example(fields: Mapping[str, Any]) -> str:
     """Return the first wrong entry as a clause: ", such as the one at x[0,1] = 0.5"; empty for an answer of one entry.
 
     Where it is the only wrong one: ", the one at x[0,1] = 0.5".
+
+    Args:
+        fields: with the number of all `entries`, that of the `wrong` ones, and those of `_entry`.
     """
     if fields["entries"] == 1:
         return ""
@@ -159,7 +171,11 @@ def _example(fields: Mapping[str, Any]) -> str:
 
 
 def _kinds(fields: Mapping[str, Any]) -> str:
-    """Return the kinds of trials in the field `kinds` in words: "a batch of one (bs=1) and a square case"."""
+    """Return kinds of trials in words: "a batch of one (bs=1) and a square case".
+
+    Args:
+        fields: with `kinds`, a list of [kind, sizes]: [["a batch of one", [["bs", 1]]], ["a square case", []]].
+    """
     texts = []
     for kind, sizes in fields["kinds"]:
         known = ", ".join(f"{axis}={size}" for axis, size in sizes)
@@ -168,13 +184,22 @@ def _kinds(fields: Mapping[str, Any]) -> str:
 
 
 def _options(fields: Mapping[str, Any]) -> str:
-    """Return the options of the trial in question as a clause: "; here dim is 1 and keepdim is True"; may be empty."""
+    """Return a trial's options as a clause: "; here dim is 1 and keepdim is True"; empty if there are none.
+
+    Args:
+        fields: with `options`, pairs of a name and a value: [["dim", 1], ["keepdim", True]].
+    """
     chosen = " and ".join(f"{name} is {value}" for name, value in fields["options"])
     return f"; here {chosen}" if chosen else ""
 
 
 def _varying(fields: Mapping[str, Any]) -> str:
-    """Return the sentence that an answer is off by a factor that differs from trial to trial."""
+    """Return the sentence that an answer is off by a factor that differs from trial to trial.
+
+    Args:
+        fields: with the `factor` in one trial; and, where the answer is right in some of the trials, the number of
+            these as `right` and that of all as `trials`.
+    """
     often = f"it is right in {fields['right']} of {fields['trials']} trials; " if fields.get("right") else ""
     which = "in another" if often else "in this"
     return (
@@ -203,7 +228,8 @@ def _share(wrong: int, fields: Mapping[str, Any]) -> str:
 
     Args:
         wrong: the number of wrong entries.
-        fields: the message fields, among them `entries`, `error` and `alone`, see `facts.unknown_mistake`.
+        fields: with the number of all `entries`; the largest `error`, as a multiple of the largest right entry; whether
+            the answer is right in batches of one `alone`; and, for one entry, the numbers `given` and `right`.
     """
     if fields["entries"] == 1 and "given" in fields:
         return f"the value is {fields['given']}; it must be {fields['right']}"

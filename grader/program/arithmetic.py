@@ -441,7 +441,13 @@ def _has_vectors(a: Array, b: Array) -> bool:
 
 
 def _solve(a: Array, b: Array, /, left: bool = True) -> Array:
-    """Return y with a @ y = b, or with y @ a = b if not `left`; shape: that of b, with the batch axes of a."""
+    """Return y with a @ y = b, or with y @ a = b if not `left`; shape: that of b, with the batch axes of a.
+
+    Args:
+        a: the matrices; shape: (..., n, n).
+        b: the right-hand sides; shape: (..., n, k), or (..., n) for vectors.
+        left: whether the matrices stand on the left of y.
+    """
     if not left:
         return np.asarray(_solve(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2))
     if _has_vectors(a, b):

@@ -235,7 +235,9 @@ def _read_shape_of_tensor(call: TorchCall) -> OperationCall:
     """Translate `x.view_as(y)`, `x.reshape_as(y)` or `x.expand_as(y)` into a reshape or an expand to the shape of y."""
     x, like = _named_arguments(["input", "other"], call).values()
     return OperationCall(
-        OPERATIONS["expand" if call.name == "expand_as" else "reshape"], (x,), {"shape": tuple(_as_tensor(like).shape)}
+        OPERATIONS["expand" if call.name == "expand_as" else "reshape"],
+        (x,),
+        {"shape": tuple(_require_tensor(like).shape)},
     )
 
 
@@ -247,9 +249,9 @@ def _read_where(call: TorchCall) -> OperationCall:
         ValueError: there is no boolean condition.
     """
     condition, x, y = call.args
-    if _as_tensor(condition).dtype != torch.bool:  # the method, `x.where(condition, y)`
+    if _require_tensor(condition).dtype != torch.bool:  # the method, `x.where(condition, y)`
         condition, x = x, condition
-    if _as_tensor(condition).dtype != torch.bool or not isinstance(y, (torch.Tensor, int, float)):
+    if _require_tensor(condition).dtype != torch.bool or not isinstance(y, (torch.Tensor, int, float)):
         raise ValueError("there is no condition")
     return OperationCall(OPERATIONS["where"], (condition, x, y), {})
 
@@ -261,7 +263,7 @@ def _read_transpose(call: TorchCall) -> OperationCall:
     It is a `transpose` of the last two axes, but a `permute` for `movedim`, for `x.T` with three axes or more, and for
     a vector, whose one axis stays.
     """
-    x = _as_tensor(call.args[0])
+    x = _require_tensor(call.args[0])
     order = list(range(x.ndim))
     if call.name in ("movedim", "moveaxis"):
         given = _named_arguments(["input", "source", "destination"], call)
@@ -300,7 +302,7 @@ def _read_max_min(call: TorchCall) -> OperationCall:
         return _read_by_signature(name, SIGNATURES["max"], call)
     given = _named_arguments(["input", "other"], call)
     if "other" in given:
-        return OperationCall(OPERATIONS[f"{call.name}imum"], (given["input"], _as_tensor(given["other"])), {})
+        return OperationCall(OPERATIONS[f"{call.name}imum"], (given["input"], _require_tensor(given["other"])), {})
     return OperationCall(OPERATIONS[f"a{call.name}"], (given["input"],), {})
 
 
@@ -406,7 +408,7 @@ def _read_einsum(call: TorchCall) -> OperationCall:
     values = _tensor_sequence(
         operands[0] if len(operands) == 1 and not isinstance(operands[0], torch.Tensor) else operands
     )
-    letters, _ = parse_einsum(str(equation), [np.empty(_as_tensor(value).shape) for value in values])
+    letters, _ = parse_einsum(str(equation), [np.empty(_require_tensor(value).shape) for value in values])
     if any(len(set(own)) < len(own) for own in letters):
         raise ValueError("an operand has one letter twice")
     return OperationCall(OPERATIONS["einsum"], values, {"equation": str(equation)})
@@ -417,7 +419,7 @@ def _read_linear(call: TorchCall) -> OperationCall:
     """Translate `linear(x, w, b)` into the operation `linear` of x, w and b; without b it has two operands."""
     given = _named_arguments(["input", "weight", "bias"], call)
     operands = tuple(value for value in given.values() if value is not None)
-    return OperationCall(OPERATIONS["linear"], tuple(map(_as_tensor, operands)), {})
+    return OperationCall(OPERATIONS["linear"], tuple(map(_require_tensor, operands)), {})
 
 
 @_reads_calls_of("take_along_dim")
@@ -428,7 +430,7 @@ def _read_take_along_dim(call: TorchCall) -> OperationCall:
         ValueError: the index is broadcast, which `gather` does not do.
     """
     given = _named_arguments(["input", "index", "dim"], call)
-    x, index, dim = _as_tensor(given["input"]), _as_tensor(given["index"]), given["dim"]
+    x, index, dim = _require_tensor(given["input"]), _require_tensor(given["index"]), given["dim"]
     if any(
         m != n and axis != int(str(dim)) % x.ndim for axis, (m, n) in enumerate(zip(x.shape, index.shape, strict=True))
     ):
@@ -463,7 +465,7 @@ def _read_convolution(call: TorchCall) -> OperationCall:
     """
     axes = int(call.name[4])
     given = _named_arguments(["input", "weight", "bias", "stride", "padding", "dilation", "groups"], call)
-    x, w, bias = _as_tensor(given["input"]), _as_tensor(given["weight"]), given.get("bias")
+    x, w, bias = _require_tensor(given["input"]), _require_tensor(given["weight"]), given.get("bias")
     if x.ndim != axes + 2:
         raise ValueError("there are no examples")
     dilation = _axis_sizes(given.get("dilation", 1), axes)
@@ -493,7 +495,7 @@ def _read_transposed_convolution(call: TorchCall) -> OperationCall:
     sizes = {"stride": 1, "padding": 0, "output_padding": 0, "dilation": 1}
     more = ["stride", "padding", "output_padding", "groups", "dilation"]
     given = _named_arguments(["input", "weight", "bias", *more], call)
-    x, w, bias = _as_tensor(given["input"]), _as_tensor(given["weight"]), given.get("bias")
+    x, w, bias = _require_tensor(given["input"]), _require_tensor(given["weight"]), given.get("bias")
     if x.ndim != axes + 2:
         raise ValueError("there are no examples")
     options = {name: _axis_sizes(given.get(name, value), axes) for name, value in sizes.items()}
@@ -532,7 +534,7 @@ def _read_pool(call: TorchCall) -> OperationCall:
     return OperationCall(OPERATIONS["max_pool" if greatest else "mean_pool"], (given["input"],), options)
 
 
-def _as_tensor(value: object) -> torch.Tensor:
+def _require_tensor(value: object) -> torch.Tensor:
     """Return `value` itself if it is a tensor.
 
     Raises:
@@ -551,7 +553,7 @@ def _tensor_sequence(values: object) -> tuple[torch.Tensor, ...]:
     """
     if not isinstance(values, Iterable):
         raise ValueError("it is no sequence of tensors")
-    return tuple(map(_as_tensor, values))
+    return tuple(map(_require_tensor, values))
 
 
 def _axis_sizes(value: object, axes: int) -> tuple[int, ...]:
@@ -612,7 +614,7 @@ def _operation_run_by_torch(call: TorchCall) -> OperationCall:
 
         given = [chosen.get(names[i] if i < len(names) else f"argument_{i}", fill(item)) for i, item in enumerate(args)]
         result = call.func(*given, **{name: chosen.get(name, fill(item)) for name, item in kwargs.items()})
-        return _as_tensor(result if call.result_number is None else result[call.result_number])  # type: ignore[index]
+        return _require_tensor(result if call.result_number is None else result[call.result_number])  # type: ignore[index]
 
     return OperationCall(torch_operation(call.name, run, len(operands)), tuple(operands), options)
 

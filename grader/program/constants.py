@@ -64,7 +64,7 @@ class Constants:
         self._numbers: dict[int, int] = {}  # of the call, by the identity of its result, which the call keeps
         self._read: dict[tuple[int, int], tuple[int, Array]] = {}  # by place: the number of the call, and the value
 
-    def takes(self, result: torch.Tensor) -> bool:
+    def may_add(self, result: torch.Tensor) -> bool:
         """Return whether a call that returned this tensor can be added.
 
         It can unless an earlier call has returned the same tensor object, or there are `MOST_CALLS` calls already.
@@ -72,7 +72,7 @@ class Constants:
         return len(self.calls) < MOST_CALLS and id(result) not in self._numbers
 
     def add(self, call: ConstantCall) -> None:
-        """Append a call, for whose result `takes` must be true."""
+        """Append a call, for whose result `may_add` must be true."""
         self._numbers[id(call.result)] = len(self.calls)
         self.calls.append(call)
 

@@ -57,7 +57,7 @@ class LoopCarriedValue:
 
     Args:
         key: the key of the nodes that read it.
-        slot: the slot in which they do.
+        slot: the slot in which they read it.
         initial: the id of the value that the first iteration reads; `None` for a constant, such as zeros.
         made: the ids of the values that the following iterations read, each made by the iteration before.
     """
@@ -294,7 +294,7 @@ def composite_calls(program: Program) -> tuple[CompositeCall, ...]:
 
 @dataclass(frozen=True)
 class EdgeKind:
-    """Edges that lead a gradient to a value from the nodes of one key, so many iterations after the value is made.
+    """Edges that lead a gradient to a value from the nodes of one key, the same number of iterations after it is made.
 
     Args:
         key: the key of the readers; empty for the upstream gradient of the output.

@@ -409,7 +409,7 @@ class _Recorder(TorchFunctionMode):
     def __torch_function__(
         self, func: Function, types: object, args: Arguments = (), kwargs: Keywords | None = None
     ) -> object:
-        """Run a torch function, and record what it does to recorded values."""
+        """Run a torch function, record what it does to recorded values, and return its result."""
         kwargs, name = kwargs or {}, function_name(func)
         known = [tensor for tensor in _tensors((*args, *kwargs.values())) if self._is_recorded(tensor)]
         if not known:
@@ -450,7 +450,7 @@ class _Recorder(TorchFunctionMode):
             kwargs: its arguments by name.
             result: the tensor that it returned.
         """
-        if not self.constants.takes(result):
+        if not self.constants.may_add(result):
             return
         instructions, expression = _current_position()
         key = (*instructions, name)

@@ -194,7 +194,7 @@ class OperandValue:
 
     Args:
         key: the key of the node that reads the operand.
-        slot: the slot in which it does.
+        slot: the slot in which that node reads it.
     """
 
     key: Key

@@ -239,5 +239,5 @@ def _free_names(part: ast.stmt) -> Iterator[str]:
 
 
 def _is_constant(constant: bool, value: ast.expr) -> bool:
-    """Return whether an expression is this very constant, `True` or `False`."""
+    """Return whether an expression is the literal `True`, or `False`, as `constant` says."""
     return isinstance(value, ast.Constant) and value.value is constant

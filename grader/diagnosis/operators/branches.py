@@ -823,8 +823,11 @@ def columns_less_rows(array: Array) -> Array:
 def diagonals_beside_mask(program: Program, place: Place) -> Iterator[int]:
     """Yield the number of the diagonal next to the masked entries, if all entries on one side of it are masked.
 
-    0, the main diagonal, for a causal mask `triu(1)`; 1 is the diagonal above it. Nothing is yielded for another mask.
-    The edge `place` is that of the masked value, slot 0 of a `masked_fill`.
+    For a causal mask `triu(1)` it is 0, the main diagonal; 1 is the one above it. Nothing is yielded for another mask.
+
+    Args:
+        program: the program of a trial.
+        place: the edge of the masked value, slot 0 of a `masked_fill`.
     """
     mask = np.asarray(program.reader(place).values[1])
     if mask.ndim < 2 or mask.dtype.kind != "b" or mask.all() or not mask.any():
@@ -847,10 +850,15 @@ def diagonals_beside_mask(program: Program, place: Place) -> Iterator[int]:
     " missing",
 )
 def leave_out_diagonal(program: Program, place: Place, choice: int) -> Program | None:
-    """Contribute 0 on one diagonal more than a triangular mask does: the choice is the number of the diagonal.
+    """Contribute 0 on one diagonal more than a triangular mask does.
 
-    Returns `None` where the masked value has fewer than two axes in this trial. `place` is the edge of the masked
-    value.
+    Args:
+        program: the right program.
+        place: the edge of the masked value, slot 0 of a `masked_fill`.
+        choice: the number of the diagonal: 0 is the main one, 1 the one above it.
+
+    Returns:
+        The rewritten program; `None` where the masked value has fewer than two axes in this trial.
     """
     if program.reader(place).value.ndim < 2:
         return None
@@ -882,9 +890,13 @@ def _() -> Example:
 
 
 def scale_of_mask(program: Program, place: Place) -> float | None:
-    """Return the number c if the edge `place` is multiplied by an array of 0 and c, c other than 1; else `None`.
+    """Return the number c if a product multiplies an operand by an array of 0 and c, c other than 1; else `None`.
 
-    For h in `h * keep / 0.8` with the constant array keep / 0.8: 1.25.
+    For h in `h * (keep / 0.8)`, with a mask `keep` of zeros and ones: 1.25.
+
+    Args:
+        program: the program of a trial.
+        place: the edge of the operand into the product.
     """
     node = program.reader(place)
     if node.name != "mul" or len(node.values) != 2:
@@ -908,8 +920,13 @@ def scale_of_mask(program: Program, place: Place) -> float | None:
 def leave_out_scale_of_mask(program: Program, place: Place, choice: None) -> Program | None:
     """Multiply the upstream gradient by a mask of 0 and 1 where the forward pass multiplies by one of 0 and c.
 
-    Returns `None` where the product has a factor of other numbers in this trial. `place` is the edge of the masked
-    value.
+    Args:
+        program: the right program.
+        place: the edge of the operand that is multiplied by the mask.
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; `None` where the mask has several nonzero numbers in this trial.
     """
     factor = np.asarray(program.reader(place).values[1 - place[1]])
     if len(np.unique(factor[factor != 0])) > 1:

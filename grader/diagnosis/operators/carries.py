@@ -36,10 +36,13 @@ from .recurrences import (
 class Step:
     """One iteration of a loop, with the values that its states have before and after it.
 
+    A state is a loop-carried value, known by the key of the nodes that make it.
+
     Args:
         forward: the forward pass.
-        before: by key of a state its id before the iteration; none for a constant, such as zeros.
-        after: by key of a state its id after the iteration.
+        before: by key of a state the id of its value before the iteration; a state that is a constant there, such as
+            zeros, is missing.
+        after: by key of a state the id of its value after the iteration.
     """
 
     forward: Forward
@@ -80,11 +83,15 @@ def steps_of(program: Program, keys: tuple[Key, ...]) -> list[Step]:
     return steps
 
 
-def may_be_transposed(program: Program, place: Place) -> Iterator[tuple[Key, ...]]:
-    """Yield the keys of loop-carried values of one shape through whose step a gradient may go by the Jacobian itself.
+def states_to_transpose(program: Program, place: Place) -> Iterator[tuple[Key, ...]]:
+    """Yield the keys of states whose step has a Jacobian that may be taken for its transpose.
 
-    The Jacobian of a step that handles each entry of its only state alone is symmetric, so that there must be another
-    operation than a pointwise one, or a second state.
+    For p, q = c * p - s * q, s * p + c * q: (key of p, key of q). All states of a tuple have one shape. A single state
+    comes only where its step is more than pointwise, as in h @ u, for a pointwise step has a diagonal Jacobian.
+
+    Args:
+        program: the program of a trial.
+        place: a loop-carried value, as the first iteration makes it.
     """
     for keys in keys_carried_together(program, place):
         *_, step = steps_of(program, keys)
@@ -100,20 +107,28 @@ def may_be_transposed(program: Program, place: Place) -> Iterator[tuple[Key, ...
     code="transposed",
     rank=2.5,
     at=carried_first_values,
-    choices=may_be_transposed,
+    choices=states_to_transpose,
     message="the gradient of {names} is passed back to the previous iteration through the Jacobian of one iteration;"
     " the transpose of that Jacobian must be used",
     fields=lambda program, place, choice: {"names": describe_keys(program, choice)},
 )
-def carry_forwards(program: Program, place: Place, choice: tuple[Key, ...]) -> Program | None:
+def carry_forwards(program: Program, place: Place, choice: tuple[Key, ...]) -> Program:
     """Multiply the gradients of loop-carried values by the Jacobian of each iteration, and not by its transpose.
 
     For p, q = c * p - s * q, s * p + c * q: dp = c * dp - s * dq and dq = s * dp + c * dq, where it must be
-    c * dp + s * dq and c * dq - s * dp. The choice is the keys of the values that are carried together.
+    c * dp + s * dq and c * dq - s * dp.
+
+    Args:
+        program: the right program.
+        place: a loop-carried value, as the first iteration makes it.
+        choice: the keys of this value, or of all states of its loop.
+
+    Returns:
+        The rewritten program, also where it is the right one.
     """
 
     def rule(right: Segment | None, wrong: Segment | None) -> EdgeVjp:
-        """Return the vjp that takes the contribution of one map for that of another."""
+        """Return the vjp that adds what `wrong` contributes and subtracts what `right` does; `None` contributes 0."""
 
         def contribution(at: EdgeContext) -> Array:
             """Return what the wrong map contributes, less what the right one does."""
@@ -133,7 +148,7 @@ def carry_forwards(program: Program, place: Place, choice: tuple[Key, ...]) -> P
 
 @carry_forwards.example
 def _() -> Example:
-    """Show a covariance p = f @ p @ f.T + x[t], whose gradient is multiplied in the same way."""
+    """Show a covariance p = f @ p @ f.T + x[t], whose gradient is g = f @ g @ f.T in place of f.T @ g @ f."""
 
     def forward(x: Tensor, f: Tensor, p: Tensor) -> Tensor:
         for step in x:
@@ -151,7 +166,15 @@ def _() -> Example:
 
 
 def interacting_states(program: Program, place: Place) -> Iterator[tuple[Key, ...]]:
-    """Yield the keys of the states of a loop, if two of them or more depend on another one before the step."""
+    """Yield the keys of all states of a loop in one tuple, if they depend on each other in two ways or more.
+
+    For p, q = c * p - s * q, s * p + c * q: p depends on the q before it, and q on the p before it. Else nothing is
+    yielded.
+
+    Args:
+        program: the program of a trial.
+        place: a loop-carried value, as the first iteration makes it; only the first one of the loop has a choice.
+    """
     *_, keys = keys_carried_together(program, place)
     if len(keys) > 1:
         *_, step = steps_of(program, keys)
@@ -170,14 +193,22 @@ def interacting_states(program: Program, place: Place) -> Iterator[tuple[Key, ..
     " from one of these values to another are missing",
     fields=lambda program, place, choice: {"names": describe_keys(program, choice)},
 )
-def separate_states(program: Program, place: Place, choice: tuple[Key, ...]) -> Program | None:
+def separate_states(program: Program, place: Place, choice: tuple[Key, ...]) -> Program:
     """Leave out what the gradient of a state passes back to all other states of the loop.
 
-    For p, q = c * p - s * q, s * p + c * q: dp = c * dp and dq = c * dq. The choice is the keys of the states.
+    For p, q = c * p - s * q, s * p + c * q: dp = c * dp and dq = c * dq.
+
+    Args:
+        program: the right program.
+        place: the first loop-carried value of the loop, as the first iteration makes it.
+        choice: the keys of the states.
+
+    Returns:
+        The rewritten program, also where it is the right one.
     """
 
     def rule(way: Segment) -> EdgeVjp:
-        """Return the vjp that takes the right contribution of a path away."""
+        """Return the vjp that subtracts the right contribution of a path."""
         return lambda at: -way.pull(at.g)
 
     for step in steps_of(program, choice):
@@ -191,7 +222,7 @@ def separate_states(program: Program, place: Place, choice: tuple[Key, ...]) -> 
 
 @separate_states.example
 def _() -> Example:
-    """Show two states that are mixed in each step, whose gradients are only scaled on the way back."""
+    """Show p, q = c * p - s * q + x[t], r * p + c * q + y[t], whose gradients are dp = c * dp and dq = c * dq."""
 
     def forward(x: Tensor, y: Tensor, c: Tensor, r: Tensor, s: Tensor) -> Tensor:
         p = q = torch.zeros_like(x[0])
@@ -219,14 +250,14 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class UpdatedRead:
-    """A gradient of a loop-carried value that is read after it has been passed back to the previous iteration.
+    """A gradient of a state that is used only after it has been overwritten by that of the previous iteration.
 
     Args:
-        keys: the keys of the values whose gradients are read too late.
-        reader: the key of the loop-carried value whose gradient is made with it; `None` for all gradients that are not
-            passed to the previous iteration.
-        carried: whether only what the iteration passes back is read, without contributions from the previous iteration
-            itself, such as those of an output.
+        keys: the keys of the states whose gradients are used too late.
+        reader: the key of the state whose earlier value gets a wrong gradient by it; `None` where all other operands of
+            the step get one, such as w and k[t] in a = w * a + k[t].
+        carried: whether the overwritten gradient is only what the iteration has passed back; else it also has what the
+            earlier value gets otherwise, such as from an output of the previous iteration.
     """
 
     keys: tuple[Key, ...]
@@ -235,10 +266,14 @@ class UpdatedRead:
 
 
 def updated_reads(program: Program, place: Place) -> Iterator[UpdatedRead]:
-    """Yield the choices of `read_updated_gradient`: which gradients are read after they have been passed back.
+    """Yield the choices of `read_updated_gradient`: which gradients are used after they have been overwritten.
 
-    Those of one loop-carried value or, at the first one of a loop, of all: for everything but what is passed back; and
-    that of this value for what is passed back to each further value.
+    With `reader=None`: that of the state `place`, and, at the first state of a loop, those of all its states together.
+    With each two states of the loop: that of one, for the gradient that it passes back to the other.
+
+    Args:
+        program: the program of a trial.
+        place: a loop-carried value, as the first iteration makes it.
     """
     for keys in keys_carried_together(program, place):
         yield from (UpdatedRead(keys, None, carried) for carried in (False, True))
@@ -264,18 +299,26 @@ def updated_reads(program: Program, place: Place) -> Iterator[UpdatedRead]:
         else f"for the gradient of {describe_keys(program, (choice.reader,))}",
     },
 )
-def read_updated_gradient(program: Program, place: Place, choice: UpdatedRead) -> Program | None:
-    """Use the gradient that a loop-carried value has one iteration before in place of its own, in some contributions.
+def read_updated_gradient(program: Program, place: Place, choice: UpdatedRead) -> Program:
+    """Use the gradient of a state before the iteration in place of that after it, in some contributions.
 
-    For a = w * a + k[t], and `reader=None`: dk[t] and dw get the gradient of the earlier a. For p, q = c * p - s * q,
-    s * p + c * q, and the reader q: the gradient of the earlier q is made with that of the earlier p.
+    For a = w * a + k[t], and `reader=None`: dk[t] and dw are made with the gradient of the earlier a. For p, q = c * p
+    - s * q, s * p + c * q, and the reader q: the gradient of the earlier q is made with that of the earlier p.
+
+    Args:
+        program: the right program.
+        place: a loop-carried value, as the first iteration makes it.
+        choice: which gradients are wrong, and in which contributions.
+
+    Returns:
+        The rewritten program, also where it is the right one.
     """
     *_, group = keys_carried_together(program.right, place)
     steps = steps_of(program, tuple(dict.fromkeys((*choice.keys, *group))))
     for number, step in enumerate(steps):
         for own in choice.keys:
             if choice.reader is None:
-                ways = operands_beside(program.right, steps, number, own)
+                ways = segments_of_other_operands(program.right, steps, number, own)
             else:
                 way = step.between(choice.reader, own)
                 ways = [] if way is None else [way]
@@ -285,15 +328,15 @@ def read_updated_gradient(program: Program, place: Place, choice: UpdatedRead) -
     return program
 
 
-def operands_beside(program: Program, steps: list[Step], number: int, key: Key) -> list[Segment]:
-    """Return how a state after an iteration depends on each operand of the step that is no state.
+def segments_of_other_operands(program: Program, steps: list[Step], number: int, key: Key) -> list[Segment]:
+    """Return how a state after an iteration depends on each operand of the step that is no state, one segment for each.
 
     For a = w * a + k[t] * v[t]: on w, and on the product of k[t] and v[t].
 
     Args:
         program: the right program.
         steps: the iterations of the loop.
-        number: the number of the iteration.
+        number: the number of the iteration, from 0.
         key: the key of the state.
     """
     forward, step = program.forward, steps[number]
@@ -315,13 +358,15 @@ def operands_beside(program: Program, steps: list[Step], number: int, key: Key) 
 
 
 def _of_updated_gradient(step: Step, key: Key, way: Segment, carried: bool) -> EdgeVjp:
-    """Return the vjp that adds what a contribution changes by where it uses the gradient of the earlier state.
+    """Return a vjp: what the earlier state's gradient contributes to an operand, less what the right gradient does.
+
+    Added to the right backward pass, it puts the one in place of the other.
 
     Args:
         step: the iteration.
         key: the key of the state.
-        way: how the new state depends on the operand that gets the contribution.
-        carried: whether only what this iteration passes back is used.
+        way: how the state after the iteration depends on the operand.
+        carried: whether the earlier state's gradient is only what this iteration passes back.
     """
     is_constant = key not in step.before
     ways = {value: step.between(key, value) for value in step.after} if carried else {}
@@ -356,7 +401,7 @@ def gradient_of_start(program: Program, sweep: Sweep, first: int) -> Array:
 
     Args:
         program: the program.
-        sweep: its sweep.
+        sweep: the reverse sweep of this program, with the gradients of all values.
         first: the id of the state that the first iteration makes.
     """
     nodes = program.right.nodes
@@ -366,7 +411,7 @@ def gradient_of_start(program: Program, sweep: Sweep, first: int) -> Array:
 
 @read_updated_gradient.example
 def _() -> Example:
-    """Show a rotated state of two components whose second gradient is made with the new gradient of the first."""
+    """Show p, q = c * p - s * q, s * p + c * q, whose dq = c * dq - s * dp uses the dp that has been overwritten."""
 
     def forward(x: Tensor, y: Tensor, c: Tensor, s: Tensor) -> Tensor:
         p = q = torch.zeros_like(x[0])
@@ -395,7 +440,7 @@ def _() -> Example:
 
 @read_updated_gradient.example
 def _() -> Example:
-    """Show two decaying sums, of which k gets the gradients after they have been passed back."""
+    """Show a = w * a + k[t] * v[t], b = w * b + k[t]**2, whose dk[t] uses da and db of one iteration earlier."""
 
     def forward(w: Tensor, k: Tensor, v: Tensor) -> Tensor:
         a = b = torch.zeros_like(k[0])
@@ -422,15 +467,22 @@ def _() -> Example:
     return Example(forward, wrong, {"w": "n", "k": "t bs n", "v": "t bs n"})
 
 
-def read_outside_of_loop(program: Program, place: Place) -> Iterator[tuple[Key, ...]]:
-    """Yield the keys of loop-carried values together, if what reads them in their own iteration is not carried on."""
+def states_with_outputs(program: Program, place: Place) -> Iterator[tuple[Key, ...]]:
+    """Yield the keys of states that are read both by later iterations and elsewhere, such as by an output.
+
+    First the state `place` alone; then, at the first state of a loop, all its states, if this holds for each.
+
+    Args:
+        program: the program of a trial.
+        place: a loop-carried value, as the first iteration makes it.
+    """
     for keys in keys_carried_together(program, place):
         ids = [program.forward.by_key[key][0] for key in keys]
-        if all(edges_from_later(program, i) and _own_edges(program, i) for i in ids):
+        if all(edges_from_later(program, i) and _edges_not_from_later(program, i) for i in ids):
             yield keys
 
 
-def _own_edges(program: Program, value: int) -> list[Place]:
+def _edges_not_from_later(program: Program, value: int) -> list[Place]:
     """Return the edges of a value in a loop that do not come from later iterations, such as those of an output."""
     later = edges_from_later(program, value)
     return [edge for edge in program.forward.uses[value] if edge not in later]
@@ -441,35 +493,42 @@ def _own_edges(program: Program, value: int) -> list[Place]:
     code="wrong-order",
     rank=2.1,
     at=carried_first_values,
-    choices=read_outside_of_loop,
+    choices=states_with_outputs,
     message="the gradient of {names} is used before the contributions of the same iteration are added to it; add them"
     " first",
     fields=lambda program, place, choice: {"names": describe_keys(program, choice)},
 )
-def use_gradient_before_own(program: Program, place: Place, choice: tuple[Key, ...]) -> Program | None:
-    """Leave out what a state's own iteration contributes to its gradient, but for what is passed back.
+def use_gradient_without_outputs(program: Program, place: Place, choice: tuple[Key, ...]) -> Program:
+    """Use the gradient of a state before the contributions of its own iteration are added, but for what is passed back.
 
     For s = w * s + k[t] and the output q[t] * s: dk[t] gets what comes from the next iteration, and not g[t] * q[t].
-    The choice is the keys of the states.
+
+    Args:
+        program: the right program.
+        place: a loop-carried value, as the first iteration makes it.
+        choice: the keys of this state, or of all states of its loop.
+
+    Returns:
+        The rewritten program, also where it is the right one.
     """
     *_, group = keys_carried_together(program.right, place)
     steps = steps_of(program, tuple(dict.fromkeys((*choice, *group))))
 
     def rule(way: Segment, own: list[Place]) -> EdgeVjp:
-        """Return the vjp that takes away what the own edges contribute along a path."""
+        """Return the vjp that subtracts what the edges `own` contribute along a path."""
         return lambda at: -way.pull(np.asarray(sum(map(at.sweep.contribution, own))))
 
     for number, step in enumerate(steps):
         for key in choice:
-            own = _own_edges(program.right, step.after[key])
-            for way in operands_beside(program.right, steps, number, key) if own else ():
+            own = _edges_not_from_later(program.right, step.after[key])
+            for way in segments_of_other_operands(program.right, steps, number, key) if own else ():
                 program = program.with_edge(step.after[key], way.source, rule(way, own))
     return program
 
 
-@use_gradient_before_own.example
+@use_gradient_without_outputs.example
 def _() -> Example:
-    """Show a weighted average of two decaying sums, whose k gets its gradient before the step's own output counts."""
+    """Show rows a / (1 + b) of a = w * a + k[t] * v[t], b = w * b + k[t]**2, whose dk[t] lacks the part of row t."""
 
     def forward(w: Tensor, k: Tensor, v: Tensor) -> Tensor:
         a = b = torch.zeros_like(k[0])
@@ -497,11 +556,11 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class Leak:
-    """A loop whose backward pass begins with the gradient that that of another loop has ended with.
+    """Two loops, of which the backward pass of one starts with the gradient that is left over from the other.
 
     Args:
-        ends: the key of the loop-carried value whose gradient is left over.
-        begins: the key of that of the other loop, to whose last value it is added.
+        ends: the key of the loop-carried value whose gradient is left over after its first iteration.
+        begins: the key of the loop-carried value of the other loop, to whose last value this gradient is added.
     """
 
     ends: Key
@@ -509,7 +568,12 @@ class Leak:
 
 
 def leaks(program: Program, place: Place) -> Iterator[Leak]:
-    """Yield `Leak`s: two loop-carried values of one shape, of different loops that do not depend on each other."""
+    """Yield `Leak`s: two loop-carried values of one shape, of different loops that do not depend on each other.
+
+    Args:
+        program: the program of a trial.
+        place: not read.
+    """
     forward = program.forward
     made = {forward.nodes[each.made[0]].key: forward.by_key[forward.nodes[each.made[0]].key]
             for each in cached_loop_carried_values(program)}  # fmt: skip
@@ -523,7 +587,14 @@ def leaks(program: Program, place: Place) -> Iterator[Leak]:
 
 
 def _alternate(first: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Return whether two values are made by one loop: not all of the first are made before or after the other."""
+    """Return whether the iterations of two values overlap, as where one loop makes both.
+
+    False if all values of one are made before all of the other.
+
+    Args:
+        first: the ids of a value, one for each iteration, in rising order.
+        other: those of the other value.
+    """
     return first[0] < other[-1] and other[0] < first[-1]
 
 
@@ -543,7 +614,13 @@ def _alternate(first: tuple[int, ...], other: tuple[int, ...]) -> bool:
 def keep_carry_for_other_loop(program: Program, place: Place, choice: Leak) -> Program | None:
     """Add what one loop passes back from its first iteration to the gradient of the last state of another loop.
 
-    Returns `None` where the program lacks one of the loops.
+    Args:
+        program: the right program.
+        place: not read.
+        choice: the keys of both loops' values.
+
+    Returns:
+        The rewritten program; `None` where it lacks one of the loops.
     """
     forward = program.right.forward
     ends, begins = forward.by_key.get(choice.ends, ()), forward.by_key.get(choice.begins, ())
@@ -561,7 +638,7 @@ def keep_carry_for_other_loop(program: Program, place: Place, choice: Leak) -> P
 
 
 def describe_state(program: Program, key: Key) -> str:
-    """Return what a learner calls a loop-carried value, with its call where several calls make one of this name."""
+    """Return what a learner calls a loop-carried value: `h`, or ``h in `run(x, u)` `` if a function call makes it."""
     node = program.nodes[program.forward.by_key[key][0]]
     name = program.name_of(node.id)
     return f"{name} in `{node.call}`" if node.call else name
@@ -569,7 +646,7 @@ def describe_state(program: Program, key: Key) -> str:
 
 @keep_carry_for_other_loop.example
 def _() -> Example:
-    """Show a recurrence that runs in both directions, whose second backward loop begins with the first one's carry."""
+    """Show a recurrence that runs in both directions, whose second backward loop begins with the dh of the first."""
 
     def run(x: Tensor, u: Tensor, order: list[int]) -> Tensor:
         h, rows = torch.zeros_like(x[0]), [torch.zeros_like(x[0])] * len(x)
@@ -623,7 +700,11 @@ class SharedGradient:
 def shared_gradients(program: Program, place: Place) -> Iterator[SharedGradient]:
     """Yield `SharedGradient`s: two values of one shape that one operation reads, or that one loop carries.
 
-    Not the operands of a sum, whose gradients are the same.
+    The operands of a sum are left out, as their gradients are the same.
+
+    Args:
+        program: the program of a trial.
+        place: not read.
     """
     forward = program.forward
     pairs: dict[tuple[Key, Key], None] = {}
@@ -656,7 +737,13 @@ def shared_gradients(program: Program, place: Place) -> Iterator[SharedGradient]
 def share_gradients(program: Program, place: Place, choice: SharedGradient) -> Program | None:
     """Give each of two values the sum of the gradients of both, as if these were one array.
 
-    Returns `None` where the program lacks one of the values.
+    Args:
+        program: the right program.
+        place: not read.
+        choice: the keys of both values, and in which iterations.
+
+    Returns:
+        The rewritten program; `None` where it lacks one of the values.
     """
     forward = program.right.forward
     ids, others = forward.by_key.get(choice.first, ()), forward.by_key.get(choice.second, ())
@@ -710,7 +797,7 @@ class AdjointMistake(NamedTuple):
 
 
 def _iterate(g: Array, count: int, step: Callable[[Array], Array]) -> Array:
-    """Return the sum g + step(g) + step(step(g)) + ... of so many terms."""
+    """Return the sum g + step(g) + step(step(g)) + ... of `count` + 1 terms, for a linear function `step`."""
     total = g
     for _ in range(count):
         total = g + step(total)
@@ -718,7 +805,14 @@ def _iterate(g: Array, count: int, step: Callable[[Array], Array]) -> Array:
 
 
 def _pull_on_other_side(function: Segment, g: Array) -> Array:
-    """Return J.T g with the derivative of the last operation applied after that of all others, in place of before."""
+    """Return J.T g with the derivative of the last operation applied after those of all others, in place of before.
+
+    For tanh(h @ w), with d = 1 - tanh(h @ w)**2: d * (g @ w.T) in place of (d * g) @ w.T.
+
+    Args:
+        function: the step of a loop, whose last operation has one operand with a gradient.
+        g: the upstream gradient, shaped like the value of the step.
+    """
     forward, last = function.forward, function.value
     ((slot, operand),) = forward.edges[last]
     all_but_last = replace(function, value=operand, inner=function.inner[:-1])
@@ -746,9 +840,9 @@ ADJOINT_MISTAKES: Mapping[str, AdjointMistake] = {
 
 
 def fixed_point_steps(program: Program, place: Place) -> list[Step]:
-    """Return the iterations of a loop that looks for a fixed point of the value `place`; none where it does not.
+    """Return the iterations of a loop that looks for a fixed point of the value `place`; empty for any other loop.
 
-    It carries this value alone, and its last iteration hardly changes it.
+    Such a loop carries this value alone, has `LEAST_STEPS` iterations or more, and hardly changes it in the last one.
     """
     *_, keys = keys_carried_together(program, place)
     ids = program.forward.by_key[program.nodes[place[0]].key]
@@ -768,19 +862,19 @@ def fixed_point_steps(program: Program, place: Place) -> list[Step]:
     message="in the gradient through the fixed point {value}, {mistake}",
     fields=lambda program, place, choice: {"mistake": ADJOINT_MISTAKES[choice].message},
 )
-def mistake_fixed_point(program: Program, place: Place, choice: str) -> Program | None:
+def use_wrong_fixed_point_gradient(program: Program, place: Place, choice: str) -> Program | None:
     """Use a wrong gradient of a fixed point, at which a loop ends, in place of the solution a of a = g + J.T a.
 
     J is the Jacobian of the last iteration; what that iteration reads gets its contributions from a, and earlier
     iterations contribute nothing.
 
     Args:
-        program: the program.
-        place: the value that the loop carries.
-        choice: a key of `ADJOINT_MISTAKES`.
+        program: the right program.
+        place: the value that the loop carries, as the first iteration makes it.
+        choice: a key of `ADJOINT_MISTAKES`, such as `"sign"` for the solution of a = g - J.T a.
 
     Returns:
-        `None` where the loop does not end at a fixed point.
+        The rewritten program; `None` where the loop does not end at a fixed point.
     """
     steps = fixed_point_steps(program.right, place)
     if not steps:
@@ -795,9 +889,9 @@ def mistake_fixed_point(program: Program, place: Place, choice: str) -> Program 
     return edited.with_upstream(value, lambda at: mistake.compute(function, at.g, len(steps)))
 
 
-@mistake_fixed_point.example
+@use_wrong_fixed_point_gradient.example
 def _() -> Example:
-    """Show the fixed point of h = tanh(h @ w + x), whose linear system has a matrix that is not transposed."""
+    """Show the fixed point of h = tanh(h @ w + x), whose gradient solves a = g + J a in place of a = g + J.T a."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         h = torch.zeros_like(x)

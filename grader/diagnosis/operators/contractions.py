@@ -641,18 +641,23 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class SharedUses:
-    """The products in which a value is used several times, as a weight is that two calls or all iterations share.
+    """The products in which a value occurs several times, such as a weight that two calls or all iterations share.
 
     Args:
-        operation: the name of their operation, such as `matmul`.
-        slot: the slot of the value.
+        operation: the name of the operation of these products, such as `matmul`.
+        slot: the slot of the value in each of them.
     """
 
     operation: str
     slot: int
 
     def places(self, program: Program, value: int) -> tuple[Place, ...]:
-        """Return the edges of the value with an id in these products, of one shape each; none where they differ."""
+        """Return the edges (product, slot) of a value in these products; empty if there is one, or their shapes differ.
+
+        Args:
+            program: the program of any trial, perhaps edited.
+            value: the id of the value.
+        """
         nodes = program.right.nodes
         own = tuple(
             place
@@ -664,7 +669,12 @@ class SharedUses:
 
 
 def shared_uses(program: Program, place: Place) -> Iterator[SharedUses]:
-    """Yield `SharedUses`: the operation and slot of several products of the value `place` with arrays of one shape."""
+    """Yield `SharedUses`: the operation and slot of several products of the value `place` with arrays of one shape.
+
+    Args:
+        program: the program of a trial.
+        place: the value (id, `WHOLE`).
+    """
     kinds = dict.fromkeys(
         (program.nodes[reader].name, slot)
         for reader, slot in program.forward.uses[place[0]]
@@ -689,8 +699,15 @@ def shared_uses(program: Program, place: Place) -> Iterator[SharedUses]:
 def sum_uses_first(program: Program, place: Place, choice: SharedUses) -> Program | None:
     """Multiply the sum of all partners of a shared value by the sum of their upstream gradients.
 
-    For a @ w and b @ w: (a + b).T @ (da + db) in place of a.T @ da + b.T @ db. Returns `None` where this trial has no
-    two such products.
+    For a @ w and b @ w: (a + b).T @ (da + db) in place of a.T @ da + b.T @ db.
+
+    Args:
+        program: the right program.
+        place: the shared value (id, `WHOLE`), w in the example.
+        choice: the products: `SharedUses("matmul", 1)` in the example.
+
+    Returns:
+        The rewritten program; `None` where this trial has no two such products, or they differ in shape.
     """
     first, *others = choice.places(program, place[0]) or (None,)
     if first is None:
@@ -709,7 +726,7 @@ def sum_uses_first(program: Program, place: Place, choice: SharedUses) -> Progra
 
 @sum_uses_first.example
 def _() -> Example:
-    """Show two views that share a weight, whose gradient adds the views, and the gradients, first."""
+    """Show tanh(a @ w) * sin(b @ w) whose gradient of w is (a + b).T @ (da + db), with those of the two products."""
 
     def forward(a: Tensor, b: Tensor, w: Tensor) -> Tensor:
         return torch.tanh(a @ w) * torch.sin(b @ w)

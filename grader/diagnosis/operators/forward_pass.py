@@ -2072,7 +2072,12 @@ class MaskEnd:
 
 
 def mask_ends(program: Program, place: Place) -> Iterator[MaskEnd]:
-    """Yield the two `MaskEnd`s of a comparison: one position less, and one more."""
+    """Yield the two wrong `MaskEnd`s: for a mask with one position less, and with one more.
+
+    Args:
+        program: the program of a trial.
+        place: the node of the comparison, such as `t < lengths`.
+    """
     early = 1 if program.nodes[place[0]].name in ("lt", "le") else -1
     yield MaskEnd(early, "early")
     yield MaskEnd(-early, "late")
@@ -2084,15 +2089,15 @@ def compares_whole_numbers(program: Program, place: Place) -> bool:
     return len(kinds) == 2 and all(kind in "iu" for kind in kinds)
 
 
-def without_edges(program: Program, changes: Mapping[int, Array]) -> Program:
-    """Return the program in which the backward pass sees other masks and indices than the forward pass.
+def with_masks_in_backward_pass(program: Program, changes: Mapping[int, Array]) -> Program:
+    """Return the program whose backward pass uses other masks or index arrays than the forward pass.
 
-    What is computed from a changed value without a gradient, such as a cast, is changed with it; the vjps of all nodes
-    that read such a value, and have an edge, take it as their operand.
+    What is computed from a changed mask without a gradient, such as a cast, is changed with it; the vjps of all nodes
+    that read a changed array take it as their operand.
 
     Args:
         program: the program that is edited.
-        changes: by id the arrays in place of the values of nodes without edges.
+        changes: by id of a mask or index array, which has no gradient, the array that takes its place.
     """
     forward, values = program.right.forward, dict(changes)
     for node in forward.nodes:
@@ -2116,14 +2121,23 @@ def without_edges(program: Program, changes: Mapping[int, Array]) -> Program:
     message="in the backward pass, the mask {step} ends one position too {where}",
     fields=lambda program, place, choice: {"where": choice.where},
 )
-def end_mask_elsewhere(program: Program, place: Place, choice: MaskEnd) -> Program | None:
+def end_mask_elsewhere(program: Program, place: Place, choice: MaskEnd) -> Program:
     """Compute the backward pass with a mask in which a position is compared with a number that is off by one.
 
     For t < lengths and a mask that ends too early: t + 1 < lengths.
+
+    Args:
+        program: the right program.
+        place: the node of the comparison.
+        choice: what is added to its left side.
+
+    Returns:
+        The rewritten program.
     """
     node = program.right.nodes[place[0]]
     first, second = node.values
-    return without_edges(program, {node.id: node.operation.run((np.asarray(first) + choice.by, second), node.options)})
+    mask = node.operation.run((np.asarray(first) + choice.by, second), node.options)
+    return with_masks_in_backward_pass(program, {node.id: mask})
 
 
 @end_mask_elsewhere.example
@@ -2150,10 +2164,10 @@ MOST_IN_PART = 8  # operations that are computed again from a wrong value
 
 @dataclass(frozen=True)
 class RecomputedPart:
-    """A part of the forward pass that the backward pass computes again, from a wrong value.
+    """A chain of operations, from a node on, that the backward pass computes again, from a wrong value.
 
     Args:
-        slot: the slot in which its first operation reads the value.
+        slot: the slot in which the node reads the value.
         other: the name of the wrong value.
     """
 
@@ -2161,10 +2175,11 @@ class RecomputedPart:
     other: ValueName
 
 
-def part_behind(program: Program, first: int) -> tuple[int, ...]:
-    """Return the ids of a node and of those behind it, as long as each is read by a single node.
+def chain_from(program: Program, first: int) -> tuple[int, ...]:
+    """Return the ids of a node, its only reader, the only reader of that one, and so on.
 
-    For tanh(h @ u) * v in a sum: those of the product, tanh and `*`, up to the sum.
+    For the product in tanh(h @ u) * v + b: those of `@`, tanh and `*`. The chain ends where a value has several
+    readers, before a sum, `cat` or `stack`, or after `MOST_IN_PART` nodes.
 
     Args:
         program: the program of a trial.
@@ -2180,14 +2195,17 @@ def part_behind(program: Program, first: int) -> tuple[int, ...]:
 
 
 def recomputed_parts(program: Program, place: Place) -> Iterator[RecomputedPart]:
-    """Yield `RecomputedPart`s: an operand of a node, and a value that stands in its place where the node is run again.
+    """Yield `RecomputedPart`s: the slot of an operand of a node, and a value in its place where the node is run again.
 
-    The value has the shape of the operand; it is the same value in another iteration or call, or what the same
-    operation makes, or one that the loop carries. The part behind the node has two operations or more, one of which is
-    not linear.
+    The value has the shape of the operand, and is one variable with it at another time; see `is_twin`. Nothing is
+    yielded unless the node has a single reader, which continues the chain of `chain_from`.
+
+    Args:
+        program: the program of a trial.
+        place: the node.
     """
     node = program.nodes[place[0]]
-    part = part_behind(program, node.id)
+    part = chain_from(program, node.id)
     if len(part) < 2 or node.operation.family == "rearrangement":
         return
     for slot, operand in program.forward.edges[node.id]:
@@ -2201,6 +2219,11 @@ def is_twin(program: Program, value: int, other: int) -> bool:
 
     The same operation makes both, in other iterations or calls; or one is a loop-carried value before an iteration, and
     the other what the iteration makes of it; or they are assigned to one variable.
+
+    Args:
+        program: the program of a trial.
+        value: the id of one value.
+        other: the id of the other.
     """
     own, another = program.nodes[value], program.nodes[other]
     if own.key == another.key or (own.edges and own.key[-3:] == another.key[-3:]):
@@ -2236,22 +2259,33 @@ def names_of_twins(program: Program, place: Place, choice: RecomputedPart) -> di
     choices=recomputed_parts,
     message="the backward pass of {part} is computed with {other} in place of {own}",
     fields=lambda program, place, choice: {
-        "part": expression_of(program, program.nodes[part_behind(program, place[0])[-1]]),
+        "part": expression_of(program, program.nodes[chain_from(program, place[0])[-1]]),
         **names_of_twins(program, place, choice),
     },
 )
 def recompute_part(program: Program, place: Place, choice: RecomputedPart) -> Program | None:
-    """Compute the vjps of a node and of those behind it with values that are run again from a wrong operand.
+    """Compute the vjps of a chain of operations with values that are run again from a wrong operand of the first one.
 
     For c * sin(q @ w) and q after the step in place of q before it: all contributions of this expression, those to w
-    and c too, are taken at the later q. Returns `None` where this trial has no such value.
+    and c too, are taken at the later q.
+
+    Args:
+        program: the right program.
+        place: the first node of the chain, q @ w in the example.
+        choice: the slot of the operand, and the name of the wrong value.
+
+    Returns:
+        The rewritten program; `None` where this trial has no such value or slot.
+
+    Raises:
+        NoCandidate: an operation gets another shape with this value.
     """
     forward = program.right.forward
     other = named_array(program.right, choice.other, place[0])
     if other is None or forward.nodes[place[0]].operand(choice.slot) is None:
         return None
     values = dict[int, Array]()
-    for number, i in enumerate(part_behind(program.right, place[0])):
+    for number, i in enumerate(chain_from(program.right, place[0])):
         node = forward.nodes[i]
         operands = [values.get(dict(node.operands).get(slot, -1), own) for slot, own in enumerate(node.values)]
         if number == 0:
@@ -2283,7 +2317,7 @@ def with_node_in_backward_pass(program: Program, node: Node) -> Program:
 
 @recompute_part.example
 def _() -> Example:
-    """Show steps of a position and a velocity, whose force is differentiated at the position after the step."""
+    """Show steps of a position q and a velocity p, whose force -sin(q @ w) @ w.T is differentiated at the later q."""
 
     def forward(q: Tensor, p: Tensor, w: Tensor) -> Tensor:
         for _ in range(4):
@@ -2362,8 +2396,15 @@ def describe_twin_calls(program: Program, place: Place) -> str:
 def exchange_calls(program: Program, place: Place, choice: None) -> Program | None:
     """Compute the vjps of two calls of one function with each other's values, as if they had run in the other order.
 
-    For p + f(q) and, after q has moved, p + f(q) again. `place` is the first node of the earlier call. Returns `None`
-    where this trial has no second call.
+    For p + f(q) and, after q has moved, p + f(q) again.
+
+    Args:
+        program: the right program.
+        place: the first node of the earlier call.
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; `None` where this trial has no second call, or two nodes of a pair differ in shape.
     """
     pairs = twin_calls(program.right, place)
     for own, other in (pair for first, second in pairs for pair in ((first, second), (second, first))):
@@ -2376,7 +2417,7 @@ def exchange_calls(program: Program, place: Place, choice: None) -> Program | No
 
 @exchange_calls.example
 def _() -> Example:
-    """Show half steps of a velocity before and after one of the position, which are taken back in forward order."""
+    """Show p + f(q) / 4 before and after a step of q, whose two f are each differentiated at the q of the other."""
 
     def forward(q: Tensor, p: Tensor, w: Tensor) -> Tensor:
         def force(q: Tensor) -> Tensor:

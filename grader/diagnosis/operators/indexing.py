@@ -134,22 +134,22 @@ def leave_out_sum_over_repetitions(program: Program, place: Place, choice: str) 
     return program.with_vjp(place, rule)
 
 
-def sum_last_runs(g: Array, places: Array, part: Array) -> Array:
+def sum_last_runs(g: Array, positions: Array, out: Array) -> Array:
     """Return an array in which each position holds the sum of the last run of g[i], g[i + 1], ... that go to it.
 
     For the index [0, 0, 1, 0], g[0] + g[1] is written to position 0, g[2] to 1, then g[3] over what is at 0.
 
     Args:
         g: the upstream gradient of a selection; shape: (numbers in the index, ...).
-        places: for each entry of g its position in the result, a whole number; shaped like g.
-        part: zeros, of shape (positions,), which are overwritten and returned.
+        positions: for each entry of g its position in the result, a whole number; shaped like g.
+        out: zeros, of shape (positions,), which are overwritten and returned.
     """
-    for number, (row, own) in enumerate(zip(g, places, strict=True)):
-        if number and np.array_equal(own, places[number - 1]):
-            part[own] += row
+    for number, (row, own) in enumerate(zip(g, positions, strict=True)):
+        if number and np.array_equal(own, positions[number - 1]):
+            out[own] += row
         else:
-            part[own] = row
-    return part
+            out[own] = row
+    return out
 
 
 @leave_out_sum_over_repetitions.example
@@ -209,6 +209,14 @@ def reshape_one_hot_table(program: Program, place: Place, choice: None) -> Progr
 
     For `x[rows]`, its edge of x and one_hot with a row for each selected row: one_hot.reshape(len(x), len(rows)) @ g in
     place of one_hot.T @ g.
+
+    Args:
+        program: the right program.
+        place: an edge (selection of rows, slot 0).
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -678,7 +686,7 @@ class ConstantIndex:
 
     Args:
         key: the key of the first node that reads it.
-        slot: the slot in which that node does.
+        slot: the slot in which that node reads it.
     """
 
     key: Key
@@ -697,7 +705,13 @@ IndexName = NamedValue | ComputedValue | ConstantIndex
 
 
 def index_array(program: Program, name: IndexName, reader: int) -> Array | None:
-    """Return the index array that a name stands for at the node `reader`; `None` where this trial has none."""
+    """Return the array of an `IndexName`: of an input, or of a constant; `None` where this trial has none.
+
+    Args:
+        program: the program of any trial.
+        name: the name.
+        reader: the id of the node from which the name is seen.
+    """
     if isinstance(name, ConstantIndex):
         ids = program.right.forward.by_key.get(name.key, ())
         return np.asarray(program.right.nodes[ids[0]].values[name.slot]) if ids else None
@@ -705,8 +719,11 @@ def index_array(program: Program, name: IndexName, reader: int) -> Array | None:
     return None if value is None else program.nodes[value].value
 
 
-def name_of_own_index(program: Program, place: Place, slot: int) -> str:
-    """Return what a learner calls the index array in a slot of the reader of `place`."""
+def name_of_index_array(program: Program, place: Place, slot: int) -> str:
+    """Return what a learner calls the index array in a slot of the reader of `place`: "the index rows".
+
+    Return "its own index" for a constant array.
+    """
     operand = program.reader(place).operand(slot)
     return "its own index" if operand is None else f"the index {program.name_of(operand)}"
 
@@ -775,7 +792,7 @@ def index_replacements(program: Program, place: Place) -> Iterator[IndexReplacem
     choices=index_replacements,
     fields=lambda program, place, choice: {
         "there": choice.name.describe(program),
-        "here": name_of_own_index(program, place, choice.slot),
+        "here": name_of_index_array(program, place, choice.slot),
     },
     message="in the gradient of {operand} through {step}, {there} is used in place of {here}",
 )
@@ -851,7 +868,7 @@ def forward_index_replacements(program: Program, place: Place) -> Iterator[Forwa
     choices=forward_index_replacements,
     fields=lambda program, place, choice: {
         "there": choice.index.name.describe(program),
-        "here": name_of_own_index(program, place, choice.index.slot),
+        "here": name_of_index_array(program, place, choice.index.slot),
         "where": describe_affects(program, choice.affects),
     },
     message="{step} is computed with {there} in place of {here}{where}",
@@ -1025,16 +1042,17 @@ def name_group(program: Program, choice: IndexName | str) -> str:
     choices=other_groups,
     fields=lambda program, place, choice: {
         "other": name_group(program, choice),
-        "own": name_of_own_index(program, place, 1).removeprefix("the index "),
+        "own": name_of_index_array(program, place, 1).removeprefix("the index "),
     },
     message="in the gradient of {operand} through {step}, the sum runs over {other}; it must run over those with the"
     " same number in {own}",
 )
 def sum_over_other_groups(program: Program, place: Place, choice: IndexName | str) -> Program | None:
-    """Sum the terms of a quotient `w / total[group]` over other groups on the way back through the total.
+    """Sum over wrong groups in the gradient that w gets through the total of `w / total[group]`.
 
-    With p = w / total[group] and total = index_add(0, group, w), entry e gets minus the sum of p g over its group,
-    divided by total[group[e]]. Here the sum runs over another group, or over all entries.
+    With p = w / total[group] and total = index_add(0, group, w), the right gradient of entry e through the total is
+    minus the sum of p * g over its group, divided by total[group[e]]. The wrong sum runs over another group, or over
+    all entries.
 
     Args:
         program: the right program.
@@ -1042,7 +1060,7 @@ def sum_over_other_groups(program: Program, place: Place, choice: IndexName | st
         choice: the name of the index array that groups the entries, or `EVERY_ENTRY`.
 
     Returns:
-        The rewritten program; `None` where this trial has no such array, or nothing takes the sums back.
+        The rewritten program; `None` where this trial has no such array, or no node such as `total[group]`.
     """
     readers, node = group_readers(program.right, place), program.reader(place)
     every = np.zeros(len(np.asarray(node.values[1])), int)
@@ -1127,7 +1145,7 @@ def factor_of_sum(program: Program, place: Place) -> tuple[Node, int] | None:
     choices=lambda program, place: (index.name for index in index_replacements(program, place)),
     fields=lambda program, place, choice: {
         "other": choice.describe(program),
-        "own": name_of_own_index(program, place, 1).removeprefix("the index "),
+        "own": name_of_index_array(program, place, 1).removeprefix("the index "),
         "factor": name_factor_of_sum(program, place),
     },
     message="in the gradient of {operand} through {step}, {factor} is indexed by {other}; it must be indexed by {own}",
@@ -1229,11 +1247,12 @@ def selects_rows(node: Node) -> bool:
 
 
 def wrong_spreads(program: Program, place: Place) -> Iterator[WrongSpread]:
-    """Yield what may be given by mistake to every entry that a selection could have taken, selected or not.
+    """Yield the wrong gradients that a learner may give to all entries of a selection's operand, by name.
 
-    "every entry": the upstream gradient, g[i] for all of row i in `x[range(n), labels]`; "every entry, times the
-    index": g[i] * labels[i]; for a selection of whole rows such as `table[rows]`, "every entry, averaged": g.mean(0).
-    The first two are yielded where g can be broadcast to the operand, the second only for a selection by indices.
+    For a selection of one entry in each row, such as `x[range(n), labels]`: "every entry", where all of row i gets
+    g[i], and "every entry, times the index", where it gets g[i] * labels[i]; for `x[:, 2]`, without an index array, the
+    first alone. For a selection of whole rows, such as `table[rows]`: "every entry, averaged", g.mean(0) for each row.
+    Nothing for any other selection.
 
     Args:
         program: the program of a trial.
@@ -1634,14 +1653,27 @@ class GroupedSoftmax(NamedTuple):
     size: int
 
     def sum(self, rows: Array, groups: Array | None = None) -> Array:
-        """Return for each row the sum of the rows in its group; in that which has its number in `groups`, if given."""
+        """Return for each row the sum of all rows in its group: sums[self.groups], with sums by number of the group.
+
+        Args:
+            rows: shape: (rows, ...).
+            groups: the group to whose sum each row is added; shape: (rows,). By default `self.groups`.
+
+        Returns:
+            Shape: that of `rows`.
+        """
         total = np.zeros((self.size, *rows.shape[1:]))
         np.add.at(total, self.groups if groups is None else groups, rows)
         return np.asarray(total[self.groups])
 
 
 def grouped_softmax(program: Program, place: Place) -> GroupedSoftmax | None:
-    """Return the softmax over groups that the quotient `place` is; `None` where it is none."""
+    """Return the softmax over groups that a quotient computes, as in z.exp() / total[group]; `None` for any other.
+
+    Args:
+        program: the program of a trial.
+        place: the node of the quotient.
+    """
     nodes = program.right.nodes
     quotient = nodes[place[0]]
     powers, taken = quotient.operand(0), quotient.operand(1)
@@ -1667,9 +1699,9 @@ class GroupMistake:
     """A mistake in the derivative of a softmax over groups, p * (g - s) with the sum s of p * g over the group.
 
     Args:
-        of: what is wrong with the sum: `"own"`: it holds the row alone; `"unweighted"`: it is one of g; `"index"`: it
-            runs over groups by another index.
-        index: the name of this index; `None` for the others.
+        of: what is wrong with s: `"own"`: it is p * g of the row alone; `"unweighted"`: it is the sum of g; `"index"`:
+            it runs over the groups of another index array.
+        index: the name of this array; `None` for `"own"` and `"unweighted"`.
     """
 
     of: Literal["own", "unweighted", "index"]
@@ -1677,7 +1709,7 @@ class GroupMistake:
 
     @property
     def code(self) -> str:
-        """Return the public code."""
+        """Return the public code of the mistake, such as `"diagonal-only"` for `"own"`."""
         return {"own": "diagonal-only", "unweighted": "missing-local"}.get(self.of, "summed-wrong-axis")
 
 
@@ -1688,7 +1720,14 @@ GROUP_SUMS = {
 
 
 def group_mistakes(program: Program, place: Place) -> Iterator[GroupMistake]:
-    """Yield the `GroupMistake`s of a softmax over groups, one for each further index of the same rows among them."""
+    """Yield the `GroupMistake`s of a softmax over groups: `"own"`, `"unweighted"`, and `"index"` for each other index.
+
+    Another index is an array of whole numbers of the same shape, whose numbers are numbers of groups.
+
+    Args:
+        program: the program of a trial.
+        place: the node of the quotient that computes the softmax.
+    """
     softmax = grouped_softmax(program, place)
     if softmax is not None:
         yield from (GroupMistake(of) for of in ("own", "unweighted"))
@@ -1717,10 +1756,18 @@ def group_mistakes(program: Program, place: Place) -> Iterator[GroupMistake]:
         else GROUP_SUMS[choice.of]
     },
 )
-def mistake_grouped_softmax(program: Program, place: Place, choice: GroupMistake) -> Program | None:
+def use_wrong_sum_over_group(program: Program, place: Place, choice: GroupMistake) -> Program | None:
     """Contribute p * (g - s) to z, p being the softmax of z over groups, with a wrong sum s.
 
-    Returns `None` where this trial has no such softmax, or no such index.
+    Right is the sum of p * g over the group of a row.
+
+    Args:
+        program: the right program.
+        place: the node of the quotient that computes the softmax.
+        choice: what is wrong with s.
+
+    Returns:
+        The rewritten program; `None` where this trial has no such softmax, or no such index.
     """
     softmax, index = grouped_softmax(program, place), None
     if softmax is None:
@@ -1740,9 +1787,9 @@ def mistake_grouped_softmax(program: Program, place: Place, choice: GroupMistake
     return program.without((place[0], 1)).with_vjp((place[0], 0), rule)
 
 
-@mistake_grouped_softmax.example
+@use_wrong_sum_over_group.example
 def _() -> Example:
-    """Show attention over the edges that enter a node, whose derivative is p * (1 - p)."""
+    """Show attention over the edges that enter a node of a graph, whose softmax has the derivative p * (1 - p)."""
 
     def forward(z: Tensor, h: Tensor, src: Tensor, dst: Tensor) -> Tensor:
         powers = z.exp()
@@ -1774,9 +1821,18 @@ def _() -> Example:
     " copies of an entry follow each other (a, a, b, b)",
 )
 def repeat_in_turns(program: Program, place: Place, choice: None) -> Program | None:
-    """Take copy i of n * r to be one of entry i % n, and not of i // r, where r copies of n entries are used.
+    """Use the order of `repeat` (a b a b) in the backward pass of a `repeat_interleave` (a a b b).
 
-    So it is where the copies are partners in the gradients of other arrays, and where their own gradient is summed.
+    Of r copies of n entries, copy i is then taken for one of entry i % n, not of entry i // r: where the copies are
+    partners in the gradients of other arrays, and where their own gradients are summed.
+
+    Args:
+        program: the right program.
+        place: the node of the `repeat_interleave`.
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; `None` where the node does not repeat along a certain axis in this trial.
     """
     node = program.right.nodes[place[0]]
     repeats, axis = int(str(node.options["repeats"])), node.options.get("dim")
@@ -1794,9 +1850,10 @@ LINEAR_FAMILIES = ("rearrangement", "selection", "contraction")
 
 
 def with_linear_partners(program: Program, value: int, array: Array) -> Program:
-    """Return the program in which an array takes the place of a value wherever it is a factor in a vjp.
+    """Return the program in which an array takes the place of a value wherever the value is a factor in a vjp.
 
-    So it does in what is computed from the value by rearrangements and products alone; functions keep their values.
+    What is computed from the value by rearrangements, selections and products is computed from the array, too, for
+    these vjps; other functions of the value stay as they are.
 
     Args:
         program: the program that is edited.

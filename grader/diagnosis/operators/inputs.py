@@ -263,8 +263,8 @@ def replace_input(program: Program, place: Place, choice: InputReplacement) -> P
     Args:
         program: the right program.
         place: not read: the whole program is meant.
-        choice: the names of the inputs, and what is used in place of each: `InputReplacement(("x",), "its rows in
-            reversed order")`.
+        choice: the names of the inputs, and what is used in place of each: `InputReplacement(("x",), "the rows
+            of {x} in reverse order")`.
 
     Returns:
         The rewritten program.
@@ -475,7 +475,7 @@ def weight_upstream_rows(program: Program, place: Place, choice: RowWeights) -> 
         program: the right program.
         place: the edge from the loss to an output.
         choice: along which axis, counted from the end, and which weights, a key of `ROW_WEIGHTS`: `RowWeights(-2, "the
-            last row counts twice")`.
+            last is added twice")`.
 
     Returns:
         The rewritten program.
@@ -540,7 +540,7 @@ def weight_loss_terms(program: Program, place: Place, choice: RowWeights) -> Pro
         program: the right program.
         place: an edge (reduction to the output, slot of the array).
         choice: along which axis, counted from the end, and which weights, a key of `ROW_WEIGHTS`: `RowWeights(-1, "only
-            the first row counts")`.
+            the first is used")`.
 
     Returns:
         The rewritten program.

@@ -252,8 +252,8 @@ def _possible_predictions(program: Program, node: Node) -> Iterator[Prediction]:
 def _possible_labels(program: Program, node: Node) -> Iterator[Label]:
     """Yield what may be the label in a gradient of a value x: arrays of its shape, and one-hot classes of its rows.
 
-    A `Label` is an array shaped like x and its name, such as `one_hot(y)`, y holding a class for each row x[i]. None
-    is computed from the value.
+    A `Label` is an array shaped like x and its name, such as `one_hot(y)`, y holding a class for each row x[i]. What
+    is computed from the value is no label of it.
 
     Args:
         program: the right program of a trial.

@@ -1383,16 +1383,16 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "gain": "n"})
 
 
-def scales(program: Program, place: Place) -> bool:
-    """Return whether the reader of the edge `place` multiplies it by a second operand, or divides it by one."""
+def is_scaled(program: Program, place: Place) -> bool:
+    """Return whether the reader of the edge `place` multiplies its operand by a second one, or divides it by one."""
     return program.reader(place).name == "mul" or (program.reader(place).name == "div" and place[1] == 0)
 
 
-def scales_by_number_in_loop(program: Program, place: Place) -> bool:
-    """Return whether an edge leads to what a loop multiplies by a number, or divides by one, in each iteration."""
+def is_scaled_by_number_in_loop(program: Program, place: Place) -> bool:
+    """Return whether a loop multiplies or divides the operand of the edge `place` by a number: a in `0.9 * a`."""
     node = program.reader(place)
     return (
-        scales(program, place)
+        is_scaled(program, place)
         and np.ndim(node.values[1 - place[1]]) == 0
         and node.operand(1 - place[1]) is None
         and len(program.forward.by_key[node.key]) > 1
@@ -1403,7 +1403,7 @@ def scales_by_number_in_loop(program: Program, place: Place) -> bool:
     "divided-for-multiplied",
     code="wrong-local",
     rank=2.5,
-    at=edges.where(scales_by_number_in_loop).in_every_iteration,
+    at=edges.where(is_scaled_by_number_in_loop).in_every_iteration,
     message="the gradient of {operand} through {step} is {done} by {number}; it must be {right} by {number}",
     choices=lambda program, place: (None,),
     fields=lambda program, place, choice: {
@@ -1412,10 +1412,10 @@ def scales_by_number_in_loop(program: Program, place: Place) -> bool:
         "number": f"{program.reader(place).values[1 - place[1]]:g}",
     },
 )
-def divide_for_multiply(program: Program, place: Place, choice: None) -> Program | None:
+def divide_for_multiply(program: Program, place: Place, choice: None) -> Program:
     """Divide by a number in place of multiplying by it in each iteration of a loop, or the other way round.
 
-    For `0.9 * a`: g / 0.9 in place of 0.9 * g, as where the states are computed back from the last one.
+    For `0.9 * a`: g / 0.9 in place of 0.9 * g. `place` is the edge of a.
     """
     other = 1 - place[1]
 
@@ -1454,7 +1454,7 @@ def factor_chain(program: Program, place: Place) -> tuple[Place, ...]:
     chain = [place]
     while True:
         uses = program.forward.uses[chain[-1][0]]
-        if len(uses) != 1 or uses[0][0] == SINK or not scales(program, uses[0]):
+        if len(uses) != 1 or uses[0][0] == SINK or not is_scaled(program, uses[0]):
             return tuple(chain)
         chain.append(uses[0])
 
@@ -1475,10 +1475,10 @@ def is_in_longer_product(program: Program, place: Place) -> bool:
     },
     choices=lambda program, place: (None,),
 )
-def leave_out_factor(program: Program, place: Place, choice: None) -> Program | None:
+def leave_out_factor(program: Program, place: Place, choice: None) -> Program:
     """Leave out one factor of a product or quotient in the gradients of all others; its own gradient stays right.
 
-    For y = r * a / b and r: da = g / b and db = -g * a / b**2.
+    For y = r * a / b and the edge of r, `place`: da = g / b and db = -g * a / b**2.
     """
     factor = np.asarray(program.reader(place).values[place[1]])
 

@@ -85,11 +85,11 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
 
 
-def has_fellow_contributions_behind(program: Program, place: Place) -> bool:
-    """Return whether all paths on from an edge lead to values that get a gradient along further edges, too.
+def leads_to_shared_values(program: Program, place: Place) -> bool:
+    """Return whether each path of the backward pass from an edge on reaches a value that other paths lead to, too.
 
-    For the edge of `y[1:] - y[:-1]` in `(y[1:] - y[:-1]) / 2`, True if y is used elsewhere. False where the operand has
-    further edges itself: see `has_fellow_contributions`.
+    For the edge of `y[1:] - y[:-1]` in `(y[1:] - y[:-1]) / 2`: both paths reach y, so True if y is also used elsewhere.
+    False where the operand itself has further edges: see `has_fellow_contributions`.
 
     Args:
         program: the program of a trial.
@@ -111,11 +111,14 @@ def has_fellow_contributions_behind(program: Program, place: Place) -> bool:
     "paths-dropped-together",
     code="missing-path",
     rank=1.9,
-    at=edges.where(has_fellow_contributions_behind),
+    at=edges.where(leads_to_shared_values),
     message="the path from {operand} through {step} is missing",
 )
 def drop_paths_together(program: Program, place: Place, choice: None) -> Program:
-    """Leave out the contribution of the edge `place`, behind which several paths lead to the same values."""
+    """Leave out the contribution of the edge `place`; the values that it reaches keep what they get elsewhere.
+
+    For the slope s = (y[1:] - y[:-1]) / 2 in f(y, s): y gets the contribution of f alone.
+    """
     return program.without(place)
 
 
@@ -911,7 +914,7 @@ def contributions_to_value(program: Program, place: Place) -> Iterator[EdgeKind]
     message="the contribution of {choice} to the gradient of {value} is added after the multiplication by the"
     " derivative of {step}; add it before",
 )
-def add_contribution_behind_derivative(program: Program, place: Place, choice: EdgeKind) -> Program | None:
+def add_contribution_after_derivative(program: Program, place: Place, choice: EdgeKind) -> Program | None:
     """Compute the contribution of the edge `place` with a part of g added after the multiplication by the derivative.
 
     For y = tanh(x), and the part p of g that edges of the chosen kind contribute: (g - p) * (1 - y ** 2) + p.
@@ -928,7 +931,7 @@ def add_contribution_behind_derivative(program: Program, place: Place, choice: E
     return program.with_vjp(place, rule)
 
 
-@add_contribution_behind_derivative.example
+@add_contribution_after_derivative.example
 def _() -> Example:
     """Show a recurrent network whose backward pass adds g[t] to the pre-activation's gradient, not to the state's."""
 
@@ -1018,7 +1021,7 @@ def chain_of(program: Program, place: Place, steps: int) -> tuple[Place, ...] | 
     },
 )
 def multiply_in_place(program: Program, place: Place, choice: int) -> Program | None:
-    """Compute contributions from an upstream gradient that was multiplied in place on the way back to the edge `place`.
+    """Compute contributions from an upstream gradient that has been multiplied in place for the edge `place`.
 
     For gain * x + bias, the edge of x and the choice 2, the number of edges from the sum back to x: `g *= gain` gives x
     its right gradient, but bias gets g * gain, and gain gets g * gain * x. These are the contributions of the further

@@ -42,9 +42,9 @@ def has_derivative(program: Program, place: Place) -> bool:
 
 
 def has_distinct_sign(program: Program, place: Place) -> bool:
-    """Return whether a wrong sign of the edge `place` differs from a wrong sign of the edge by which its value is read.
+    """Return whether a wrong sign of the contribution of the edge `place` is no wrong sign of another edge as well.
 
-    False for x in y = x + 1 if y is read once: the contribution to x equals that to y.
+    False for x in y = x + 1 if y is read once: then the sign may as well be wrong in what the reader of y contributes.
     """
     node = program.reader(place)
     adds_number = node.name == "add" and len(node.operands) == 1
@@ -86,11 +86,11 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-def has_sign_of_its_own(program: Program, place: Place) -> bool:
+def may_have_wrong_sign(program: Program, place: Place) -> bool:
     """Return whether a learner may write a wrong sign in the vjp of the edge `place` itself.
 
-    True for a pointwise operation, but for x + 1 that is read once (there it is the sign of the edge that reads it);
-    and for a contraction of two operands that get a gradient, such as `x @ w`, where that of the other stays right.
+    True for a pointwise operation that has a distinct sign, see `has_distinct_sign`; and for a contraction of two
+    operands that get a gradient, such as `x @ w`, where the gradient of the partner operand stays right.
     """
     node = program.reader(place)
     family = node.operation.family
@@ -103,7 +103,7 @@ def has_sign_of_its_own(program: Program, place: Place) -> bool:
     "sign-flipped",
     code="wrong-sign",
     rank=2.0,
-    at=edges.where(lambda program, place: has_sign_of_its_own(program, place)),
+    at=edges.where(lambda program, place: may_have_wrong_sign(program, place)),
     message="the contribution of {step} to the gradient of {operand} has the wrong sign",
 )
 def flip_sign(program: Program, place: Place, choice: None) -> Program:
@@ -229,7 +229,7 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-def function_behind(program: Program, place: Place) -> Place | None:
+def following_function(program: Program, place: Place) -> Place | None:
     """Return the edge into the function that alone reads a node's value, through sums: that of tanh in tanh(x @ w + b).
 
     Args:
@@ -257,20 +257,27 @@ def function_behind(program: Program, place: Place) -> Place | None:
     "derivative-twice-for-operand",
     code="extra-factor",
     rank=2.1,
-    at=edges.of_family("contraction").where(lambda program, place: function_behind(program, place) is not None),
+    at=edges.of_family("contraction").where(lambda program, place: following_function(program, place) is not None),
     message="in the contribution of {step} to the gradient of {operand}, the derivative of {function} is applied twice",
     choices=lambda program, place: (None,),
     fields=lambda program, place, choice: {
-        "function": expression_of(program, program.reader(function_behind(program, place) or place))
+        "function": expression_of(program, program.reader(following_function(program, place) or place))
     },
 )
 def apply_derivative_again(program: Program, place: Place, choice: None) -> Program | None:
-    """Multiply the upstream gradient of a product by the derivative of the function behind it, for one operand alone.
+    """Multiply the upstream gradient of a product by the derivative of the following function again, for one operand.
 
-    For tanh(x @ w) with dz = g * (1 - y ** 2): dz * (1 - y ** 2) @ w.T for x, and x.T @ dz for w. The place is the edge
-    of x. Returns `None` where in this trial no function is behind the product.
+    For tanh(x @ w), its edge of x, and dz = g * (1 - y ** 2): dz * (1 - y ** 2) @ w.T for x, and x.T @ dz for w.
+
+    Args:
+        program: the right program.
+        place: the edge of the operand into the product.
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; `None` where no function follows the product in this trial.
     """
-    behind = function_behind(program, place)
+    behind = following_function(program, place)
     if behind is None:
         return None
     slope = local_derivative(program, behind)
@@ -279,7 +286,7 @@ def apply_derivative_again(program: Program, place: Place, choice: None) -> Prog
 
 @apply_derivative_again.example
 def _() -> Example:
-    """Show steps of tanh(h @ w + b) that hand the gradient on to the state before with the derivative of tanh twice."""
+    """Show steps h = tanh(h @ w + b) whose contribution to the previous h has the derivative of tanh twice."""
 
     def forward(h: Tensor, w: Tensor, b: Tensor) -> Tensor:
         for row in b:
@@ -309,10 +316,10 @@ def has_varying_derivative(program: Program, place: Place) -> bool:
     return bool(slope.size and (slope != slope.flat[0]).any())
 
 
-def name_of_slope(program: Program, place: Place) -> str:
+def name_of_derivative(program: Program, place: Place) -> str:
     """Return what a learner calls the local derivative of the edge `place`: "the derivative of `x.tanh()`".
 
-    For that of `hat` into the product `gamma * hat`, gamma.
+    For the edge of `hat` in the product `gamma * hat`: gamma.
     """
     node = program.reader(place)
     partner = node.operand(1 - place[1]) if node.name == "mul" and len(node.values) == 2 else None
@@ -331,7 +338,7 @@ Combination = Literal["added", "divided"]
     message="the upstream gradient {how} {what}; multiply the two",
     fields=lambda program, place, choice: {
         "how": "is divided by" if choice == "divided" else "is added to",
-        "what": name_of_slope(program, place),
+        "what": name_of_derivative(program, place),
     },
 )
 def add_or_divide_by_derivative(program: Program, place: Place, choice: Combination) -> Program:
@@ -775,7 +782,7 @@ def has_derivative_of_value(program: Program, place: Place) -> bool:
 
 
 @dataclass(frozen=True)
-class OwnOperand:
+class FunctionOperand:
     """Names the operand of the function whose vjp is edited, by its slot: x for y = tanh(x), whatever x is.
 
     Args:
@@ -789,16 +796,18 @@ class OwnOperand:
         return program.nodes[reader].operand(self.slot)
 
 
-def values_for_own_value(program: Program, place: Place) -> Iterator[ValueName | ValueOfIteration | OwnOperand]:
+def values_for_function_value(
+    program: Program, place: Place
+) -> Iterator[ValueName | ValueOfIteration | FunctionOperand]:
     """Yield what may be used in place of the value y of a function in its derivative, such as 1 - y ** 2 of tanh.
 
-    First an `OwnOperand`, which stands for the function's operand x; then the name of each value of y's shape; then, in
-    a loop, a `ValueOfIteration` each for y of the last, next, previous and first iteration.
+    First a `FunctionOperand`, which stands for the function's operand x; then the name of each value of y's shape;
+    then, in a loop, a `ValueOfIteration` each for y of the last, next, previous and first iteration.
     """
     node = program.reader(place)
     operand = program.source(place)
     if np.shape(node.values[place[1]]) == node.value.shape:
-        yield OwnOperand(place[1])
+        yield FunctionOperand(place[1])
     for name, value in values_by_name(program, node.id, node.value.shape).items():
         if value not in (node.id, operand):
             yield name
@@ -811,25 +820,28 @@ def values_for_own_value(program: Program, place: Place) -> Iterator[ValueName |
     code="wrong-point",
     rank=2.0,
     at=edges.where(has_derivative_of_value).in_every_iteration,
-    choices=values_for_own_value,
+    choices=values_for_function_value,
     message="in the derivative of {step}, {other} is used in place of {value}",
     fields=lambda program, place, choice: {
-        "other": program.name_of(program.source(place)) if isinstance(choice, OwnOperand) else choice.describe(program)
+        "other": program.name_of(program.source(place))
+        if isinstance(choice, FunctionOperand)
+        else choice.describe(program)
     },
 )
-def use_value_for_own_value(
-    program: Program, place: Place, choice: ValueName | ValueOfIteration | OwnOperand
+def use_wrong_value_in_derivative(
+    program: Program, place: Place, choice: ValueName | ValueOfIteration | FunctionOperand
 ) -> Program | None:
     """Compute the derivative of the edge's function from a wrong value in place of the function's own value y.
 
     The choice names the value v: a value of y's shape, y of a certain iteration of the loop (`ValueOfIteration`), or
-    the operand x (`OwnOperand`). For y = tanh(x): g * (1 - v ** 2). Returns `None` where the program has no such value.
+    the operand x (`FunctionOperand`). For y = tanh(x): g * (1 - v ** 2). Returns `None` where the program has no such
+    value.
     """
     array = named_array(program, choice, place[0])
     return None if array is None else program.with_vjp(place, lambda at: at.right(value=array))
 
 
-@use_value_for_own_value.example
+@use_wrong_value_in_derivative.example
 def _() -> Example:
     """Show tanh(z) whose derivative is written 1 - z ** 2."""
 
@@ -845,7 +857,7 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-@use_value_for_own_value.example
+@use_wrong_value_in_derivative.example
 def _() -> Example:
     """Show a recurrent network whose derivative of tanh is computed from the last state in each iteration."""
 

@@ -295,7 +295,9 @@ def split_pairs(program: Program, place: Place) -> Iterator[AxisPair]:
 
 
 def _joins(shape: tuple[int, ...], refined: tuple[int, ...], pair: AxisPair) -> bool:
-    """Return whether two axes of a refined shape are parts of one axis of a shape that is made by joining its axes.
+    """Return whether two axes of a longer shape are parts of one axis of a shape that is made by joining axes of it.
+
+    For the shape (bs, heads * n), the longer shape (bs, heads, n) and `AxisPair(1, 2)`: True.
 
     Args:
         shape: the shape before or after a reshape.

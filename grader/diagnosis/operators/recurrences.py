@@ -39,7 +39,7 @@ def cached_loop_carried_values(program: Program) -> tuple[LoopCarriedValue, ...]
 
 
 def cached_loops(program: Program) -> tuple[Loop, ...]:
-    """Return the loops of the program, see `loops`, cached for its forward pass."""
+    """Return the loops of the program, each a `Loop` with the keys of its nodes, cached for its forward pass."""
     if program.forward not in _LOOPS:
         _LOOPS[program.forward] = loops(program)
     return _LOOPS[program.forward]
@@ -864,9 +864,10 @@ def _() -> Example:
 
 
 def is_first_of_loop(program: Program, place: Place) -> bool:
-    """Return whether the value `place` is the first that a loop with a loop-carried value computes, a selection aside.
+    """Return whether the value `place` is the first that a loop computes, not counting selections such as x[t].
 
-    It is the one place in a loop at which an operator edits the whole loop.
+    True for x[t] @ w of the first iteration in `h = tanh(x[t] @ w + h @ u)`, where an edit of the whole loop has its
+    place. False if the loop carries no value, or a loop of as many iterations comes before it.
     """
     if not begins_loop(program, place):
         return False
@@ -881,7 +882,10 @@ def is_first_of_loop(program: Program, place: Place) -> bool:
 
 
 def loop_of(program: Program, place: Place) -> Loop | None:
-    """Return the loop that begins with the value `place`, a selection aside, and carries a value; `None` for none."""
+    """Return the loop whose first value, not counting selections such as x[t], is `place`; `None` if there is none.
+
+    `None`, too, for a loop that carries no value.
+    """
     if not begins_loop(program, place):
         return None
     key = program.nodes[place[0]].key
@@ -895,7 +899,10 @@ def loop_of(program: Program, place: Place) -> Loop | None:
 
 
 def directions(program: Program, place: Place) -> Iterator[str]:
-    """Yield the choices of `go_through_iterations_forwards`: `"all"` loops of one length, and the `"own"` loop."""
+    """Yield which loops go through their iterations in forward order: `"all"` of one length, or the `"own"` one alone.
+
+    `"all"` where `place` is the first value of these loops; `"own"` if it is the first of one of several loops.
+    """
     if is_first_of_loop(program, place):
         yield "all"
     carrying = [loop for loop in cached_loops(program) if loop.carried]
@@ -920,6 +927,7 @@ def go_through_iterations_forwards(program: Program, place: Place, choice: str) 
     The vjps of iteration t of T are then computed with the operands of iteration T - 1 - t. If a `stack` or `cat` joins
     the iterations, the parts of its gradient are reversed, too. `place` is the value that the loop computes first, in
     its first iteration. With the choice `"own"`, only its loop is reversed, where others have as many iterations.
+    Returns `None` where this trial has no such loop.
     """
     forward = program.forward
     count = len(iterations_of(program, place[0]))

@@ -871,7 +871,10 @@ def _() -> Example:
 
 
 def copies_in_a_row(at: EdgeContext) -> Array:
-    """Return the upstream gradient of a sum or mean, copied as a whole, the copies one after the other and reshaped."""
+    """Return whole copies of the upstream gradient of a sum one after the other, reshaped to the operand's shape.
+
+    For x.sum(1) of shape (2, 2): [[g[0], g[1]], [g[0], g[1]]]. For a mean, these are divided by the number of entries.
+    """
     shape, count = np.shape(at.x), reduced_count(at.node)
     part = np.tile(np.ravel(at.g), count).reshape(shape)
     return part / count if at.node.name == "mean" else part
@@ -1380,7 +1383,10 @@ def code_of_running_sum(choice: str) -> str:
 
 
 def clause_of_running_sum(choice: str) -> str:
-    """Return what is wrong with a running sum, a key of `RUNNING_SUMS`, and what is right, as part of a sentence."""
+    """Return what is wrong with a running sum, a key of `RUNNING_SUMS`, and what is right, to stand after "it is".
+
+    For "over the entry itself": "the upstream gradient itself; it must be the running sum from the end of the axis".
+    """
     if choice == "backwards without the entry itself":
         return "the running sum of the upstream gradient from the end of the axis, but each sum lacks the entry itself"
     if choice == "backwards, but left in reversed order":

@@ -708,7 +708,7 @@ def are_multiples(program: Program, value: int, other: int) -> bool:
     message="{other} is added to the right answer",
 )
 def add_gradient_of_value(program: Program, place: Place, choice: ValueName) -> Program | None:
-    """Add the gradient of the value that the choice names to that of the target `place`; both have one shape.
+    """Add the gradient of the value that the choice names to that of the target `place`, which has the same shape.
 
     Returns `None` where the program has no such value.
     """

@@ -778,7 +778,12 @@ ROW_SUMS_OF_PRODUCT: Mapping[str, RowSums] = {
 
 
 def weighs_values(program: Program, place: Place) -> bool:
-    """Return whether the probabilities of the softmax that reads an edge are multiplied with values, and no more."""
+    """Return whether the only reader of a softmax is its product with values, as in softmax(scores) @ v.
+
+    Args:
+        program: the program of a trial.
+        place: an edge into the softmax.
+    """
     return product_of_weights(program, place[0]) is not None
 
 
@@ -795,11 +800,18 @@ def weighs_values(program: Program, place: Place) -> bool:
         "mistake": ROW_SUMS_OF_PRODUCT[choice].message,
     },
 )
-def mistake_row_sums_of_output(program: Program, place: Place, choice: str) -> Program | None:
-    """Take wrong sums in the vjp of a softmax p, which are made of y = `p @ v` and its gradient g_y.
+def use_wrong_row_sums(program: Program, place: Place, choice: str) -> Program | None:
+    """Use wrong row sums, made of y = `p @ v` and its gradient g_y, in the vjp of the softmax p.
 
-    With "mean": p * (g - (y * g_y).mean(-1)) in place of p * (g - (y * g_y).sum(-1)). Returns `None` where the
-    probabilities are not multiplied with values in this trial.
+    With "mean": p * (g - (y * g_y).mean(-1)) in place of p * (g - (y * g_y).sum(-1)).
+
+    Args:
+        program: the right program.
+        place: an edge into the softmax.
+        choice: which sums, a key of `ROW_SUMS_OF_PRODUCT`.
+
+    Returns:
+        The rewritten program; `None` where the probabilities are not multiplied with values in this trial.
     """
     product = product_of_weights(program, place[0])
     if product is None:
@@ -812,7 +824,7 @@ def mistake_row_sums_of_output(program: Program, place: Place, choice: str) -> P
     return program.with_vjp(place, rule)
 
 
-@mistake_row_sums_of_output.example
+@use_wrong_row_sums.example
 def _() -> Example:
     """Show attention whose backward pass has the mean of out * out.g in place of the sum."""
 
@@ -1061,15 +1073,20 @@ def summands_of(program: Program, value: int) -> tuple[Place, ...]:
 
 
 def sums_to_one_along(array: Array, axes: tuple[int, ...]) -> bool:
-    """Return whether an array has entries from 0 to 1, and some sum to 1 along the given axes, as a prior does."""
+    """Return whether an array has no negative entries, and these sum to 1 along the given axes, as those of a prior."""
     return bool((array >= 0).all()) and array.size > 0 and bool(np.allclose(array.sum(axis=axes), 1))
 
 
 def log_priors(program: Program, place: Place) -> Iterator[tuple[int, bool]]:
-    """Yield the number of the summand of a logsumexp that is the logarithm of a prior, and whether it gets one, too.
+    """Yield the choices of `weight_by_prior`: pairs (number, whether all summands are weighted by the prior).
 
-    A prior is what sums to 1 over the components: its exponential stands in place of the posterior in the gradients of
-    the other summands (`False`), or of all (`True`).
+    The number is that of a summand of the operand of a logsumexp whose exponential is a prior, which sums to 1: 0 for
+    logsumexp(log_prior + fit). With False, only the other summands get a gradient weighted by the prior in place of the
+    posterior; with True this one as well.
+
+    Args:
+        program: the program of a trial.
+        place: the node of the logsumexp.
     """
     node = program.nodes[place[0]]
     for number, edge in enumerate(summands_of(program, node.operands[0][1])):
@@ -1079,7 +1096,9 @@ def log_priors(program: Program, place: Place) -> Iterator[tuple[int, bool]]:
 
 
 def _prior(program: Program, mixture: int, edge: Place) -> Array | None:
-    """Return the exponential of a summand of a logsumexp, shaped like its operand, if it sums to 1 over components.
+    """Return the exponential of a summand of a logsumexp, shaped like its operand, if it sums to 1; else `None`.
+
+    It must sum to 1 along the axes of the logsumexp.
 
     Args:
         program: the program of a trial.
@@ -1109,13 +1128,13 @@ def weight_by_prior(program: Program, place: Place, choice: tuple[int, bool]) ->
     """Use exp(a), the prior, in place of the softmax probabilities of a + b in the vjp of logsumexp(a + b).
 
     Args:
-        program: the program.
-        place: the logsumexp.
-        choice: the place of the summand a in the sum, from 0, and whether a gets its contribution from the prior as
-            well as b; if not, a keeps the softmax probabilities.
+        program: the right program.
+        place: the node of the logsumexp.
+        choice: the number of the summand a in the sum, from 0, and whether the prior is used in the contribution to a,
+            too; if not, that keeps the softmax probabilities.
 
     Returns:
-        `None` where exp(a) does not sum to 1, so that it is no prior.
+        The rewritten program; `None` where exp(a) does not sum to 1, so that it is no prior.
     """
     node = program.right.nodes[place[0]]
     parts = summands_of(program.right, node.operands[0][1])
@@ -1149,12 +1168,17 @@ def _() -> Example:
 
 
 def weighs_components(program: Program, place: Place) -> bool:
-    """Return whether an edge leads to the components that a prior multiplies, and whose products are summed."""
+    """Return whether the edge `place` leads to components that a prior multiplies before a sum and a logarithm.
+
+    True for q in log(sum(p * q)) with a prior p, which sums to 1.
+    """
     return _summed_prior(program, place) is not None
 
 
 def _summed_prior(program: Program, place: Place) -> tuple[Array, Node] | None:
-    """Return the prior that multiplies the components of an edge, and the sum of the products; `None` for none.
+    """Return for q in log(sum(p * q)) the prior p, shaped like p * q, and the node of the sum.
+
+    `None` where p does not sum to 1, or the products are read in another way.
 
     Args:
         program: the program of a trial.
@@ -1195,7 +1219,7 @@ def _leads_to_logarithm(program: Program, value: int) -> bool:
 def weight_sum_by_prior(program: Program, place: Place, choice: None) -> Program | None:
     """Contribute to the components q of log(sum(p * q)) with the prior p in place of the posterior p * q / sum(p * q).
 
-    The edge `place` leads to q.
+    The edge `place` leads to q. Returns `None` where p does not sum to 1 in this trial.
     """
     prior = _summed_prior(program, place)
     if prior is None:

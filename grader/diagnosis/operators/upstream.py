@@ -47,9 +47,10 @@ def name_of_gradient(program: Program, value: int) -> str:
 
 
 def describe_gradient(program: Program, value: int) -> str:
-    """Return what a learner calls the gradient of the value with an id, and what is given in its place if it is equal.
+    """Return what a learner calls the gradient of the value with an id: `the gradient of h`.
 
-    Such as `the gradient of h`; and `df (the gradient of x @ w)` for `x @ w` in the output `x @ w + b`.
+    If it equals the given upstream gradient, the name of that comes first: `df (the gradient of x @ w)` for `x @ w` in
+    the output `x @ w + b`.
     """
     name, output = name_of_gradient(program, value), program.forward.outputs[-1]
     upstream = program.upstream_name
@@ -750,7 +751,7 @@ class JacobianMisuse:
 
     Args:
         source: names the function's operand.
-        inverse: whether it is the inverse of the transposed Jacobian; else the Jacobian itself.
+        inverse: whether this matrix is the inverse of the transposed Jacobian; else it is the Jacobian itself.
     """
 
     source: ValueName
@@ -787,10 +788,10 @@ def misused_jacobians(program: Program, place: Place) -> Iterator[JacobianMisuse
     },
 )
 def misuse_jacobian(program: Program, place: Place, choice: JacobianMisuse) -> Program | None:
-    """Contribute J g to x for y = f(x), with the Jacobian J of f, in place of its transpose times g; or that inverted.
+    """Contribute J @ g to x for y = f(x), with the Jacobian J of f, or inv(J.T) @ g, in place of J.T @ g.
 
-    y is the value `place`; the choice names x. For f @ x @ f.T: f @ g @ f.T in place of f.T @ g @ f. Returns `None`
-    where the program has no such value, or f has only one operation in this trial.
+    With `inverse=True` it is the second. y is the value `place`; the choice names x. For f @ x @ f.T: f @ g @ f.T in
+    place of f.T @ g @ f. Returns `None` where the program has no such value, or f has only one operation in this trial.
     """
     source = choice.source.find(program, place[0])
     function = None if source is None else segment(program.right.forward, source, place[0], set())
@@ -806,7 +807,7 @@ def misuse_jacobian(program: Program, place: Place, choice: JacobianMisuse) -> P
 
 @misuse_jacobian.example
 def _() -> Example:
-    """Show f @ p @ f.T, p computed from x, whose gradient of p is multiplied in the same way."""
+    """Show f @ p @ f.T, p with p = sin(x), whose gradient of p is f @ g @ f.T in place of f.T @ g @ f."""
 
     def forward(x: Tensor, f: Tensor) -> Tensor:
         p = torch.sin(x)
@@ -874,7 +875,10 @@ def short_functions(program: Program, place: Place) -> Iterator[tuple[ValueName,
 
 
 def slopes_of_functions(program: Program, place: Place) -> Iterator[SlopeOfFunction]:
-    """Yield `SlopeOfFunction`s: the name of an x, if the value `place` is made of it entry by entry, and a slope."""
+    """Yield `SlopeOfFunction`s: the name of an x, if the value `place` is made of it entry by entry, and a function.
+
+    The function is a key of `SLOPES`, such as "a sigmoid", for which the value's numbers are in the right range.
+    """
     for source, _, inner in short_functions(program, place):
         if all(len(program.forward.edges[i]) == 1 for i in inner):
             y = program.nodes[place[0]].value
@@ -895,7 +899,8 @@ def slopes_of_functions(program: Program, place: Place) -> Iterator[SlopeOfFunct
 def differentiate_as_another_function(program: Program, place: Place, choice: SlopeOfFunction) -> Program | None:
     """Contribute g times the derivative of a well-known function with the value y, for another function y of x.
 
-    y is the value `place`. For a hard sigmoid y = clamp(x / 4 + 1 / 2, 0, 1) taken for a sigmoid: g * y * (1 - y).
+    y is the value `place`; the choice names x and the function. For a hard sigmoid y = clamp(x / 4 + 1 / 2, 0, 1) taken
+    for a sigmoid: g * y * (1 - y). Returns `None` where the program has no such x, or y is one operation of it.
     """
     source = choice.source.find(program, place[0])
     return (
@@ -1151,16 +1156,16 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-def may_have_function_behind(program: Program, place: Place) -> bool:
-    """Return whether a learner may differentiate a root or a logarithm of the value `place` that is not taken.
+def may_be_taken_for_argument(program: Program, place: Place) -> bool:
+    """Return whether a learner may take the value `place` for the argument of a root or a logarithm, which it is not.
 
-    The value must have positive entries, depend on a target, and be no output.
+    The value must have positive entries alone, depend on a target, and be no output.
     """
     is_output = place[0] in program.forward.outputs  # that is `function-of-output`
     return not is_output and is_made_from_targets(program, place) and bool((program.nodes[place[0]].value > 0).all())
 
 
-FUNCTIONS_BEHIND: Mapping[str, Callable[[Array], Array]] = {
+ADDED_FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
     "root": lambda v: 0.5 / np.sqrt(v),
     "logarithm": lambda v: 1 / v,
 }
@@ -1170,8 +1175,8 @@ FUNCTIONS_BEHIND: Mapping[str, Callable[[Array], Array]] = {
     "function-added",
     code="wrong-local",
     rank=2.8,
-    at=values.where(may_have_function_behind),
-    choices=lambda program, place: FUNCTIONS_BEHIND,
+    at=values.where(may_be_taken_for_argument),
+    choices=lambda program, place: ADDED_FUNCTIONS,
     message="the gradient of {value} is that of its {choice}, but the forward pass takes no {choice}",
 )
 def add_function(program: Program, place: Place, choice: str) -> Program:
@@ -1179,7 +1184,7 @@ def add_function(program: Program, place: Place, choice: str) -> Program:
 
     The choice is "root" or "logarithm": for the value v, g * 0.5 / sqrt(v) or g / v.
     """
-    return program.with_upstream(place[0], lambda at: at.g * FUNCTIONS_BEHIND[choice](at.y))
+    return program.with_upstream(place[0], lambda at: at.g * ADDED_FUNCTIONS[choice](at.y))
 
 
 @add_function.example

@@ -1355,7 +1355,10 @@ class WindowAxis:
 
 
 def tiling_of(at: EdgeContext) -> tuple[WindowAxis, ...]:
-    """Return the axes that the windows slide along, if these lie side by side without padding and dilation.
+    """Return the axes that windows slide along, with their sizes and counts, if the windows do not overlap.
+
+    Args:
+        at: the edge into the windows operation.
 
     Raises:
         NoCandidate: the windows overlap, or have gaps or padding.
@@ -1403,20 +1406,25 @@ def lay_windows_out_wrongly(program: Program, place: Place, choice: Layout) -> P
 
     def rule(at: EdgeContext) -> Array:
         """Return the contributions of the windows, side by side or stretched."""
-        own, tiling = contributions(at), tiling_of(at)
-        return (
-            own.sum(places=_places_side_by_side(own, tiling)) if choice == "side by side" else _stretch(at, own, tiling)
-        )
+        given, tiling = contributions(at), tiling_of(at)
+        if choice == "side by side":
+            return given.sum(places=_positions_side_by_side(given, tiling))
+        return _stretch(at, given, tiling)
 
     return program.with_vjp(place, rule)
 
 
-def _places_side_by_side(own: Contributions, tiling: tuple[WindowAxis, ...]) -> Array:
-    """Return the flat positions in the operand of contributions if tap t of window i is at t * count + i of each axis.
+def _positions_side_by_side(contributions: Contributions, tiling: tuple[WindowAxis, ...]) -> Array:
+    """Return the flat position in the operand of each contribution, with the windows side by side and not in a row.
+
+    Tap t of window i is put at t * count + i along each axis, where i * size + t is right.
 
     Args:
-        own: the contributions of the windows.
-        tiling: the axes that they slide along, with `count` windows each.
+        contributions: the contributions of the windows.
+        tiling: the axes that they slide along, each with the `count` of windows and their `size`.
+
+    Returns:
+        Shape: that of `contributions.places`, broadcast over taps and windows.
     """
     taps = np.indices([axis.size for axis in tiling]).reshape(len(tiling), -1)
     moves = np.zeros(())
@@ -1424,8 +1432,9 @@ def _places_side_by_side(own: Contributions, tiling: tuple[WindowAxis, ...]) -> 
         window = np.arange(axis.count).reshape(-1, *(1,) * (len(tiling) - 1 - number))
         tap = taps[number].reshape(-1, *(1,) * len(tiling))
         moves = moves + (tap * axis.count + window - window * axis.size - tap) * axis.step
-    others = own.places.ndim - 1 - len(tiling)
-    return np.asarray(own.places + moves.reshape(len(own.parts), *(1,) * others, *moves.shape[1:]), int)
+    others = contributions.places.ndim - 1 - len(tiling)
+    moves = moves.reshape(len(contributions.parts), *(1,) * others, *moves.shape[1:])
+    return np.asarray(contributions.places + moves, int)
 
 
 def _stretch(at: EdgeContext, contributions: Contributions, tiling: tuple[WindowAxis, ...]) -> Array:
@@ -1778,7 +1787,7 @@ def _() -> Example:
 
 
 def has_several_per_group(program: Program, place: Place) -> bool:
-    """Return whether a convolution has several groups, and several output channels in each."""
+    """Return whether the convolution, the node `place`, has several groups with several output channels in each."""
     node = program.reader(place)
     groups = int(str(node.options["groups"]))
     return groups > 1 and node.value.shape[1] > groups
@@ -1793,7 +1802,11 @@ def has_several_per_group(program: Program, place: Place) -> bool:
     " turns; the first ones all belong to the first group",
 )
 def interleave_groups(program: Program, place: Place, choice: None) -> Program | None:
-    """Take the upstream gradient of channel j * groups + i for channel j of group i, in place of i * size + j."""
+    """Take the upstream gradient of channel j * groups + i for channel j of group i, in place of i * size + j.
+
+    `place` is the node of the convolution, whose groups have `size` output channels each. Returns `None` where neither
+    the input nor the kernel gets a gradient.
+    """
     groups = int(str(program.reader(place).options["groups"]))
 
     def rule(at: EdgeContext) -> Array:
@@ -1835,8 +1848,11 @@ def _() -> Example:
     message="the gradient of {operand} through {step} is that of the {choice} window only; the contributions of all"
     " windows must be added",
 )
-def keep_one_window(program: Program, place: Place, choice: str) -> Program | None:
-    """Contribute to a kernel what its last, or first, window gives, as a loop over windows does with `=` for `+=`."""
+def keep_one_window(program: Program, place: Place, choice: str) -> Program:
+    """Contribute to a kernel what its last, or first, window gives, as a loop over windows does with `=` for `+=`.
+
+    The choice is `"last"` or `"first"`; `place` is the edge of the kernel.
+    """
     kept: tuple[slice | EllipsisType, ...]
     node = program.reader(place)
     axes = node.value.ndim - 2
