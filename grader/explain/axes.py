@@ -29,8 +29,8 @@ class Axis:
     Args:
         name: a short name for messages, such as "bs" or "n".
         size: its size in the given inputs.
-        places: the inputs and their axes which have this size and can only change together.
-        others: other sizes that forward and the code under test take; empty where it must have this one.
+        places: pairs (name of an input, number of its axis), such as ("x", 0), that can only change together.
+        others: other sizes of the axis that forward and the code under test take; empty where they take no other.
         refused: a size that forward takes and the code under test does not; 0 where there is none.
     """
 
@@ -105,7 +105,7 @@ def with_sizes(shapes: Shapes, sizes: Mapping[tuple[Place, ...], int]) -> dict[s
 
     Args:
         shapes: by name, the shape of each input.
-        sizes: by group of places, their new size.
+        sizes: by a group of places, pairs (name of an input, number of its axis), their new size.
     """
     new = {name: list(shape) for name, shape in shapes.items()}
     for places, size in sizes.items():
@@ -154,7 +154,7 @@ def _can_vary(axis: Axis) -> bool:
 
 
 def _places(shapes: Shapes) -> Iterator[Place]:
-    """Yield every axis of every input, in order."""
+    """Yield every axis of every input, in order, as (name of the input, number of the axis)."""
     return ((name, i) for name, shape in shapes.items() for i in range(len(shape)))
 
 
@@ -166,11 +166,11 @@ def _sizes(shapes: Shapes) -> list[int]:
 def _groups_and_fixed(
     shapes: Shapes, places: list[Place], takes: Takes, out_shape: OutShape
 ) -> tuple[list[tuple[Place, ...]], list[Place]]:
-    """Return the places of one size in groups that can change together, and the places that cannot change.
+    """Return two lists: the groups of places that can change together, and the places that cannot change.
 
     Args:
         shapes: by name, the shape of each given input.
-        places: the places of one size.
+        places: pairs (name of an input, number of its axis), all of one size.
         takes: returns whether forward runs on inputs of other shapes.
         out_shape: returns the shape of the output for inputs of other shapes; `None` where forward raises.
     """
@@ -207,9 +207,10 @@ def _may_be_one_axis(shapes: Shapes, places: tuple[Place, ...], out_shape: OutSh
 
 
 def _groups(places: list[Place]) -> Iterator[tuple[Place, ...]]:
-    """Yield the tuples of places, the first place among them, that may be one axis.
+    """Yield the groups of places to try as one axis, each with the first of `places`.
 
-    Those in the same position as the first come first, then the smallest groups.
+    A place is a pair (name of an input, number of its axis). The group of all places with the same number as the first
+    one comes first, then the others, the smallest first.
     """
     first, *others = places
     yield (first, *(place for place in others if place[1] == first[1]))
@@ -219,9 +220,12 @@ def _groups(places: list[Place]) -> Iterator[tuple[Place, ...]]:
 
 
 def _can_change(shapes: Shapes, group: tuple[Place, ...], takes: Takes) -> bool:
-    """Return whether the code takes inputs in which the places of a group, and no others, have a larger size.
+    """Return whether inputs are taken in which the places of a group, and no others, have a larger size.
 
-    `takes` returns whether it runs on inputs of the given shapes.
+    Args:
+        shapes: by name, the shape of each given input.
+        group: pairs (name of an input, number of its axis), all of one size.
+        takes: returns whether a forward pass, or a backward pass, runs on inputs of the given shapes.
     """
     sizes = _larger(shapes, group), 2 * max(shapes[group[0][0]][group[0][1]], 2)
     return any(takes(with_sizes(shapes, {group: n})) for n in sizes)

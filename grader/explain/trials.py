@@ -283,7 +283,7 @@ class Drawing:
     ) -> dict[str, float]:
         """Return by answer the largest scaled error that counts as right.
 
-        It is that of the dtype, or more where torch's own is larger.
+        It is the tolerance of the dtype, or more where the error of torch's own gradient in that dtype is larger.
 
         Args:
             trial: the trial, with the right gradients in float64.
@@ -421,7 +421,7 @@ def _arrays(expected: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarray]:
 
 
 def _zero_if_rounding(array: np.ndarray, trial: Trial) -> np.ndarray:
-    """Return zeros for a gradient that is nothing but rounding, and any other unchanged."""
+    """Return zeros for an array that is no larger than rounding beside the upstream gradient; another unchanged."""
     assert trial.out_g is not None
     least = NEXT_TO_NOTHING * max(1.0, float(np.abs(trial.out_g.numpy()).max(initial=0.0)))
     is_rounding = float(np.abs(array).max(initial=0.0)) <= least

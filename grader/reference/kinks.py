@@ -57,8 +57,9 @@ class Move:
     """Describe how a forward pass is moved off its kinks.
 
     Args:
-        operations: the noise that is added to the operands of each operation with kinks; `None` for none.
-        values: the noise that is added to the input that is differentiated; `None` for none.
+        operations: the noise that is added to the operands of each operation with kinks, as a function of a shape that
+            returns numbers between -1 and 1; `None` for no noise.
+        values: the noise that is added to the input that is differentiated, likewise.
     """
 
     operations: Pattern | None

@@ -238,7 +238,7 @@ def invert_mask_in_both_passes(program: Program, place: Place, choice: None) -> 
 
 @invert_mask_in_both_passes.example
 def _() -> Example:
-    """Show a masked squared error whose gradient is taken at the entries that the mask leaves out."""
+    """Show the mean of ((x - y) * keep)**2 over the kept entries, whose gradients have 1 - keep in place of keep."""
 
     def forward(x: Tensor, y: Tensor, keep: Tensor) -> Tensor:
         return ((x - y) * keep).square().sum() / keep.sum()

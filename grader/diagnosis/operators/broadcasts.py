@@ -242,7 +242,7 @@ def _() -> Example:
 
 @reduce_copies_wrongly.example
 def _() -> Example:
-    """Show a maximum over neighbours whose gradient is assigned, not added, to the winning neighbours."""
+    """Show (h[None] * seen[:, :, None]).amax(1)**2 whose gradient is assigned, not added, to the greatest entries."""
 
     def forward(h: Tensor, seen: Tensor) -> Tensor:
         return (h.unsqueeze(0) * seen.unsqueeze(2)).amax(1).square()

@@ -228,7 +228,7 @@ def replace_by_operand(node: Node, kept: int) -> Node:
 
 @leave_out_operation.example
 def _() -> Example:
-    """Show a contrastive loss whose gradient keeps each row's score with itself, which the forward pass masks out."""
+    """Show a contrastive loss without the score of a row with itself, whose gradient has softmax(all scores)."""
 
     def forward(z: Tensor, w: Tensor) -> Tensor:
         scores = z @ w @ z.T
@@ -260,7 +260,7 @@ def _() -> Example:
 
 @leave_out_operation.example
 def _() -> Example:
-    """Show scores times a decay and a mask, where the gradient of v uses the masked scores without their decay."""
+    """Show (s * (decay * ones.tril())) @ v, whose gradient of v is s.tril().mT @ g, without the decay."""
 
     def forward(s: Tensor, a: Tensor, v: Tensor) -> Tensor:
         ones = torch.ones(s.shape[1:], dtype=s.dtype)
@@ -2022,7 +2022,7 @@ def shift_iteration(program: Program, place: Place, choice: IterationShift) -> P
 
 @shift_iteration.example
 def _() -> Example:
-    """Show a gated recurrence whose backward pass uses in each iteration the state after it, not the one before."""
+    """Show h = gate * h + (1 - gate) * x[t], whose vjps take the h after each iteration in place of the h before it."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
@@ -2511,7 +2511,7 @@ def recompute_loop_from_wrong_state(program: Program, place: Place, choice: Loop
 
 @recompute_loop_from_wrong_state.example
 def _() -> Example:
-    """Show a recurrence whose backward pass computes the states again from the last state, not the initial one."""
+    """Show h = tanh(x[t] + h @ u), whose vjps take states that are run again from the last h, not the initial one."""
 
     def forward(x: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:

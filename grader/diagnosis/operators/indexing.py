@@ -170,7 +170,7 @@ def _() -> Example:
 
 @leave_out_sum_over_repetitions.example
 def _() -> Example:
-    """Show tanh(table[rows]) whose gradient of table is added sentence by sentence: a repeated word counts once."""
+    """Show tanh(table[rows]) whose gradient has `dtable[rows[i]] += ...` for each i, which counts a number once."""
 
     def forward(table: Tensor, rows: Tensor) -> Tensor:
         return torch.tanh(table[rows])
@@ -407,7 +407,7 @@ def use_index_forwards(program: Program, place: Place, choice: None) -> Program:
 
 @use_index_forwards.example
 def _() -> Example:
-    """Show a mixture of x and x[order] whose gradient of x adds the rows g[order], not g put back by order."""
+    """Show a * x + b * x[order], whose gradient of x is a * g + (b * g)[order], where order must be undone."""
 
     def forward(x: Tensor, share: Tensor, order: Tensor) -> Tensor:
         return share[:, None] * x + (1 - share[:, None]) * x[order]
@@ -420,7 +420,7 @@ def _() -> Example:
 
 @use_index_forwards.example
 def _() -> Example:
-    """Show scores in the order of a ranking, whose gradient is gathered by this order once more."""
+    """Show running sums of score.gather(1, order), whose gradient is gathered by order, where it must be scattered."""
 
     def forward(score: Tensor, order: Tensor, weight: Tensor) -> Tensor:
         return (score.gather(1, order).cumsum(1) * weight).sum(1)
@@ -815,7 +815,7 @@ def use_wrong_index_in_vjp(program: Program, place: Place, choice: IndexReplacem
 
 @use_wrong_index_in_vjp.example
 def _() -> Example:
-    """Show a sum of messages along the edges of a graph whose backward pass sends gradients to targets, not sources."""
+    """Show zeros.index_add(0, target, (x @ w)[source]) whose backward pass adds g[target] at target, not at source."""
 
     def forward(x: Tensor, w: Tensor, source: Tensor, target: Tensor) -> Tensor:
         """Add the message of each edge's source node to the edge's target node."""
@@ -1081,7 +1081,7 @@ def sum_over_other_groups(program: Program, place: Place, choice: IndexName | st
 
 @sum_over_other_groups.example
 def _() -> Example:
-    """Show a softmax over the edges to each node of a graph, whose backward pass sums over the edges from each node."""
+    """Show e / total[target], a softmax over edges of one target, whose sum of p * g runs over edges of one source."""
 
     def forward(x: Tensor, a: Tensor, source: Tensor, target: Tensor) -> Tensor:
         e = (x[source] * x[target] * a).sum(1).exp()
@@ -1099,7 +1099,7 @@ def _() -> Example:
 
 @sum_over_other_groups.example
 def _() -> Example:
-    """Show a softmax over the edges to each node of a graph, whose backward pass sums over all edges."""
+    """Show e / total[target], a softmax over the edges of one target, whose sum of p * g runs over all edges."""
 
     def forward(x: Tensor, a: Tensor, source: Tensor, target: Tensor) -> Tensor:
         e = (x[source] * x[target] * a).sum(1).exp()
@@ -1190,7 +1190,7 @@ def name_factor_of_sum(program: Program, place: Place) -> str:
 
 @take_factor_by_another_index.example
 def _() -> Example:
-    """Show a mean over the neighbours in a graph whose backward pass divides by the degree of the sender."""
+    """Show index_add(0, target, h[source]) / degree, whose gradient of h has degree[source] for degree[target]."""
 
     def forward(x: Tensor, w: Tensor, degree: Tensor, source: Tensor, target: Tensor) -> Tensor:
         messages = (x @ w).tanh()[source]
@@ -1622,7 +1622,7 @@ def use_first_entries(program: Program, place: Place, choice: int) -> Program | 
 
 @use_first_entries.example
 def _() -> Example:
-    """Show the rows with the greatest scores times their scores, whose scores get the first rows of x."""
+    """Show sin(scores) * x[chosen] for the two greatest scores, whose gradient of scores has x[:2] for x[chosen]."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         scores, chosen = (x @ w).topk(2)
@@ -1880,7 +1880,7 @@ def _with_partners(rule: EdgeVjp, node: Node, operands: tuple[Operand, ...]) -> 
 
 @repeat_in_turns.example
 def _() -> Example:
-    """Show queries with twice as many heads as the keys, whose backward pass takes key head h % heads."""
+    """Show q @ k.repeat_interleave(2, 0).mT, whose backward pass takes k[h % len(k)] for k[h // 2] at each head h."""
 
     def forward(q: Tensor, k: Tensor) -> Tensor:
         return torch.tanh(torch.einsum("htd,hsd->hts", q, k.repeat_interleave(2, 0)))

@@ -527,7 +527,7 @@ def use_wrong_difference(program: Program, place: Place, choice: DifferenceMista
 
 @use_wrong_difference.example
 def _() -> Example:
-    """Show a cross entropy whose gradient of x goes back through the softmax a second time."""
+    """Show a cross entropy whose gradient of x is p * (d - sum(d * p)) / n, d = p - one_hot, in place of d / n."""
 
     def forward(x: Tensor, classes: Tensor) -> Tensor:
         return torch.nn.functional.cross_entropy(x, classes)

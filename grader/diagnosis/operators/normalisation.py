@@ -690,7 +690,7 @@ def replace_normalised_value(program: Program, place: Place, choice: Substitute)
 
 @replace_normalised_value.example
 def _() -> Example:
-    """Show an RMS norm with a gain whose gradient of x uses the values times the gain in the variance term."""
+    """Show an RMS norm with a gain whose gradient of x has y = gain * h in place of h in the variance term."""
 
     def forward(x: Tensor, gain: Tensor, w: Tensor) -> Tensor:
         y = gain * x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt()

@@ -231,7 +231,7 @@ def name_of_replaced_value(program: Program, place: Place, choice: PartnerReplac
 
 @replace_partner.example
 def _() -> Example:
-    """Show a recurrent network whose gradient of `u` is computed with the new state where the old state belongs."""
+    """Show h = tanh(x[t] @ w + h @ u), whose gradient of `u` is h.T @ dz with the h after the iteration."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
@@ -255,7 +255,7 @@ def _() -> Example:
 
 @replace_partner.example
 def _() -> Example:
-    """Show a gated recurrent network whose gradient of `scale` is computed with the state of the previous iteration."""
+    """Show a loop with c = c * sigmoid(scale * c), whose gradient of `scale` has the c of the iteration before."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, scale: Tensor) -> Tensor:
         c = torch.zeros_like(x[0] @ w)
@@ -802,7 +802,7 @@ def _() -> Example:
 
 @use_one_iteration_for_all.example
 def _() -> Example:
-    """Show a loop whose gate two products read, and a backward pass that uses the last gate in all iterations."""
+    """Show sums of gate * (x[t] @ u) + gate * c, gate = sigmoid(x[t] @ w), whose vjps take the last gate for all t."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, c: Tensor) -> Tensor:
         total = torch.zeros_like(x[0] @ w)

@@ -65,7 +65,7 @@ def _() -> Example:
 
 @drop_path.example
 def _() -> Example:
-    """Show a recurrent network whose backward pass lacks what each state contributes to the previous one's gradient."""
+    """Show the stack of h = tanh(x[t] @ w + h @ u), whose gradient of each h is g[t], with none from the next h."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         states = []
@@ -124,7 +124,7 @@ def drop_paths_together(program: Program, place: Place, choice: None) -> Program
 
 @drop_paths_together.example
 def _() -> Example:
-    """Show a spline through knots y whose backward pass takes the slope, made of the same knots, for a constant."""
+    """Show y[:-1] * x + y[1:] * (1 - x) + s * x**2, s = (y[1:] - y[:-1]) / 2, whose y gets nothing through s."""
 
     def forward(x: Tensor, y: Tensor) -> Tensor:
         slope = (y[1:] - y[:-1]) / 2
@@ -213,7 +213,7 @@ def keep_iterations_at_one_end(program: Program, place: Place, choice: Iteration
 
 @keep_iterations_at_one_end.example
 def _() -> Example:
-    """Show a recurrent network whose gradient of `w` is assigned, not added to, in each iteration."""
+    """Show h = tanh(x[t] @ w + h @ u), whose backward loop has `dw = x[t].T @ dz` in place of `dw +=`."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
@@ -303,7 +303,7 @@ def overwrite_contributions(program: Program, place: Place, choice: None) -> Pro
 
 @overwrite_contributions.example
 def _() -> Example:
-    """Show a recurrence over two steps back whose gradient of the state one step back is assigned: `=` for `+=`."""
+    """Show h[t] = tanh(x[t] + h[t-1] @ a + h[t-2] @ c), whose backward loop has `dh[t-1] = dz @ a.T`, not `+=`."""
 
     def forward(x: Tensor, a: Tensor, c: Tensor, h: Tensor) -> Tensor:
         states = [h, h.sin()]
@@ -933,7 +933,7 @@ def add_contribution_after_derivative(program: Program, place: Place, choice: Ed
 
 @add_contribution_after_derivative.example
 def _() -> Example:
-    """Show a recurrent network whose backward pass adds g[t] to the pre-activation's gradient, not to the state's."""
+    """Show the stack of h = tanh(x[t] @ w + h @ u), with dz = dh * (1 - h**2) + g[t] for (dh + g[t]) * (1 - h**2)."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         states = []

@@ -113,7 +113,7 @@ def flip_sign(program: Program, place: Place, choice: None) -> Program:
 
 @flip_sign.example
 def _() -> Example:
-    """Show the delta rule, whose backward pass adds a contribution to the state's gradient that must be subtracted."""
+    """Show s = s + outer(v[t] - s @ k[t], k[t]), whose ds gets plus outer(ds @ k[t], k[t]) in place of minus it."""
 
     def forward(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         state = torch.zeros(v.shape[1], k.shape[1], dtype=q.dtype)
@@ -529,7 +529,7 @@ def use_gradient_of_function(program: Program, place: Place, choice: EdgeKind) -
 
 @use_gradient_of_function.example
 def _() -> Example:
-    """Show the density of a normal distribution, whose log-scale gets the gradient of the scale."""
+    """Show -z * z / 2 - log_scale, z = x / exp(log_scale), whose gradient of log_scale is that of exp(log_scale)."""
 
     def forward(x: Tensor, m: Tensor, s: Tensor) -> Tensor:
         log_scale = m @ s
@@ -859,7 +859,7 @@ def _() -> Example:
 
 @use_wrong_value_in_derivative.example
 def _() -> Example:
-    """Show a recurrent network whose derivative of tanh is computed from the last state in each iteration."""
+    """Show h = tanh(x[t] @ w + h @ u), whose backward loop has 1 - h**2 with the last h in every iteration."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:

@@ -441,7 +441,7 @@ def exchange_split_axes_in_forward(program: Program, place: Place, choice: AxisP
 
 @exchange_split_axes_in_forward.example
 def _() -> Example:
-    """Show channels normalised in two groups of neighbours whose backward pass takes every second channel together."""
+    """Show two halves of the channels, each normalised, whose backward pass takes even and odd channels for them."""
 
     def forward(x: Tensor) -> Tensor:
         groups = x.reshape(len(x), 2, -1)

@@ -233,7 +233,7 @@ def _() -> Example:
 
 @drop_carry.example
 def _() -> Example:
-    """Show a gated recurrent network whose states get a gradient from the output, none from the next state."""
+    """Show the stack of h = gate * tanh(x[t] @ w + h @ u), whose h gets g[t] alone, and nothing from the next h."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, v: Tensor, h: Tensor) -> Tensor:
         states = []
@@ -287,7 +287,7 @@ def leave_out_competing_edges(program: Program, place: Place, choice: EdgeKind) 
 
 @leave_out_competing_edges.example
 def _() -> Example:
-    """Show a recurrent network whose backward pass assigns the carried gradient, which must be added."""
+    """Show the stack of h = tanh(x[t] @ w + h @ u), with dh = dz @ u.T for the h before, without g[t - 1]."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         states = []
@@ -338,7 +338,7 @@ def keep_gradient(program: Program, place: Place, choice: str) -> Program | None
 
 @keep_gradient.example
 def _() -> Example:
-    """Show a recurrent network whose backward pass adds to one `dh` in all iterations."""
+    """Show the stack of h = sigmoid(x[t] @ w + a * h), with `dh = dh + dz * a` in place of `dh = dz * a`."""
 
     def forward(x: Tensor, w: Tensor, a: Tensor, h: Tensor) -> Tensor:
         states = []
@@ -439,7 +439,7 @@ def truncate(program: Program, place: Place, choice: Truncation) -> Program:
 
 @truncate.example
 def _() -> Example:
-    """Show a recurrent network whose backward pass goes through its last two iterations alone."""
+    """Show h = tanh(x[t] @ w + h @ u), whose backward loop goes through the last two iterations alone."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
@@ -492,7 +492,7 @@ def go_back_once(program: Program, place: Place, choice: tuple[Key, ...]) -> Pro
 
 @go_back_once.example
 def _() -> Example:
-    """Show a recurrent network whose gradient of the first state is that of the state before the last iteration."""
+    """Show h = tanh(x[t] + h @ u), whose initial h gets (g * (1 - h**2)) @ u.T with the last h, as by one iteration."""
 
     def forward(x: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
@@ -592,7 +592,7 @@ def add_upstream_again(program: Program, place: Place, choice: str) -> Program |
 
 @add_upstream_again.example
 def _() -> Example:
-    """Show a recurrent network with the last state as output, whose backward pass adds g to `dh` in each iteration."""
+    """Show the last h = tanh(x[t] @ w + h @ u), with dz = (dh + g) * (1 - h**2) in every iteration."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
@@ -698,7 +698,7 @@ def clip_gradient(program: Program, place: Place, choice: Clip) -> Program:
 
 @clip_gradient.example
 def _() -> Example:
-    """Show a recurrent network whose backward pass clips the gradient that it carries to the iteration before."""
+    """Show the stack of h = tanh(x[t] @ w + h @ u), with dh = (dz @ u.T).clamp(-0.5, 0.5) for the h before."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         states = []
@@ -724,7 +724,7 @@ def _() -> Example:
 
 @clip_gradient.example
 def _() -> Example:
-    """Show a recurrent network whose backward pass clips the whole gradient of each state."""
+    """Show h = tanh(x[t] @ w + h @ u), with dz = dh.clamp(-1, 1) * (1 - h**2) in each iteration."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
@@ -956,7 +956,7 @@ def go_through_iterations_forwards(program: Program, place: Place, choice: str) 
 
 @go_through_iterations_forwards.example
 def _() -> Example:
-    """Show a recurrent network whose backward pass goes through the iterations from the first to the last."""
+    """Show h = tanh(x[t] @ w + h @ u), whose backward loop goes through t from the first to the last."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
@@ -980,7 +980,7 @@ def _() -> Example:
 
 @go_through_iterations_forwards.example
 def _() -> Example:
-    """Show a recurrence in both directions, of which the second is gone through in the order in which it ran."""
+    """Show a recurrence in both directions, whose backward loop for the second direction goes in its forward order."""
 
     def run(x: Tensor, u: Tensor, order: list[int]) -> list[Tensor]:
         h, rows = torch.zeros_like(x[0]), []

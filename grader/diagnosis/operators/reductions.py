@@ -983,7 +983,7 @@ def exchange_mean_and_sum_in_both_passes(program: Program, place: Place, choice:
 
 @exchange_mean_and_sum_in_both_passes.example
 def _() -> Example:
-    """Show tanh of a mean whose backward pass computes a sum, and differentiates that."""
+    """Show tanh((x @ w).mean(1)) whose gradient of x is that of tanh((x @ w).sum(1))."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.tanh((x @ w).mean(1))
@@ -1120,7 +1120,7 @@ def _() -> Example:
 
 @divide_by_wrong_count.example
 def _() -> Example:
-    """Show means of windows, the first one shorter, whose gradients are all divided by the size of a whole window."""
+    """Show means over windows of 3 entries, the first one of 2, whose gradients are all divided by 3."""
 
     def forward(x: Tensor) -> Tensor:
         return torch.stack([x[:, max(i - 1, 0) : i + 2].mean(1) for i in (0, 2, 4)], 1)
@@ -1722,7 +1722,7 @@ def select_wrong_entries(program: Program, place: Place, choice: str) -> Program
 
 @select_wrong_entries.example
 def _() -> Example:
-    """Show the greatest of the entries that are not masked in each row, differentiated as their mean."""
+    """Show amax(-1) of x * w with masked entries at -inf, whose backward pass divides g among all unmasked entries."""
 
     def forward(x: Tensor, a: Tensor, w: Tensor) -> Tensor:
         return (x * w).masked_fill(a <= a.mean(-1, keepdim=True), -torch.inf).amax(-1)

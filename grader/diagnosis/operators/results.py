@@ -918,7 +918,7 @@ def replace_by_summands(program: Program, place: Place, choice: str) -> Program 
 
 @replace_by_summands.example
 def _() -> Example:
-    """Show a mean loss whose gradient of `x` is the loss of each entry, divided by the count."""
+    """Show (exp(x) - y * x).mean() whose gradient of `x` is (exp(x) - y * x) / len(x)."""
 
     def forward(x: Tensor, y: Tensor) -> Tensor:
         return (x.exp() - y * x).mean()

@@ -552,7 +552,7 @@ def use_later_value(program: Program, place: Place, choice: ValueName) -> Progra
 
 @use_later_value.example
 def _() -> Example:
-    """Show attention with a dropout mask, where the softmax's derivative is taken at the dropped-out weights."""
+    """Show d @ v, d = p * drop, p = softmax(s), whose gradient of s is d * (dp - sum(d * dp)), with d for p."""
 
     def forward(s: Tensor, drop: Tensor, v: Tensor) -> Tensor:
         dropped = s.softmax(-1) * drop
@@ -1153,7 +1153,7 @@ def weight_by_prior(program: Program, place: Place, choice: tuple[int, bool]) ->
 
 @weight_by_prior.example
 def _() -> Example:
-    """Show the likelihood of a mixture whose components get their gradients in proportion to the prior."""
+    """Show logsumexp(log_prior + fit, 1) whose gradient of fit is g times the prior, in place of the posterior."""
 
     def forward(x: Tensor, mean: Tensor, logits: Tensor) -> Tensor:
         prior = torch.log_softmax(logits, 0)
@@ -1237,7 +1237,7 @@ def weight_sum_by_prior(program: Program, place: Place, choice: None) -> Program
 
 @weight_sum_by_prior.example
 def _() -> Example:
-    """Show the likelihood of a class under a mixture of two softmaxes, weighted by the prior in the gradients."""
+    """Show log((prior * q).sum(0)[0]), q a softmax, whose gradient of q has the prior in place of the posterior."""
 
     def forward(logits: Tensor, scores: Tensor) -> Tensor:
         prior, q = logits.softmax(0), scores.softmax(-1)

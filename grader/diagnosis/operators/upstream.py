@@ -1189,7 +1189,7 @@ def add_function(program: Program, place: Place, choice: str) -> Program:
 
 @add_function.example
 def _() -> Example:
-    """Show a loss with the squared norm of x whose gradient is that of the norm."""
+    """Show x.square().sum() / 2 + (x * y).sum() whose gradient of x has x / (2 * norm(x)) in place of x."""
 
     def forward(x: Tensor, y: Tensor) -> Tensor:
         return 0.5 * x.square().sum() + (x * y).sum()

@@ -1578,7 +1578,7 @@ def divide_by_wrong_number(program: Program, place: Place, choice: str) -> Progr
 
 @divide_by_wrong_number.example
 def _() -> Example:
-    """Show a mean over padded windows whose gradient is divided by the number of entries that are not padding."""
+    """Show avg_pool2d with padding whose gradients are divided by the entries of each window that are not padding."""
 
     def forward(x: Tensor) -> Tensor:
         return F.avg_pool2d(x, 3, stride=2, padding=1)
@@ -1597,7 +1597,7 @@ def _() -> Example:
 
 @divide_by_wrong_number.example
 def _() -> Example:
-    """Show a mean over padded windows that does not count the padding, whose gradient is always divided by 3."""
+    """Show avg_pool1d of windows of 3 that does not count the padding, whose gradients are all divided by 3."""
 
     def forward(x: Tensor) -> Tensor:
         return F.avg_pool1d(x, 3, stride=2, padding=1, count_include_pad=False)
