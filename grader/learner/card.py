@@ -245,7 +245,7 @@ def _unit_row(card: Card) -> str:
 
 
 def _curves_alone(svg: str) -> str:
-    """Return the picture of a training without its title, and without the plane or the text beside its curves."""
+    """Return the SVG text of a training without its title, and without the plane or the text beside its curves."""
     return WITH_PLANE.sub(CURVES_ALONE, svg, count=1)
 
 

@@ -27,7 +27,7 @@ def check_and_record(
     Args:
         session: the learner's session.
         chosen: the exercises.
-        album: receives the pictures of each exercise; if left out, none are made.
+        album: the list to which the pictures of each exercise are appended; if left out, none are made.
     """
     if not all(exercise.is_quiz for exercise in chosen):
         session.warm_up()

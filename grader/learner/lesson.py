@@ -39,10 +39,13 @@ def lesson_text(course: Course, unit: str) -> str:
 
 
 def in_terminal(text: str) -> list[Line | RenderableType]:
-    """Return a lesson for the terminal, with each picture replaced by its description; in plain mode, as Markdown.
+    """Return a lesson as what is printed on the terminal, with each picture replaced by its description.
 
     Args:
         text: the lesson, as Markdown.
+
+    Returns:
+        In plain mode the lines of the Markdown; otherwise one element, which rich renders.
     """
     text = IMAGE.sub(r"Picture: \1.", text)
     if is_plain():
@@ -94,10 +97,14 @@ def write_pages(course: Course, unit: str = "") -> dict[str, Path]:
 
 
 def unit_named(course: Course, name: str) -> str:
-    """Return the id of the unit with this id or number, or of the unit of the exercise with this id.
+    """Return the id of the unit that a learner means.
+
+    Args:
+        course: the course.
+        name: the id or the number of a unit, such as "4", or the id of an exercise in it.
 
     Raises:
-        UsageError: there is none; the message names the nearest.
+        UsageError: nothing has this name; the message names the nearest.
     """
     numbered = [unit.id for unit in course.config.units if name.isdigit() and unit.id.startswith(f"{int(name):02}_")]
     return numbered[0] if numbered else course.select([name])[0].unit

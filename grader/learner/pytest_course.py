@@ -89,7 +89,7 @@ def _check_argument(course_run: CourseRun, path: Path, argument: str) -> None:
         argument: the argument as it was typed, perhaps with `::` and an answer.
 
     Raises:
-        UsageError: it does not; the message says what to name instead.
+        UsageError: the course has nothing of this name; the message says what to name instead.
     """
     from grader.errors import UsageError
 
@@ -108,10 +108,10 @@ def _check_argument(course_run: CourseRun, path: Path, argument: str) -> None:
 
 
 def _reject_id(config: pytest.Config, argument: str) -> None:
-    """Raise an error if the argument is the id of an exercise or unit of the course around it: pytest takes paths.
+    """Refuse an argument that is the id of an exercise or unit of the course around, since pytest takes paths.
 
     Raises:
-        UsageError: it is; the message gives the path to name.
+        UsageError: the argument is such an id; the message gives the path to name.
     """
     from grader.errors import UsageError
 
@@ -215,7 +215,7 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-    """Attach the outcome of the answer to the report on it."""
+    """Attach the outcome of an answer to pytest's report on its item, as `report.handgrad`; return the report."""
     report = yield
     if isinstance(item, AnswerItem) and call.when == "call" and "result" in vars(item.parent):
         report.handgrad = AnswerOutcome(item.parent.course_run.root, item.name, item.parent.result)
@@ -239,7 +239,7 @@ def pytest_report_teststatus(report: Any) -> Any:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable(report: Any) -> Generator[None, Any, Any]:
-    """Put the outcome of an answer as JSON values into the data that an xdist worker sends to the controller."""
+    """Put the outcome of an answer as JSON values under "handgrad" in what an xdist worker sends; return these data."""
     data = yield
     if isinstance(data, dict) and isinstance(data.get("handgrad"), AnswerOutcome):
         data["handgrad"] = data["handgrad"].as_json()
@@ -247,7 +247,7 @@ def pytest_report_to_serializable(report: Any) -> Generator[None, Any, Any]:
 
 
 def restore_outcome(report: Any) -> None:
-    """Replace the JSON values that an xdist worker has sent with the outcome of an answer."""
+    """Replace the JSON values in `report.handgrad`, which an xdist worker has sent, with an `AnswerOutcome`."""
     report.handgrad = AnswerOutcome.from_json(report.handgrad)
 
 

@@ -162,7 +162,7 @@ class AnswerOutcome:
         return self.answer.status
 
     def as_json(self) -> dict[str, Any]:
-        """Return the outcome as JSON values, for another process."""
+        """Return the outcome as JSON values, for another process: "root", "name", "exercise" and "made_from"."""
         result = self.result
         return {
             "root": str(self.root), "name": self.name, "exercise": result.record, "made_from": result.made_from

@@ -124,7 +124,7 @@ def summarise(reporter: Any, exitstatus: int, course_run: CourseRun) -> None:
     _write_flags(reporter, course_run, touched)
     reporter.section("progress", sep="-")
     only_todo = exitstatus == pytest.ExitCode.TESTS_FAILED and not {"failed", "error"} & set(reporter.stats)
-    for line in _closing(reporter, course_run, touched, only_todo):
+    for line in _closing_lines(reporter, course_run, touched, only_todo):
         write(reporter._tw, line)
     lost = [exercise for exercise in touched if not exercise.path.exists()]
     for note in (*map(missing_stub, lost), *progress.notes, *map(stray_file, course_run.strays)):
@@ -150,7 +150,9 @@ def _write_flags(reporter: Any, course_run: CourseRun, touched: list[CourseExerc
             write(reporter._tw, line)
 
 
-def _closing(reporter: Any, course_run: CourseRun, touched: list[CourseExercise], only_todo: bool) -> Iterator[Line]:
+def _closing_lines(
+    reporter: Any, course_run: CourseRun, touched: list[CourseExercise], only_todo: bool
+) -> Iterator[Line]:
     """Yield the closing lines: progress bars, why pytest exits with 1 although nothing is wrong, and the next step.
 
     Args:
@@ -192,7 +194,7 @@ def _exit_code_lines(is_new: bool, width: int) -> Iterator[Line]:
 
 
 def _folded_units(config: pytest.Config) -> set[str]:
-    """Return the units for which one line was written."""
+    """Return the ids of the untouched units that have one line together, in place of one for each file."""
     lines = config.pluginmanager.get_plugin(UNIT_LINES)
     return set() if lines is None else lines.shown_units
 

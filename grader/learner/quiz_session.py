@@ -82,11 +82,11 @@ class Practice:
         return ", ".join(by_letter.get(part.strip(".)").lower(), part) for part in parts)
 
     def choices_by_letter(self, name: str, question: Choice | Choices) -> dict[str, str]:
-        """Return the name of each choice of a question by the letter that the learner sees."""
+        """Return the name of each choice of a question by the letter that the learner sees, such as "a": "adds"."""
         return dict(zip(LETTERS, options(name, question, self.variant), strict=False))
 
     def earlier_answer(self, name: str) -> str:
-        """Return the answer given before; empty if there is none."""
+        """Return the earlier answer to the question of this name; always empty here, where none is written down."""
         return ""
 
     def as_shown(self, name: str, answer: str) -> str:
@@ -157,7 +157,7 @@ class QuizSession(Practice):
         return self.sheet().answers.get(name, "")
 
     def open(self) -> list[str]:
-        """Return the questions that are not answered, or not yet right, in order."""
+        """Return the names of the questions that are not answered, or not yet right, in order."""
         sheet, quiz = self.sheet(), self.exercise.quiz
         return [
             name

@@ -95,7 +95,11 @@ def make_review(course: Course, progress: Progress, most_questions: int = MOST_Q
 
 
 def as_json(review: Review) -> dict[str, object]:
-    """Return a review as JSON values, under the keys "mistakes", "questions" and "exercises"."""
+    """Return a review as JSON values: lists under "mistakes", "questions" and "exercises".
+
+    A mistake has its "code", "times" and "where", a question its "code", "quiz" and "question", and an exercise its
+    "code", "exercise" and "solved".
+    """
     return {
         "mistakes": [
             {"code": met.code, "times": met.times, "where": [exercise.id for exercise in met.where]}
@@ -129,8 +133,8 @@ def _most_first(counts: Mapping[str, int]) -> list[str]:
 def _questions(course: Course, progress: Progress, met: MistakeMet) -> list[ReviewQuestion]:
     """Return the questions in which a mistake can be made, the most closely related first.
 
-    Questions in which it was made come first, then further questions of the units in which it was met. For a mistake in
-    the values of a gradient those of earlier units follow; later units may be new to the learner.
+    Questions in which the learner made it come first, then further questions of the units in which it was met. For a
+    mistake in the values of a gradient, questions of earlier units follow. Of a slip only the first are returned.
     """
     order = [unit.id for unit in course.config.units]
     units = {order.index(exercise.unit) for exercise in met.where}
@@ -152,7 +156,7 @@ def _questions(course: Course, progress: Progress, met: MistakeMet) -> list[Revi
 
 
 def _was_answered_wrong(progress: Progress, question: ReviewQuestion) -> bool:
-    """Return whether the last result on record has this question answered wrong, with the mistake that it reviews."""
+    """Return whether the last result of the quiz has this question answered wrong, with the mistake to review."""
     result = progress.result(question.quiz)
     mistake = (question.name, question.code)
     return result is not None and any((answer.name, answer.code) == mistake for answer in result.answers)

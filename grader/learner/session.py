@@ -69,7 +69,10 @@ class Prefetch:
         self._thread = ThreadPoolExecutor(1)  # waits for the worker
 
     def result(self, exercise: CourseExercise) -> ExerciseResult | None:
-        """Return the result of an exercise that passed or is not begun; `None` if it must be checked alone."""
+        """Return the result of an exercise that passed or is not begun; `None` if it must be checked alone.
+
+        Wait for the job of its unit. A result is returned once: a second call returns `None`.
+        """
         while exercise.id in self._pending:
             unit = next(self._units)
             self._pending -= {exercise.id for exercise in unit.exercises}
@@ -82,7 +85,7 @@ class Prefetch:
         self._thread.shutdown(cancel_futures=True)
 
     def _start_in_turn(self, units: Sequence[Sequence[CourseExercise]]) -> Iterator[_RunningUnit]:
-        """Yield each unit after the job of the next one has been started."""
+        """Start the job of each unit, and yield the unit once the job of the next one has been started, too."""
         started: deque[_RunningUnit] = deque()
         for unit in units:
             started.append(self._start(unit))
@@ -287,7 +290,7 @@ def _with_errors_explained(exercise: CourseExercise, grade: Callable[[], Exercis
 
     Args:
         exercise: the exercise.
-        grade: grades it.
+        grade: grades the exercise.
 
     Raises:
         SpecError: the declaration is broken; the message names its file and the exercise.

@@ -184,6 +184,13 @@ def _step_torchs(training: Training, end: int) -> None:
 def _step_yours(training: Training, first: int, last: int, modules: Mapping[str, str], worker: Worker) -> str:
     """Train with the learner's gradients from the step `first` to the step before `last`, in the worker's child.
 
+    Args:
+        training: the training, whose curve `yours` is extended.
+        first: the number of the first step.
+        last: the number after that of the last step.
+        modules: the texts of the modules that the child can import, by name.
+        worker: runs the learner's code.
+
     Returns:
         The reason why no more steps can be made; empty if they can.
     """

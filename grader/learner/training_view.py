@@ -69,7 +69,7 @@ def loss_at(training: Training, height: float) -> float:
 
 
 def _scale(training: Training) -> tuple[float, float]:
-    """Return the losses at the bottom and the top of the chart, between which torch's curve and the goal lie."""
+    """Return the loss at the bottom of the chart and that at the top; torch's curve and the goal lie between them."""
     losses = training.torchs.losses
     low = min([*losses, training.model.goal])
     return low, max([*losses, 2 * low])
@@ -107,7 +107,7 @@ def plane_sides(training: Training, width: int, height: int) -> torch.Tensor:
 
 
 def separated_points(training: Training) -> tuple[int, int]:
-    """Return how many points are on the right side of the boundary, and how many there are."""
+    """Return how many points the learner's weights put on the right side of the boundary, and how many there are."""
     outputs = training.model.plane(training_loop.unpacked(training.model, training.yours.state), training.data["inp"])
     right = int(((outputs > 0) == (training.data["targ"] > 0)).sum())
     return right, len(outputs)

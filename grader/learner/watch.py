@@ -346,7 +346,7 @@ class Commands:
         self.state.show(self._picture_view)
 
     def _picture_view(self) -> Body:
-        """Return the pictures of the mistakes; while there are none, that the check is not done."""
+        """Return the lines of the pictures of the mistakes; until they are made, a line on the state of the check."""
         known = self.state.known_outcome()
         if known is None or known.pictures is None:
             return self.state.view_without_verdict()
@@ -491,7 +491,7 @@ class WatchState:
         """
         known = self.known_outcome()
         if self.checks.is_pending(self.current):
-            if (marked := self._marked_here()) is None:
+            if (marked := self._marks_of_current_file()) is None:
                 return self.view_without_verdict()
             return list(
                 exercise_report(self.current, awaiting_mistakes(marked), report_width(), {}, step=lambda *_: "")
@@ -500,8 +500,11 @@ class WatchState:
             return self.view_without_verdict()
         return list(report_lines(self.session, self.current, known.result, self.is_first))
 
-    def _marked_here(self) -> ExerciseResult | None:
-        """Return the verdicts without names of mistakes on the file on the screen as it is now, if there are any."""
+    def _marks_of_current_file(self) -> ExerciseResult | None:
+        """Return the verdicts, still without names of mistakes, on the current content of the file on the screen.
+
+        `None` if there are none yet.
+        """
         marked = self.marked
         is_here = marked is not None and marked.id == self.current.id
         return marked if is_here and marked is not None and marked.made_from == file_hash(self.current.path) else None

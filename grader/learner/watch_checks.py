@@ -127,9 +127,9 @@ class Checks:
         return not self.waiting and (self.running is None or self.is_stopped)
 
     def is_of_running_check(self, outcome: CheckOutcome) -> bool:
-        """Return whether an outcome, which has verdicts of a check that goes on, is of the check in progress.
+        """Return whether an early outcome, which has verdicts but no mistakes yet, is of the check in progress.
 
-        It is not if that check was stopped meanwhile.
+        False if its check was stopped meanwhile.
         """
         return outcome.request is self.running and not self.is_stopped
 
@@ -137,11 +137,11 @@ class Checks:
         """Begin the next check after one has ended.
 
         Args:
-            outcome: of the check that has ended.
+            outcome: the outcome of the check that has ended.
 
         Returns:
-            Whether the outcome is valid. It is not if the check was stopped, or if the file has changed meanwhile:
-            then it is checked again.
+            Whether the outcome is valid. It is not if the check was stopped, or if the file has changed meanwhile;
+            a changed file is checked again.
         """
         assert self._thread is not None
         self._thread.join()

@@ -99,12 +99,15 @@ def largest_in_scatters(figures: Sequence[Figure]) -> float:
 
 
 def _limits(across: np.ndarray, yours: np.ndarray, scale: float = 0.0) -> tuple[float, float]:
-    """Return the ends of the two scales, which are one scale unless one array is much larger than the other.
+    """Return the greatest number on the horizontal and on the vertical axis; both axes begin at minus that number.
+
+    The two are equal unless one array is much larger than the other.
 
     Args:
         across: the numbers along the horizontal axis.
-        yours: those along the vertical one.
-        scale: the end of the scale of the scatters beside it, which it gets too if its own would not be much smaller.
+        yours: the numbers along the vertical axis.
+        scale: the greatest number on the axes of the scatters beside this one, which gets the same one unless its own
+            would be much smaller.
     """
     limits = [largest_magnitude(values) or 1.0 for values in (across, yours)]
     if max(limits) > APART * min(limits):
@@ -114,7 +117,15 @@ def _limits(across: np.ndarray, yours: np.ndarray, scale: float = 0.0) -> tuple[
 
 
 def _line(drawing: SvgDrawing, at: Callable[[float, float], Point], limits: Point, line: Point, style: str) -> None:
-    """Draw a line, given as slope and intercept, as far as the plot goes."""
+    """Draw a straight line as far as the plot goes.
+
+    Args:
+        drawing: the drawing.
+        at: returns the point in the drawing of two coordinates.
+        limits: the greatest coordinate on the horizontal and on the vertical axis.
+        line: its slope and intercept.
+        style: the name of its style in the style sheet.
+    """
     slope, intercept = line
     ends = []
     for x in (-limits[0], limits[0]):
@@ -129,7 +140,7 @@ def _line(drawing: SvgDrawing, at: Callable[[float, float], Point], limits: Poin
 
 
 def _stamp(figure: Figure) -> SvgDrawing:
-    """Return the upstream gradient and the two answers to it as tiles, side by side."""
+    """Return a drawing of the upstream gradient, the learner's answer to it and the right one, each as tiles."""
     shown = [_window(series) for series in figure.series]
     limit = largest_magnitude(*(values for values, _ in shown[1:])) or 1.0
     widths = [max(values.shape[1] * TILE, len(series.name) * LETTER) + 40 for (values, _), series in
@@ -175,7 +186,7 @@ def with_opacity(colour: str, opacity: float) -> str:
 
 
 def _bars(figure: Figure) -> SvgDrawing:
-    """Return a pair of bars for each step or place: the learner's is filled, the right one an outline."""
+    """Return a drawing of two bars for each step or place: the learner's is filled, the right one an outline."""
     yours, right = figure.series
     limit = largest_magnitude(yours.values, right.values) or 1.0
     values = np.concatenate([yours.values, right.values, [0.0]])
@@ -206,7 +217,7 @@ def _bars(figure: Figure) -> SvgDrawing:
 
 
 def _verdicts(figure: Figure) -> SvgDrawing:
-    """Return each backward pass as a mark inside or outside the box of those that the test rejects."""
+    """Return a drawing of the backward passes that a learner's test rejects, as marks in a box, and of the others."""
     wrong, right = figure.series
     columns = 8
     inside = [(False, bool(ok)) for ok in wrong.values if ok] + [(True, False) for ok in right.values if not ok]

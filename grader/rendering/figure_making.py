@@ -121,9 +121,9 @@ def _scatter(
 
     Args:
         compared: the answer.
-        name: that of the other entries.
-        across: the other entries.
-        yours: the learner's, of the same shape.
+        name: the name of the other entries.
+        across: the other entries, of shape (entries,).
+        yours: the learner's entries, of the same shape.
         lines: the lines that the points are on.
     """
     chosen = np.linspace(0, across.size - 1, min(across.size, MOST_POINTS)).round().astype(int)
@@ -132,7 +132,14 @@ def _scatter(
 
 
 def _entries_of_all_trials(compared: ComparedAnswer) -> tuple[np.ndarray, np.ndarray, list[Series]]:
-    """Return the right entries and the learner's in the usual trials, and a line for each if there is one."""
+    """Return the right entries and the learner's in all usual trials, and the lines through 0 that they are on.
+
+    Without usual samples, they are those of the compared arrays.
+
+    Returns:
+        The right entries and the learner's, of shape (entries,), and the lines: one for all trials, or the lines of
+        single trials in one series, or none.
+    """
     samples = [
         (np.ravel(sample.expected), np.ravel(sample.given.real).astype("float64"))
         for sample in _usual_samples(compared)
@@ -176,7 +183,13 @@ def _scatter_by_argument(compared: ComparedAnswer) -> Iterator[Figure]:
 
 
 def _lines(compared: ComparedAnswer, right: np.ndarray, yours: np.ndarray) -> list[Series]:
-    """Return the line that all points are on, with its equation, or one for each index of an axis; else nothing."""
+    """Return the line that all points are on, with its equation, or a line for each index of an axis; else no lines.
+
+    Args:
+        compared: the answer.
+        right: the right entries, of shape (entries,).
+        yours: the learner's entries, of the same shape.
+    """
     scale = max(np.abs(right).max(initial=0.0), np.abs(yours).max(initial=0.0))
     is_of_one_trial = right.size == compared.right.size
     if np.ptp(yours) <= SAME * scale and np.ptp(right) > SAME * scale:
@@ -193,7 +206,13 @@ def _lines(compared: ComparedAnswer, right: np.ndarray, yours: np.ndarray) -> li
 
 
 def _with_factor(compared: ComparedAnswer, slope: float, is_of_one_trial: bool) -> str:
-    """Return the right array times a number as a formula, such as `nudged / bs` or `-nudged`."""
+    """Return the right array times a number as a formula, such as `nudged / bs` or `-nudged`.
+
+    Args:
+        compared: the answer.
+        slope: the number.
+        is_of_one_trial: whether the number was found in one trial alone, so that it may be the size of an axis.
+    """
     sizes = named_axis_sizes(compared.trial) if is_of_one_trial else {}
     for axis, size in sizes.items():
         for count, name in ((float(size), axis), (size**0.5, f"sqrt({axis})")):
@@ -226,7 +245,7 @@ def _lines_along_axes(compared: ComparedAnswer, scale: float) -> list[Series]:
 
 
 def _scatter_of_equal(compared: ComparedAnswer) -> Iterator[Figure]:
-    """Yield the scatter of the learner's entries against an array of the course that they are, but for a factor."""
+    """Yield the scatter against the first array of the exercise that the learner's equals but for a factor, if any."""
     yours = compared.yours
     if yours.size < LEAST or not yours.any() or not np.isfinite(yours).all():
         return
@@ -241,7 +260,7 @@ def _scatter_of_equal(compared: ComparedAnswer) -> Iterator[Figure]:
 
 
 def _other_arrays(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield arrays that a wrong answer may be, each with its name in code, the right one rearranged first."""
+    """Yield arrays that a wrong answer may equal, each behind its name in code: first "right.t()" and the like."""
     right, title, trial = compared.right, compared.title, compared.trial
     if right.ndim == 2:
         yield f"{title}.t()", right.T
@@ -281,7 +300,11 @@ def _other_arrays(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _products(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the right array times each array of the exercise, and divided by it, where that is of the same shape."""
+    """Yield the right array times each array of the exercise, and divided by it, where the shape stays the same.
+
+    Yields:
+        The product or quotient in code, such as "right * inp", and its array.
+    """
     trial, shape = compared.trial, compared.right.shape
     arrays = {name: value.values for name, value in trial.arguments.items() if isinstance(value, Array)}
     if trial.out is not None:
@@ -296,7 +319,7 @@ def _products(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _gradients_of_steps(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the right gradient of each step of the forward pass that has the shape of a gradient that is asked for."""
+    """Yield the name and the right gradient of each step of the forward pass whose shape is that of the answer."""
     if compared.answer.kind != "gradient":
         return
     program = faithful_program_of(compared.declaration, compared.trial)
@@ -354,7 +377,7 @@ def stamps(compared: ComparedAnswer) -> Iterator[Figure]:
 
 
 def trial_upstream(program: Program) -> str:
-    """Return the name of the upstream gradient."""
+    """Return the name of the upstream gradient of a program, such as "out.g"."""
     return program.upstream_name or f"{program.output_name}.g"
 
 
@@ -378,9 +401,9 @@ def _slice_series(name: str, array: np.ndarray, axes: Axes, at: tuple[int, ...])
 
 
 def numbers_of_mistake(declaration: Exercise, answer: Answer, trial: Trial, mistake: Mistake) -> np.ndarray | None:
-    """Return the array that a mistake gives for an answer in a trial, without what was stored before.
+    """Return the array that a mistake gives for an answer in a trial, without a gradient that was stored before.
 
-    `None` where the mistake has neither an edit nor a declared formula.
+    `None` where the answer is no gradient, or the mistake has neither an edit nor a declared formula.
 
     Args:
         declaration: the exercise.
@@ -397,9 +420,9 @@ def numbers_of_mistake(declaration: Exercise, answer: Answer, trial: Trial, mist
 
 
 def _response(compared: ComparedAnswer, program: Program) -> Response | None:
-    """Return the function that the learner's backward pass is: by the edit that explains it, or its declared formula.
+    """Return the function by which the learner's backward pass makes the answer of an upstream gradient.
 
-    `None` where neither does.
+    It is that of the edit or of the declared formula that explains the answer; `None` where neither does.
     """
     mistake, answer, trial = compared.mistake, compared.answer, compared.trial
     if mistake is None:
@@ -423,9 +446,10 @@ def _response(compared: ComparedAnswer, program: Program) -> Response | None:
 
 
 def steps(compared: ComparedAnswer) -> Iterator[Figure]:
-    """Yield the size of the gradient at each step of the loop, the learner's and the right one.
+    """Yield a figure of the norm of the gradient at each step of the loop, the learner's and the right one.
 
-    It is that of the loop-carried value where they differ there, else of what each step contributes to the answer.
+    The gradient is that of the loop-carried value where the two differ there, else what each step contributes to the
+    answer. No figure is yielded without a difference, without a loop, or without an edit that explains the answer.
     """
     exercise, mistake, trial = compared.declaration, compared.mistake, compared.trial
     program = faithful_program_of(exercise, trial)
@@ -459,7 +483,13 @@ def _differ(yours: np.ndarray, right: np.ndarray) -> bool:
 
 
 def _steps(what: str, sizes: Sequence[np.ndarray], compared: ComparedAnswer) -> Figure:
-    """Return the figure of two sizes for each step, the learner's and the right one."""
+    """Return the figure of two sizes for each step, the learner's and the right one.
+
+    Args:
+        what: the value whose sizes they are, for the title.
+        sizes: the learner's and the right ones, each of shape (steps,).
+        compared: the answer.
+    """
     labels = tuple(map(str, range(len(sizes[0]))))
     yours, right = sizes
     series = Series(compared.own, yours[:MOST_BARS], labels), Series(compared.title, right[:MOST_BARS], labels)

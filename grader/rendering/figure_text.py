@@ -101,7 +101,7 @@ def _bar_lines(figure: Figure) -> Iterator[Line]:
 
 
 def _verdict_lines(figure: Figure) -> Iterator[Line]:
-    """Yield a line for the wrong and for the right backward passes, each a mark under what the test said of it."""
+    """Yield a line on the wrong and one on the right backward passes: "wrong  caught ooo escaped x"."""
     wrong, right = figure.series
     for series, yes, no in ((wrong, "caught", "escaped"), (right, "accepted", "rejected")):
         good = int(series.values.sum())
@@ -124,7 +124,7 @@ def figure_sentences(figure: Figure, name: str) -> Iterator[str]:
         yield from _scatter_sentences(figure)
     elif figure.kind == "stamp":
         upstream, yours, right = figure.series
-        first = f"If {upstream.name}{_named(upstream.values)[1]} is 1 and all else of it 0"
+        first = f"If {upstream.name}{_largest_entry(upstream.values)[1]} is 1 and all else of it 0"
         yield f"{first}, {name} of yours has {_entries(yours, figure)}, and must have {_entries(right, figure)}."
     elif figure.kind == "verdicts":
         wrong, right = figure.series
@@ -164,14 +164,17 @@ def _scatter_sentences(figure: Figure) -> Iterator[str]:
         yield f"At {extra} of them {across.name} is 0 and yours is not."
 
 
-def _named(values: np.ndarray) -> tuple[float, str]:
-    """Return the largest entry of an array and its index as text, such as `[1, 2]`."""
+def _largest_entry(values: np.ndarray) -> tuple[float, str]:
+    """Return the entry of largest magnitude of an array, and its index as text, such as `[1, 2]`."""
     at = np.unravel_index(int(np.abs(values).argmax()), values.shape)
     return float(values[at]), f"[{', '.join(map(str, map(int, at)))}]"
 
 
 def _entries(series: Series, figure: Figure) -> str:
-    """Return how many entries of an array are not 0, where the first are, and their values unless shaded."""
+    """Return how many entries of a series are not 0, and the first of them: "2 entries other than 0, at [0, 1] (1.50)".
+
+    The values are left out of a shaded figure. "only zeros" if there are none.
+    """
     limit = largest_magnitude(series.values)
     places: Sequence[Sequence[int]] = np.argwhere(np.abs(series.values) > 1e-6 * limit).tolist() if limit else []
     if not places:

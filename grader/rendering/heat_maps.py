@@ -109,7 +109,10 @@ def omission(table: Table) -> str:
 
 
 def _slices_side_by_side(grids: Sequence[Grid], limits: TableLimits) -> Iterator[Band]:
-    """Yield the bands of grids with the same shape, of the slices furthest off: the worst, then the others in order."""
+    """Yield the bands of grids with the same shape: first the slice that is furthest off, then the others in order.
+
+    If there are more slices than `limits` allows, those that are furthest off are chosen.
+    """
     leading = grids[0].shape[:-2]
     indices = list(np.ndindex(leading))
     chosen = _furthest_off(grids[-1], indices)[: limits.slices]
@@ -127,7 +130,12 @@ def _slices_side_by_side(grids: Sequence[Grid], limits: TableLimits) -> Iterator
 
 
 def _furthest_off(grid: Grid, indices: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the indices of slices, those with the entry of largest magnitude first; unsorted if not a difference."""
+    """Return the indices of slices, sorted by their largest magnitude, the largest first.
+
+    Args:
+        grid: the grid; if it is no difference, the order stays as it is.
+        indices: the index of each slice, along all axes but the last two.
+    """
     if grid.kind != "difference":
         return list(indices)
     off = np.nan_to_num(np.abs(grid.values), nan=np.inf)
@@ -185,11 +193,10 @@ def _cell(grid: Grid, value: float) -> Cell:
 
 
 def _shade(level: float) -> str:
-    """Return the sign of an entry that is not 0, twice if it is large: readable without colours, and no number.
+    """Return `++`, `+`, `-` or `--` in place of a number that is confidential: the sign, twice above half the largest.
 
     Args:
-        level: the entry divided by the largest absolute value of the grid, between -1 and 1. Above 0.5 it gives `++`,
-            above 0 `+`, from -0.5 on `-`, and below `--`. 0 and NaN never come here: they have cells of their own.
+        level: the entry divided by the largest absolute value of the grid, between -1 and 1; neither 0 nor NaN.
     """
     return ("+" if level > 0 else "-") * (2 if abs(level) > 0.5 else 1)
 

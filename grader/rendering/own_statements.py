@@ -171,7 +171,10 @@ class _Part:
 
     @property
     def span(self) -> tuple[int, int, int, int]:
-        """Return the line and the byte at which it begins, and the line and the byte before which it ends."""
+        """Return where the part stands: the line and the byte of its begin, and those right behind its end.
+
+        Lines are counted from 1, and bytes from 0. A negation stands for its minus alone.
+        """
         node, function = self.node, getattr(self.node, "func", None)
         line, begin = node.lineno, node.col_offset
         last_line, end = node.end_lineno or 0, node.end_col_offset or 0
@@ -199,7 +202,7 @@ def _wrong_part(definition: ast.FunctionDef, chosen: Sequence[ast.stmt], answer:
         return _failing_product(chosen, answer.message)
     if len(edits) != 1 or (answer.mistake or {}).get("cause") or edits[0].get("operator") not in FINDERS:
         return None
-    nodes = _made_of(definition, chosen)
+    nodes = _nodes_of_answer(definition, chosen)
     find = FINDERS[edits[0]["operator"]]
     try:
         parts = list(find(nodes, edits[0].get("parameters") or {}))
@@ -226,17 +229,17 @@ def _failing_product(chosen: Sequence[ast.stmt], message: str) -> _Part | None:
     return _Part(products[0]) if len(products) == 1 and not is_other else None
 
 
-def _made_of(definition: ast.FunctionDef, chosen: Sequence[ast.stmt]) -> list[ast.AST]:
+def _nodes_of_answer(definition: ast.FunctionDef, chosen: Sequence[ast.stmt]) -> list[ast.AST]:
     """Return the syntax nodes of all that an answer is computed from.
 
     Args:
         definition: the function.
-        chosen: the statements that give the answer. Their nodes are returned, and those of the assignments to the
-            variables in them, and so on.
+        chosen: the statements that give the answer.
 
     Returns:
-        Nothing if it is not certain what the answer is computed from: where a variable is assigned more than once, or
-            otherwise than by `name = ...`, or anything is changed in place.
+        The nodes of these statements, of the assignments to the variables in them, and so on. Empty if it is not
+        certain what the answer is computed from: where a variable is assigned more than once, or otherwise than by
+        `name = ...`, or anything is changed in place.
     """
     if any(_changes_in_place(part) for part in ast.walk(definition)):
         return []
@@ -278,7 +281,10 @@ def _changes_in_place(part: ast.AST) -> bool:
 
 
 def _operand(key: str) -> Finder:
-    """Return a finder of the places at which an expression is read that a parameter of the mistake names."""
+    """Return a function that finds an expression among nodes: the one that the mistake's parameter `key` names.
+
+    It takes the nodes and the parameters, and yields the places at which the expression is read for its value.
+    """
 
     def find(nodes: Sequence[ast.AST], parameters: Mapping[str, Any]) -> Iterator[ast.expr]:
         """Yield these places, an exponent with them; in a comparison an expression is read only for a mask."""
@@ -330,7 +336,10 @@ def _leading_minus(nodes: Sequence[ast.AST], _: Mapping[str, Any]) -> Iterator[a
 
 
 def _call(key: str) -> Finder:
-    """Return a finder of the calls of a function or method that a parameter of the mistake names."""
+    """Return a function that finds calls among nodes: of the function that the mistake's parameter `key` names.
+
+    It takes the nodes and the parameters, and yields the calls of a function or method of this name.
+    """
     return lambda nodes, parameters: (
         part for part in nodes if isinstance(part, ast.Call) and _name_of(part) == parameters.get(key)
     )

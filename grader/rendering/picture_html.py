@@ -118,7 +118,7 @@ def _row_html(label: str, cells: Iterable[str]) -> str:
 
 
 def _corner(table: Table) -> str:
-    """Return the label of a table's corner: the names of its axes, without those that have none."""
+    r"""Return the label of a table's corner, the names of its axes: "n \ m", "m" for columns alone, or empty."""
     down, across = ("" if name.startswith(NAMELESS) else name for name in (table.down, table.across))
     return f"{down} \\ {across}" if down or (across and table.down) else across
 
@@ -248,13 +248,15 @@ def _lane_key(source: str, user: str, row: int) -> str:
 def _row(
     graph: Graph, users: Mapping[str, Sequence[str]], depth: Mapping[str, int], across: Mapping[str, float], row: int
 ) -> dict[str, float]:
-    """Return the horizontal places of the nodes and edges in a row, each near the middle of what it leads to.
+    """Return the horizontal places of the nodes and passing edges in a row, each near the middle of its readers.
+
+    The keys are those of the nodes, and `_lane_key` for edges.
 
     Args:
         graph: the forward pass.
         users: by node, the nodes that read it.
         depth: by node, its row.
-        across: the places in all rows below.
+        across: the places in all rows below, by the same keys.
         row: the row to place.
     """
     wished: list[tuple[float, int, str]] = []

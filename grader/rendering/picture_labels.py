@@ -93,12 +93,12 @@ class Named:
 
 
 def named_mistake(mistake: Mistake) -> Named:
-    """Return what a mistake says of its places."""
+    """Return the code of a mistake, with the operator and the message fields of each of its edits."""
     return Named(mistake.code, tuple((fact.operator, fact.parameters) for fact in mistake.facts))
 
 
 def change_of(code: str, parameters: Mapping[str, Any]) -> str:
-    """Return a formula of what is done in place of what must be, such as `+= -> =`; empty where there is none.
+    """Return a formula of what must be and of what is done instead, such as `+= -> =`; empty if the code has none.
 
     Args:
         code: the public code of a mistake.
@@ -174,7 +174,12 @@ def _missing_derivative(program: Program, node: Node, slot: int) -> str:
 
 
 def _gradient_in_place(own: str, other: str) -> str:
-    """Return that the gradient of a value is used where another value must be: `w -> gradient of w`."""
+    """Return the label `inp -> gradient of w`: a gradient is used where a value must be; empty if one has no name.
+
+    Args:
+        own: the expression that must be used.
+        other: the expression whose gradient is used.
+    """
     right, used = code_name(own), code_name(other)
     return f"{right} -> gradient of {used}" if right and used else ""
 
@@ -197,7 +202,10 @@ def _mistaken_cofactors(parameters: Mapping[str, Any], program: Program, place: 
 
 
 def _upstream_inside(parameters: Mapping[str, Any], node: Node) -> str:
-    """Return what stands in a function in place of its operand, which the upstream gradient multiplies there."""
+    """Return the label of a function whose operand is multiplied by the upstream gradient: `f'(x) * g -> f'(x * g)`.
+
+    Empty if the mistake names no such form; without the names of the function and operand if they are too long.
+    """
     template, x = INSIDE.get(str(parameters.get("inside", ""))), code_name(str(parameters.get("operand", "")))
     if template is None:
         return ""
@@ -207,7 +215,7 @@ def _upstream_inside(parameters: Mapping[str, Any], node: Node) -> str:
 
 
 def _other_axes(parameters: Mapping[str, Any], program: Program, node: Node) -> str:
-    """Return over which axes the probabilities sum to 1: `sum over t -> over s and t`."""
+    """Return over which axes softmax probabilities sum to 1: `sum over t -> over s and t`; empty if one has no name."""
     axes = guess_axes(node.values[0].shape, program.sizes)  # type: ignore[union-attr]
     dim = node.options.get("dim")
     if not isinstance(dim, int) or any(axis.startswith("_") for axis in axes):
@@ -217,7 +225,10 @@ def _other_axes(parameters: Mapping[str, Any], program: Program, node: Node) -> 
 
 
 def _with_function(change: str, node: Node) -> str:
-    """Return the formula of a change with the name of the function whose derivative it speaks of, if that is short."""
+    """Return the formula of a change with `f'` replaced by the derivative of the node's function, such as `tanh'`.
+
+    Unchanged if the name of the function is long or no word.
+    """
     is_function = node.operation.family == "pointwise" and node.name.isalpha() and len(node.name) <= LONGEST_FUNCTION
     is_named = is_function and node.name not in SYMBOLS and "(x" not in change
     return change.replace("f'", f"{node.name}'") if is_named else change

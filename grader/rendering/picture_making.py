@@ -96,7 +96,7 @@ def _picture_of_verdicts(judge: Judge, answer: Answer, result: AnswerResult) -> 
 
 
 def _cause_of(judge: Judge, answer: Answer) -> str:
-    """Return the answer whose mistake a wrong answer has as well, or follows from; empty if it has its own."""
+    """Return the name of the answer whose mistake a wrong answer shares or follows from; empty if it has its own."""
     mistake = judge.mistakes.get(answer.name)
     if mistake is None or mistake.cause or mistake.code != "follows":
         return "" if mistake is None else mistake.cause
@@ -114,7 +114,7 @@ def _figures(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> t
         return ()
     right, title, _ = _reference_array(judge.exercise.function, answer, trial)
     axes = _axes_of(answer, trial, expected)
-    samples = [_of_what_is_added(answer, each) for each in judge.given[answer.name].samples if each.has_shape]
+    samples = [_without_stored_gradient(answer, each) for each in judge.given[answer.name].samples if each.has_shape]
     mistake = judge.mistakes.get(answer.name)
     own, yours = (YOURS, yours) if before is None else (YOURS_ADDED, yours - before)
     compared = ComparedAnswer(judge.exercise.function, answer, trial, yours, right, title, axes, samples, mistake, own)
@@ -124,8 +124,8 @@ def _figures(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> t
     return tuple(shade_figure(figure) for figure in made)
 
 
-def _of_what_is_added(answer: Answer, sample: Sample) -> Sample:
-    """Return a sample without the gradient that was stored before, which its arrays are added to; else the sample."""
+def _without_stored_gradient(answer: Answer, sample: Sample) -> Sample:
+    """Return a sample with the gradient that was stored before subtracted from both arrays; unchanged if none was."""
     before = sample.trial.prior(answer)
     return sample if before is None else Sample(sample.trial, sample.given - before, sample.expected - before)
 
@@ -152,7 +152,9 @@ def _describe_trial(trial: Trial) -> str:
 def _grids(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tuple[tuple[Grid, ...], str]:
     """Return the grids of a wrong answer in a trial, and a note on them.
 
-    Where a gradient was stored before, it comes first, and then what is added to it.
+    The grids are the learner's array, the right one, and their difference if the shapes are equal. Where a gradient was
+    stored before, it comes first, and the others show what is added to it. Where several answers are right, there is
+    only the learner's.
 
     Args:
         judge: the judge of the result.
@@ -220,7 +222,8 @@ def _expected(answer: Answer, trial: Trial) -> np.ndarray:
 def _reference_array(declaration: Declaration, answer: Answer, trial: Trial) -> tuple[np.ndarray, str, str]:
     """Return the array that the learner's is compared with, its title, and a note on how it was computed.
 
-    A gradient that was stored before is not in it.
+    It does not contain a gradient that was stored before. The title is "nudged" if it is computed by finite
+    differences, and "right", without a note, in any other case.
     """
     if not isinstance(declaration, Exercise) or answer.kind == "value":
         return _expected(answer, trial), "right", ""
@@ -233,7 +236,9 @@ def _reference_array(declaration: Declaration, answer: Answer, trial: Trial) -> 
 
 
 def _axes_of(answer: Answer, trial: Trial, right: np.ndarray) -> Axes:
-    """Return the axis names of an answer in a trial; axes before those of its input are named by their sizes.
+    """Return the axis names of an answer in a trial.
+
+    The last axes are those of the input whose gradient it is; axes before these are named by their sizes.
 
     Args:
         answer: the answer.
@@ -404,12 +409,26 @@ def graph_of(
 
 
 def _change_at(program: Program, mistake: Named, places: Sequence[Place], nodes: Container[int]) -> str:
-    """Return what is done in the first place of a mistake that is in one of some nodes, as a formula."""
+    """Return the label of the first place of a mistake that is in one of some nodes; empty if the place has none.
+
+    Args:
+        program: the forward pass.
+        mistake: what the diagnosis says is done at the places.
+        places: all places of the mistake, of which one must be in these nodes.
+        nodes: the ids of the nodes.
+    """
     return mistake.change_at(program, places, next(place for place in places if place[0] in nodes))
 
 
 def _with_dropped_steps(nodes: Mapping[str, GraphNode], mistakes: Mapping[str, Named]) -> dict[str, GraphNode]:
-    """Return nodes in which the edge from a step to the one before is dropped, if the value that it is of is named."""
+    """Return nodes in which a loop's edges from a value to itself in the iteration before are marked as dropped.
+
+    That is done for each value that a mistake names by its node alone, if the mistake's code drops such an edge.
+
+    Args:
+        nodes: the nodes of the graph by key.
+        mistakes: by answer, what the diagnosis says is done.
+    """
     lost = {
         f"{key} before"
         for key, node in nodes.items()
@@ -428,7 +447,7 @@ def _with_calls_folded(nodes: Mapping[str, GraphNode], calls: Mapping[str, str])
     The one in full is the first with a mark.
 
     Args:
-        nodes: by key.
+        nodes: the nodes of the graph by key.
         calls: by key the call of the author's function that a step stands in, such as `norm(x)`, where there is one.
     """
     members: dict[str, list[str]] = {}
@@ -480,7 +499,7 @@ def _with_group_folded(nodes: Mapping[str, GraphNode], group: Sequence[str], lab
     """Return nodes in which steps are one node; unchanged where another step than the last of them is read elsewhere.
 
     Args:
-        nodes: by key.
+        nodes: the nodes of the graph by key.
         group: the keys of the steps, in the order of the forward pass.
         label: the label of their node, which has the key and the shape of the last of them.
     """
@@ -527,7 +546,11 @@ def _constants_in_source(program: Program, node: Node) -> dict[int, str]:
 
 
 def _folded_iterations(program: Program) -> dict[int, int]:
-    """Return for each node of a loop, and each row that a loop takes, the id of the node of the last iteration."""
+    """Return for each node of a loop, and each row that a loop takes, the id of its node in the last iteration.
+
+    Returns:
+        The ids by the id of the node in any iteration; empty without a loop-carried value.
+    """
     keys = {key for loop in loops(program) if loop.carried for key in loop.keys}
     if not keys:
         return {}
@@ -536,9 +559,17 @@ def _folded_iterations(program: Program) -> dict[int, int]:
 
 
 def _value_before(program: Program, folded: Mapping[int, int], node: Node, operand: int) -> int | None:
-    """Return the value that a loop starts from, of an operand that the last iteration reads from the one before.
+    """Return the id of the value that a loop-carried operand had before the first iteration.
 
-    It is `operand` itself where the loop starts from a constant; `None` for any other operand.
+    Args:
+        program: the forward pass.
+        folded: for each node of a loop the id of its node in the last iteration.
+        node: a node.
+        operand: the id of one of its operands.
+
+    Returns:
+        The id, `operand` itself if the loop starts from a constant; `None` unless the node is of the last iteration,
+        and the operand a loop-carried value of the one before.
     """
     if folded.get(node.id) != node.id or operand not in folded or folded[operand] == operand:
         return None
@@ -653,7 +684,7 @@ def _recorded_figures(declaration: Exercise, result: AnswerResult, trial: Trial)
 
 
 def _recorded_mistake(answer: AnswerResult) -> Named:
-    """Return what the record of an answer says is done in place of what must be."""
+    """Return the code of an answer's mistake, with the operators and message fields, from its record."""
     edits = (answer.mistake or {}).get("edits", ())
     return Named(answer.code or "", tuple((edit.get("operator", ""), edit.get("parameters", {})) for edit in edits))
 

@@ -119,7 +119,7 @@ def _label_width(table: Table) -> int:
 
 
 def _corner(table: Table) -> str:
-    """Return the label of a table's corner: the names of its axes, without those that have none."""
+    r"""Return the label of a table's corner, the names of its axes: "n\m", "m" for columns alone, or empty."""
     down, across = ("" if name.startswith(NAMELESS) else name for name in (table.down, table.across))
     return f"{down}\\{across}" if down or (across and table.down) else across
 

@@ -173,7 +173,7 @@ def after_hint(exercise: CourseExercise, answer: AnswerResult, seen: int) -> str
 
 
 def next_step(result: ExerciseResult) -> str:
-    """Return the next step that the result as a whole suggests; empty if the hints suggest it."""
+    """Return a sentence on the next step if the exercise is passed, undefined or not begun; empty otherwise."""
     if result.status == "passed":
         return SAYS_DONE
     if result.answers[0].code == "missing-function":

@@ -160,7 +160,14 @@ class SvgDrawing:
         self.parts.append(f'<polygon points="{corners}" class="{style}-fill"/>')
 
     def grid(self, x: float, y: float, rows: Sequence[Sequence[float]], marked: Sequence[GridIndex] = ()) -> None:
-        """Add a table of numbers whose upper left corner is at `x` and `y`; cells in `marked` stand out."""
+        """Add a table of numbers whose upper left corner is at `x` and `y`.
+
+        Args:
+            x: the left edge.
+            y: the upper edge.
+            rows: the numbers of each row.
+            marked: row and column, from 0, of the cells that stand out.
+        """
         for i, row in enumerate(rows):
             for j, value in enumerate(row):
                 left, top = x + j * CELL_WIDTH, y + i * CELL_HEIGHT
@@ -201,7 +208,7 @@ def shrinking(width: float) -> str:
 
 
 def _name(rule: str) -> str:
-    """Return the class that a rule of a style sheet is for."""
+    """Return the class that a rule of a style sheet is for: "box" of ".box { fill: none }"."""
     return rule[1:].partition(" ")[0]
 
 
