@@ -192,7 +192,7 @@ def _reference(answer: Answer, trial: Trial) -> np.ndarray:
 
 
 def _wrong_arrays(answer: Answer, first: Trial) -> Iterator[tuple[str, Rule]]:
-    """Yield arrays that an idle or careless learner may store: constants, copies, a transpose, a forgotten 1/n.
+    """Yield rules for arrays that an idle or careless learner may store: constants, copies, a transpose, a missing 1/n.
 
     Args:
         answer: the answer.

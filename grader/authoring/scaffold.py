@@ -307,7 +307,12 @@ def _with_quiz(text: str, unit: str) -> str:
 
 
 def _last_line(lines: list[str], node: Any) -> int:
-    """Return the number of the last line of a YAML node, without blank lines and comments that come after it."""
+    """Return the number of the last line of a YAML node, from 1, without blank lines and comments that come after it.
+
+    Args:
+        lines: the lines of the file.
+        node: a node of `yaml.compose`.
+    """
     end = node.end_mark.line + bool(node.flow_style)  # a block ends where the next line begins
     while not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#"):
         end -= 1
@@ -352,5 +357,5 @@ def _with_entry(text: str, name: str, unit: str) -> str:
 
 
 def _value(node: Any, key: str) -> Any:
-    """Return the node under a key of a YAML mapping node; it knows its place in the text."""
+    """Return the node under a key of a mapping node of `yaml.compose`; the mapping must have the key."""
     return next(value for name, value in node.value if name.value == key)

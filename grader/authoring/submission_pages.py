@@ -53,7 +53,14 @@ class PageSubmission:
         return self.expected.get(answer, self.expected.get("*", frozenset()))
 
     def mismatches(self, given: Codes) -> dict[str, tuple[str | None, list[str]]]:
-        """Return the answers whose code is not among the expected ones: name -> (code, expected)."""
+        """Return the answers whose code is not among the expected ones.
+
+        Args:
+            given: the code of each answer, by its name; `None` for a right answer.
+
+        Returns:
+            By the name of the answer its code, and the codes that it may get; `["passed"]` if it must pass.
+        """
         return {
             name: (code, sorted(self.allowed(name)) or ["passed"])
             for name, code in given.items()

@@ -629,7 +629,7 @@ def _without_score(records: Sequence[StudentResults]) -> str:
 
 
 def _cut(records: Sequence[StudentResults], to: Platform) -> list[str]:
-    """Return a sentence on each student whose points above the maximum a platform does not take, the first few."""
+    """Return sentences on the first few students with more points than the maximum, if the platform cuts these off."""
     from grader.export.platforms import CAPPED
     from grader.results.points import shown
 
@@ -644,7 +644,7 @@ def _cut(records: Sequence[StudentResults], to: Platform) -> list[str]:
 
 
 def _ungraded(records: Sequence[StudentResults]) -> list[str]:
-    """Return a sentence on each student who could not be graded in full, the first few, and how many more there are."""
+    """Return sentences on the first few students who could not be graded in full, and how many more there are."""
     from grader.export.graded_work import answers
 
     sentences = []

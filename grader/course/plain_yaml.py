@@ -180,7 +180,10 @@ class _Reader:
 
 
 def _end(collection: Items | Map, otherwise: int) -> int:
-    """Return the index after the last part of a block, without comments after it; `otherwise` if it has no parts."""
+    """Return the index in the file after the last part of a block list or map; `otherwise` if it has no parts.
+
+    Comments after the last part are left out.
+    """
     parts = collection if isinstance(collection, Items) else [*collection, *collection.values()]
     return max((part.end for part in parts), default=otherwise)
 

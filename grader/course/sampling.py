@@ -392,10 +392,9 @@ def indices(spec: str, axis: str) -> Sampler:
     In the second trial the last index is left out, so that an array which is only as long as the largest index needs is
     too short there.
 
-    The first entry is repeated at the end. Of four or more, it occurs three times or another one twice, trial by trial;
-    of six or more, both. Where it occurs three times, the second is directly behind the first, and where another one
-    occurs twice, one is directly behind the other: so the sum of all but the first, the sum of the last that follow
-    each other, and the last alone differ.
+    Entries are repeated: with i the first entry and k the last index, the flat array is `[i, i, k, ..., k, k, i]` for
+    six entries or more, `[i, i, k, i]` and `[i, k, k, i]` in alternate trials for four, and `[i, k, i]` for three. So
+    code that adds up only some of the gradients of a repeated index is wrong, whichever it leaves out.
 
     Args:
         spec: the axes of the indices.

@@ -186,7 +186,7 @@ def _different(
         rng: the random numbers.
         allowed: by axis, the sizes that it may have.
         free: the sizes of the other axes.
-        due: by axis, the allowed sizes that are taken rather than others.
+        due: by axis, the allowed sizes that must still occur in some trial; an axis gets one of them if it can.
     """
     sizes: dict[str, int] = {}
     restricted = sorted((axis for axis in axes if axis in allowed), key=lambda axis: len(allowed[axis]))
@@ -200,7 +200,10 @@ def _different(
 
 
 def _side(side: int, allowed: Allowed) -> int:
-    """Return a size for all axes of a square: `side` if all may have it or no size is common, else the least."""
+    """Return a size for all axes of a square trial: `side`, or else the least of `SIDES` that every axis may have.
+
+    `side` is returned as well if there is no size that every axis may have.
+    """
     common = set(SIDES).intersection(*allowed.values())
     return side if side in common or not common else min(common)
 

@@ -134,7 +134,7 @@ def _explain(path: Path, text: str, error: ValidationError, advice: Mapping[str,
 
 
 def _repeated_key(node: Any) -> tuple[int, str] | None:
-    """Return line and name of the first key that a mapping of a document has already; `None` if all differ."""
+    """Return line and name of the first key that occurs twice in one mapping below a node; `None` if none does."""
     keys = set[str]()
     for key, (key_node, value) in _children(node):
         if isinstance(key, str):
@@ -147,7 +147,10 @@ def _repeated_key(node: Any) -> tuple[int, str] | None:
 
 
 def _no_value(node: Any) -> tuple[int, str]:
-    """Return line and text of the first key or value that has the form of a number or date, and is none."""
+    """Return line and text of the first key or value in the form of a number or date that is none, as 2026-02-30.
+
+    The line is 0 and the text empty if there is no such key or value.
+    """
     for part in (node, *(part for _, parts in _children(node) for part in parts)):
         if isinstance(part, yaml.ScalarNode):
             try:

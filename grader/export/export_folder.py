@@ -26,7 +26,7 @@ ELSEWHERE = "name another folder with --out"
 
 
 def write_export(exported: Exported, out: Path, platform: str) -> tuple[list[str], list[str]]:
-    """Write every file of an export; for a class, `index.csv` as well, and move the files of others to `removed/`.
+    """Write every file of an export; for a class, `index.csv` as well, and move earlier files of others to `removed/`.
 
     A file that cannot be written does not stop the others.
 

@@ -191,7 +191,12 @@ def moodle(course: Course, records: Sequence[StudentResults], options: ExportOpt
 
 
 def _is_of_student(values: Sequence[str], sheet: GradeSheet) -> bool:
-    """Return whether a row of Canvas's gradebook is of a student: not of the settings, or of the one for tests."""
+    """Return whether a row of Canvas's gradebook is of a student, and not of settings or of Canvas's test student.
+
+    Args:
+        values: the values of the row.
+        sheet: the gradebook, which has the columns that identify a student.
+    """
     names = [values[at].strip() for at in sheet.students if at < len(values)]
     return any(names) and names[0] != TEST_STUDENT
 
@@ -260,7 +265,8 @@ def _filled(
         sheet: the platform's file, which is changed.
         records: the students' results.
         options: `out_of` overrides the possible points of every row.
-        most: by index of each row of a student its possible points; `None` where the platform names none.
+        most: the possible points of each row of a student, by the index of the row; `None` where the platform names
+            none.
         name: the name of the file that is returned.
     """
     rows, problems = _match_rows(sheet, records, most)
@@ -365,7 +371,7 @@ def _match_rows(
 def _is_exact(student: str, claims: Sequence[str], sheet: GradeSheet, row: int) -> bool:
     """Return whether a row belongs to a student, though it fits several students.
 
-    It does if the student's name stands in the row exactly, and the names of the other students differ from it in
+    It does if the student's name stands in a cell exactly, and the names of the other students differ from the name in
     capitals alone.
 
     Args:
@@ -399,7 +405,8 @@ def _row_of(student: str, rows_of: Mapping[str, set[int]]) -> int | None:
 def _keys(cell: str) -> Iterable[str]:
     """Yield keys under which a student's name or address is looked up, the strictest first.
 
-    A name gives the same keys whichever part of it comes first.
+    "Lovelace, Ada" gives "=lovelace, ada", "lovelaceada" and "ada lovelace"; an address gives the first kind alone. The
+    last key is the same whichever part of a name comes first.
     """
     whole = cell.strip().casefold()
     words = WORDS.findall(whole)

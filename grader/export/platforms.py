@@ -173,9 +173,9 @@ def junit(course: Course, record: StudentResults, options: ExportOptions) -> dic
     """Return `junit.xml`, with a test for each answer, for Artemis, CodeGrade and any CI.
 
     What is not attempted is skipped, and so is what a person gave points; what could not be graded is an error and not
-    a failure. JUnit has no points:
-    the score after lateness, the raw score and each change of the points are lines of `system-out`. The elements are
-    those that Artemis reads (ls1intum/Artemis, TestResultXmlParser.java in buildagent/service, at commit 1393b0d).
+    a failure. JUnit has no points: the score after lateness, the raw score and each change of the points are lines of
+    `system-out`. The elements are those that Artemis reads (ls1intum/Artemis, TestResultXmlParser.java in
+    buildagent/service, at commit 1393b0d).
 
     Args:
         course: not read; every exporter takes it.
@@ -366,9 +366,10 @@ def classroom50(course: Course, record: StudentResults, options: ExportOptions) 
 
 
 def _runner_fields(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the values of the fields in `OF_RUNNER`, by field, from the environment of a runner; no empty ones.
+    """Return the fields of `OF_RUNNER` that identify a submission, by name, without empty ones.
 
-    They identify a submission. `variables` is that environment, such as `os.environ`.
+    Args:
+        variables: the environment of the runner, such as `os.environ`.
     """
     fields = {name: variables.get(variable, "") for name, variable in OF_RUNNER.items()}
     fields["review"] = fields["review"] or fields["commit"]

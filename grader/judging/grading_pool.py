@@ -406,7 +406,12 @@ class _Process:
             self.connection.send_bytes(message)
 
     def receive(self) -> dict[str, Any] | None:
-        """Wait for the next message and return it; `None` if the process has ended."""
+        """Wait for the next message and return it; `None` if the process has ended.
+
+        Returns:
+            What `_serve` or `_Judge` has sent, as JSON values: "exercises" and "facts" of a submission that was read,
+            a result or verdicts, or a "failure".
+        """
         self.heard = time.monotonic()
         try:
             message: dict[str, Any] = json.loads(self.connection.recv_bytes())
@@ -442,7 +447,13 @@ def _close_all(processes: Sequence[_Process | Worker]) -> None:
 
 
 def _sent_verdicts_or(task: _Task, result: ExerciseResult, why: str) -> ExerciseResult:
-    """Return the verdicts sent before the process was lost, with `why` no mistakes were looked for; else `result`."""
+    """Return the verdicts that the process sent before it was lost, with `why` mistakes are not named; else `result`.
+
+    Args:
+        task: the submission, with the verdicts, if any, on its current exercise.
+        result: what is returned if there are none.
+        why: why no mistakes could be looked for.
+    """
     return result if task.verdicts is None else without_mistakes(task.verdicts, why)
 
 
@@ -519,7 +530,7 @@ def _read(course: Course, read: Read, submission: Any) -> Reading:
 
 
 def _send(connection: Connection, message: dict[str, Any]) -> None:
-    """Send a message as JSON."""
+    """Send a message to the coordinator as JSON."""
     connection.send_bytes(json.dumps(message).encode())
 
 

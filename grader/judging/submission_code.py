@@ -64,7 +64,11 @@ class SubmissionCode:
         return self.judge_of(reply.frame)
 
     def job(self, arrays: list[np.ndarray]) -> dict[str, Any]:
-        """Return the job of a child for these trials; the arrays of its arguments are appended to `arrays`."""
+        """Return the job of a child for these trials, as JSON values: the header, its calls and the watched call.
+
+        Args:
+            arrays: the list to which the arrays of the arguments are appended.
+        """
         calls = [self._call(trial, arrays) for trial in self.trials.trials_in_call_order]
         header = self._header(calls, self.exercise.course.policy.memory_limit)
         if self.trials.watched_trial is not None:
@@ -101,7 +105,16 @@ class SubmissionCode:
         return self.worker.run(protocol.pack(job, arrays), time_of_job(job["time_limit"]))
 
     def _call(self, trial: Trial, arrays: list[np.ndarray]) -> dict[str, Any]:
-        """Return one call of a job: its arguments and what to report of it; its arrays are appended to `arrays`."""
+        """Return one call of a job, as JSON values.
+
+        Args:
+            trial: the trial whose arguments the call has.
+            arrays: the list to which the arrays of the arguments are appended.
+
+        Returns:
+            "arguments": name and value of each; "meter": whether to count work and memory; "huge": the bytes from which
+            on a tensor is reported, or `None`.
+        """
         return {
             "arguments": [[name, _encode_argument(value, arrays)] for name, value in trial.arguments.items()],
             "meter": trial.metered or requested_gradients(trial.arguments) is not None,
@@ -109,7 +122,12 @@ class SubmissionCode:
         }
 
     def _header(self, calls: list[dict[str, Any]], memory_limit: int) -> dict[str, Any]:
-        """Return the header of a job: the source, the function, the limits and the calls."""
+        """Return the header of a job, as JSON values: the source, the function, the limits and the calls.
+
+        Args:
+            calls: the calls, as `_call` returns them.
+            memory_limit: in MiB, beyond torch itself.
+        """
         time_limit = self.exercise.course.policy.time_limit
         return {
             "cells": self.source.cells,
@@ -166,7 +184,11 @@ class CombinedJob:
 
 
 def _encode_argument(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
-    """Return the JSON form of an argument; its arrays are appended to `arrays`."""
+    """Return an argument as JSON values, with indices in place of its arrays, which are appended to `arrays`.
+
+    Returns:
+        `{"tensor": index, "g": index or None}`, `{"function": source}`, `{"dtype": name}`, or `{"literal": repr}`.
+    """
     if isinstance(value, Array):
         first = len(arrays)
         arrays += [value.values] if value.g is None else [value.values, value.g]

@@ -149,7 +149,7 @@ class KernelSession:
         return self.session.course.find(named)
 
     def _run_undisturbed(self, exercise: CourseExercise, ask: Callable[[], T]) -> T:
-        """Call `ask` with the default settings of torch and numpy, whatever the notebook has set for itself."""
+        """Return what `ask` returns, called with the default settings of torch and numpy and not the notebook's."""
         if exercise.is_quiz:
             return ask()
         self.session.warm_up()
@@ -179,7 +179,7 @@ def _shell() -> Any:
 
 
 def _inputs_of_result(cells: Sequence[str]) -> object:
-    """Return all that a result depends on, to be compared: these cells, and the files that they may import."""
+    """Return these cells and the files that they may import, a value that differs once a result may differ."""
     return [cell for cell in cells if cell], importable_files(Path.cwd())
 
 

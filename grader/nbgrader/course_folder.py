@@ -138,7 +138,10 @@ def build_folder(course: Course, folder: Path) -> FolderChanges:
 
 
 def _units_with_other_points(course: Course, folder: Path) -> Iterator[str]:
-    """Yield the units with submissions whose points in the gradebook of the folder are not those of the course."""
+    """Yield the ids of the units with submissions whose points in the folder's gradebook are not those of the course.
+
+    None are yielded if the folder has no gradebook.
+    """
     gradebook = folder / GRADEBOOK
     if not gradebook.is_file():
         return

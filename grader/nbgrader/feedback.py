@@ -133,7 +133,10 @@ class SummaryFirst(Preprocessor):
 
 
 def exercise_points(nb: NotebookNode) -> Iterator[tuple[NotebookNode, float, float]]:
-    """Yield each exercise's cell, its points and the points possible, summed over the graded cells of its answers."""
+    """Yield the cell of each exercise, the points reached, and the points possible, both summed over its graded cells.
+
+    The cell is the solution cell, or the graded cell itself if it belongs to none.
+    """
     solutions = [cell for cell in nb.cells if is_solution(cell)]
     points: dict[str, tuple[list[float], list[float]]] = {}
     cells: dict[str, NotebookNode] = {}

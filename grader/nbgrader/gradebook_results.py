@@ -140,7 +140,10 @@ def read_gradebook(url: str) -> Iterator[StudentResults | Note]:
 
 
 def _outdated_units(graded_cells: _GradedCells, results: StudentResults) -> set[str]:
-    """Return the units with a right answer whose points are not those of its cell, because these were changed."""
+    """Return the ids of the units in which an answer without a message has some points, but not all of its cell's.
+
+    Such an answer is right, and was graded before the points of the cell were changed.
+    """
     return {
         exercise.unit
         for exercise in results.exercises
@@ -160,7 +163,7 @@ def read_comment(comment: str, answers: Collection[str]) -> dict[str, AnswerComm
         answers: the names of the exercise's answers.
 
     Returns:
-        By answer; an answer that no text is about is missing.
+        The message and the code for each answer, by its name; an answer that no text is about is missing.
     """
     parts: dict[str, list[str]] = {}
     names = list(answers)
@@ -200,7 +203,11 @@ def _without_code_marks(text: str) -> str:
 
 
 def _graded_cells(db: Any) -> _GradedCells:
-    """Read from nbgrader's database the cells with points that are graded, and notes on assignments that are not."""
+    """Read from nbgrader's database the cells with points that are graded, and notes on assignments that are not.
+
+    Args:
+        db: a SQLAlchemy connection to the database.
+    """
     from nbgrader.api import Assignment, Grade, GradeCell, SourceCell, SubmittedAssignment, TaskCell
     from sqlalchemy import or_, select
 
@@ -249,7 +256,11 @@ def _note_on(template: str, names: Iterable[str]) -> tuple[Note, ...]:
 
 
 def _notebooks(db: Any) -> dict[str, _Notebook]:
-    """Return the notebooks of all assignments that somebody handed in, by their ids."""
+    """Return the notebooks of all assignments that somebody handed in, by nbgrader's ids of the notebooks.
+
+    Args:
+        db: a SQLAlchemy connection to nbgrader's database.
+    """
     from nbgrader.api import Assignment, Notebook, SolutionCell, SubmittedAssignment
     from sqlalchemy import select
 
@@ -267,7 +278,13 @@ def _notebooks(db: Any) -> dict[str, _Notebook]:
 
 
 def _student_records(db: Any, graded_cells: _GradedCells, students: Sequence[str]) -> dict[str, _StudentRecord]:
-    """Read the scores, comments and penalties of some students, by the student's id."""
+    """Return the scores, comments and penalties of some students, by the student's id.
+
+    Args:
+        db: a SQLAlchemy connection to nbgrader's database.
+        graded_cells: the cells of the class that hold scores.
+        students: the ids of the students.
+    """
     from nbgrader.api import Assignment, Comment, Grade, SubmittedAssignment, SubmittedNotebook
     from sqlalchemy import select
 

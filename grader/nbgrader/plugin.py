@@ -225,7 +225,11 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
         return nb, resources
 
     def _leave_to_manual_grading(self, code: list[NotebookNode]) -> list[str]:
-        """Give 0 points to each test that is not handgrad's or was not graded, and return the names of these cells."""
+        """Give 0 points to each test without outputs, which handgrad has not graded, and return the ids of these cells.
+
+        Args:
+            code: the code cells of the notebook.
+        """
         others = [cell for cell in code if _is_test(cell) and not cell.outputs]
         for cell in others:
             cell.outputs = [points_output(0.0, cell)]
@@ -367,7 +371,12 @@ def answer_cells(exercise: CourseExercise, code: Sequence[NotebookNode]) -> Answ
 
 
 def _exercises(session: AutogradeSession, cells: Mapping[str, NotebookNode]) -> list[CourseExercise]:
-    """Return the exercises that a notebook has scored cells of."""
+    """Return the exercises of the session's course whose answers are scored in a notebook.
+
+    Args:
+        session: the grading session.
+        cells: the notebook's code cells, by grade_id.
+    """
     return [
         exercise
         for exercise in session.course.exercises

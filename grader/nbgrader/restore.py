@@ -138,7 +138,12 @@ def _released_cells(notebook: Any) -> dict[str, ReleasedCell]:
 
 
 def _drop_unknown_and_copies(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str]:
-    """Leave the metadata of a released cell only on the last of its copies, and return notes on the copies."""
+    """Leave nbgrader's metadata only on the last copy of each released cell, and return notes on the copies.
+
+    Args:
+        nb: the notebook, which is changed; a cell that was never released loses its metadata.
+        released: the released cells, by grade_id.
+    """
     seen: set[str] = set()
     twice: dict[str, None] = {}
     for cell in reversed(nb.cells):

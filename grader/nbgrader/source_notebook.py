@@ -175,7 +175,7 @@ def is_derived(cell: NotebookNode) -> bool:
 
 
 def stub_of(cell: NotebookNode) -> str | None:
-    """Return the placeholders of a derived cell, in place of its answers; `None` for any other cell."""
+    """Return the lines that a derived cell is released with in place of its answers; `None` for any other cell."""
     stub = cell.metadata[MARK].get("stub") if is_derived(cell) else None
     return None if stub is None else str(stub)
 

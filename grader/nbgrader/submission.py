@@ -266,7 +266,12 @@ def _copied_from(path: Path) -> str | None:
 
 
 def _possible_cells(data: bytes, notes: list[str]) -> Iterator[Mapping[str, Any]]:
-    """Yield everything that may be a cell, in a notebook of any version; add a note if there is nothing."""
+    """Yield every JSON object that may be a cell, in a notebook of any version.
+
+    Args:
+        data: the content of the file.
+        notes: the list to which a note is appended if the file is no notebook, or has no list of cells.
+    """
     try:
         notebook = read_notebook(data)
     except UnreadableNotebook as error:

@@ -84,10 +84,14 @@ def _choices_mistake(question: Choices, answer: str) -> QuizMistake | None:
 
 
 def _label(text: str, known: Collection[str]) -> str:
-    """Return the label that a text names.
+    """Return the label of a choice as it is declared, for a text such as "(A)".
+
+    Args:
+        text: the learner's text.
+        known: the labels of the choices.
 
     Raises:
-        ExpressionError: it names none; says which are known.
+        ExpressionError: the text is no label; the message says which are known.
     """
     label = text.strip().strip("\"'`.()").lower()
     if label not in known:
@@ -129,7 +133,7 @@ def _mean_the_same(question: TypedQuestion, values: Values, other: Values, round
 
     Args:
         question: the question.
-        values: the meaning of the learner's answer.
+        values: the meaning of the learner's answer: a word, or an array for each point.
         other: the meaning of the author's answer, right or wrong.
         rounded: by how much the learner may have rounded a number.
     """

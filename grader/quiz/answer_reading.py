@@ -97,6 +97,10 @@ def readings(question: TypedQuestion, text: str) -> Iterator[Values]:
         question: the question, with the numbers of the learner's variant.
         text: the learner's answer as typed.
 
+    Yields:
+        A word in small letters; or a list of arrays: the number alone, or the shape or the formula's value at each of
+        the points.
+
     Raises:
         ExpressionError: it cannot be read; says which part is not understood.
     """
@@ -240,7 +244,10 @@ def _without_unit(question: Number | Word, text: str) -> tuple[str, float]:
 
 
 def _change_nothing(question: Number | Word, words: str) -> bool:
-    """Return whether words before a number are those of the question, or change nothing, as in `row 3` or `just 1`."""
+    """Return whether the words before a number may be dropped: words of the question, or such as "just" and "it is".
+
+    The answer `row 3` is 3 if the question has the word "row".
+    """
     question_change = _ASKED_CHANGE.search(question.ask)
     change = {question_change[1].lower(), f"{question_change[1].lower()}s"} if question_change is not None else set()
     return set(words.lower().split()) <= (_words_of_question(question) - DIRECTIONS) | AROUND | change
@@ -356,7 +363,7 @@ def _points(
 
 
 def key_values(question: TypedQuestion, key: str) -> Any:
-    """Return the likeliest meaning of an author's answer, right or wrong; each is evaluated only once."""
+    """Return the first of the `readings` of an author's answer, right or wrong; each answer is evaluated only once."""
     return _key_values(type(question), _question_as_json(question), key)
 
 
@@ -367,7 +374,7 @@ def _question_as_json(question: TypedQuestion) -> str:
 
 @lru_cache(maxsize=1024)
 def _key_values(kind: type[TypedQuestion], frozen: str, key: str) -> Any:
-    """Return the likeliest meaning of an author's answer.
+    """Return the first of the `readings` of an author's answer.
 
     Args:
         kind: the type of the question.

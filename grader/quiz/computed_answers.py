@@ -22,6 +22,9 @@ ANSWERABLE = (RuntimeError, ValueError, ZeroDivisionError)
 def compute_keys(quiz: Quiz) -> Keys:
     """Return the right answer of every `predict` question, for every combination of its parameters' values.
 
+    Returns:
+        By the id of the question and the `values_text` of the values: `{"kind": ..., "right": ...}`.
+
     Raises:
         SpecError: a listing cannot be run, or its value is neither a number, a shape nor a word.
     """

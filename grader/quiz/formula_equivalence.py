@@ -103,7 +103,7 @@ def draw_points(variables: Mapping[str, Variable], axes: Axes = (), fixed: Sizes
 
 
 def _in_turn(axes: Sequence[str], sizes: np.ndarray) -> Sizes:
-    """Return by axis the size at its position in `sizes`, an array of integers."""
+    """Return the size of each axis by its name; `sizes` has them in the order of `axes`, as an array of integers."""
     return {axis: int(size) for axis, size in zip(axes, sizes, strict=False)}
 
 

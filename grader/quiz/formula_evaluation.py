@@ -122,7 +122,7 @@ class Evaluation:
         )
 
     def _items(self, nodes: Sequence[ast.expr]) -> Iterator[Any]:
-        """Yield the values of some parts, and all items of a starred one."""
+        """Yield the value of each part of the formula; of a starred part, `*x`, each of its items."""
         for node in nodes:
             if isinstance(node, ast.Starred):
                 yield from self.work.items(self.value_of(node.value))
@@ -130,7 +130,11 @@ class Evaluation:
                 yield self.value_of(node)
 
     def _looped(self, body: ast.expr, loops: Sequence[ast.comprehension]) -> Iterator[Any]:
-        """Yield the value of the body in every iteration of all loops."""
+        """Yield the value of the body of a comprehension in every iteration of its nested loops.
+
+        Raises:
+            ExpressionError: a loop has an `if`, or goes over something that has no items.
+        """
         if not loops:
             yield self.value_of(body)
             return

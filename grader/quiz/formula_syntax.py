@@ -255,7 +255,11 @@ def _levels(tokens: Sequence[Token]) -> Iterator[int]:
 
 
 def _statements(tokens: Sequence[Token]) -> Iterator[tuple[tuple[str, ...], list[Token]]]:
-    """Yield the names that each statement is assigned to, and the tokens of its value."""
+    """Yield the names that each statement is assigned to, none if there is no `=`, and the tokens of its value.
+
+    Raises:
+        ExpressionError: a statement is empty.
+    """
     depth = 0
     targets: tuple[str, ...] = ()
     value: list[Token] = []

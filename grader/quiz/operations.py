@@ -59,12 +59,12 @@ class FormulaOperation:
     signature: inspect.Signature
 
     def bound(self, work: Work, arguments: Sequence[Any], options: Mapping[str, Any]) -> inspect.BoundArguments:
-        """Return the arguments of the function, converted by `CONVERSIONS`.
+        """Return the arguments of the function, bound to its parameters and converted by `CONVERSIONS`.
 
         Args:
             work: the budget.
-            arguments: the values of a formula that are given by position.
-            options: those that are given by name.
+            arguments: the values that the formula gives by position.
+            options: the values that the formula gives by name.
 
         Raises:
             TypeError: they do not fit its parameters.
@@ -258,7 +258,7 @@ def _matmul_entries(a: Array, b: Array) -> int:
 
 
 def _of_ranks(product: Function, *ranks: int) -> Function:
-    """Return a product that accepts only arrays with these numbers of axes, as torch's does."""
+    """Return a product of two arrays that refuses other numbers of axes than these two, as torch's does."""
 
     def limited(a: Array, b: Array) -> Any:
         if (a.ndim, b.ndim) != ranks:
