@@ -26,7 +26,6 @@ from grader.sandbox.source_text import Part
 from grader.sandbox.worker import Worker
 
 from .audit_exercise import (
-    check_code_hints,
     check_giveaways,
     check_hints,
     check_numbers,
@@ -41,7 +40,6 @@ from .submission_pages import PAGES, PageSubmission, head_problems, read_page
 LESSON = "README.md"
 ANYWHERE = (LESSON, "*.svg")
 IN_A_UNIT = {"exercises": ANYWHERE, "solutions": (*ANYWHERE, "spec.py", "training.py", "training_text.txt")}
-WORDS_FILE = "grader/diagnosis/words.yaml"
 FEW_SUBMISSIONS = 8  # that one process grades in less time than a second one takes to start
 FIRST_SEED = 1  # the same in every run, so that a finding can be seen again
 
@@ -82,7 +80,7 @@ def audit(
     """
     chosen = course.exercises if exercises is None else tuple(exercises)
     units = [unit.id for unit in course.config.units if exercises is None or unit.id in {e.unit for e in chosen}]
-    findings = [*_check_files(course), *(AuditFinding(WORDS_FILE, says) for says in check_code_hints())]
+    findings = list(_check_files(course))
     for unit in course.config.units:
         findings += _check_declarations(course, unit)
     declared = [exercise for exercise in chosen if _is_declared(exercise)]

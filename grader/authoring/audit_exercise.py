@@ -8,19 +8,15 @@ A check yields a clause for each problem, which ends with what to do.
 from __future__ import annotations
 
 import ast
-import functools
 import inspect
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain
-from pathlib import Path
 
 import numpy as np
 
-from grader import diagnosis
 from grader.course.course import CourseExercise
 from grader.course.exercise import Answer, Declaration, Exercise, Misconception, Routine, is_differentiable
 from grader.course.questions import AnswerableQuestion, Choice, Choices, Expression, Question, QuizMistake
@@ -28,8 +24,7 @@ from grader.course.quiz import Quiz
 from grader.course.sampling import Array, Sampler
 from grader.course.trial_sizes import EXACT_KIND
 from grader.diagnosis.diagnose import faithful_program_of, find_mistakes, wrong_array_of
-from grader.diagnosis.operators import OPERATORS
-from grader.diagnosis.words import STEPS, words
+from grader.diagnosis.hints import HINTS, STEPS
 from grader.errors import CourseError
 from grader.judging.given_answer import is_right
 from grader.judging.grading import Grader
@@ -42,7 +37,6 @@ from grader.reference.kinks import KINKED, allowed_gradient
 from grader.reference.references import agrees_with_finite_differences, derivative_answers, gradcheck, one_thread
 from grader.reference.trial import IMPOSSIBLE, Sample, Trial, sample_of
 from grader.reference.trials import confirm, holds_in_a_similar_trial
-from grader.results.codes import CODES
 
 from .build import WorkedSolution, read_worked
 
@@ -338,32 +332,6 @@ def _is_text(steps: Sequence[str]) -> bool:
     return isinstance(steps, str)
 
 
-def check_code_hints() -> Iterator[str]:
-    """Yield what is wrong in `words.yaml`: hints of unknown codes, and words and hints under names that no fact has."""
-    for code, steps in words()["hints"].items():
-        if code not in CODES:
-            yield f"{code} is no known code: correct its name."
-        yield from _check_steps(f"a hint of {code}", steps)
-    templates, names = words()["says"], _names_of_facts()
-    for name in templates:
-        if name not in names:
-            yield f"there are words for {name}, which nothing is called: correct the name, or remove them."
-    for name in words()["hints_of"]:
-        if name.split()[0] not in {*templates, *(operator.name for operator in OPERATORS), "follows"}:
-            yield f"there are hints for {name}, which nothing is called: correct the name, or remove them."
-    for name, steps in chain(words()["hints_of"].items(), words()["hints_when"].items()):
-        yield from _check_steps(f"a hint of {name}", steps)
-
-
-@functools.cache
-def _names_of_facts() -> set[str]:
-    """Return all string literals in the modules of `grader.diagnosis`, which include the names of all facts."""
-    (folder,) = map(Path, diagnosis.__path__)
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in folder.glob("*.py"))
-    nodes = (node for tree in trees for node in ast.walk(tree))
-    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-
-
 def _check_steps(owner: str, steps: Sequence[str]) -> Iterator[str]:
     """Yield a sentence if one of some hints is empty, and one if a hint is repeated.
 
@@ -398,8 +366,8 @@ def _texts(declaration: Declaration) -> Iterator[tuple[str, str]]:
         whose = f"the misconception {misconception.code} about {misconception.answer}"
         yield f"the fact of {whose}", misconception.says
         yield from ((f"a hint of {whose}", step) for step in misconception.hints)
-    for code, steps in words()["hints"].items():
-        yield from ((f"a hint of {code}", step) for step in steps)
+    for code, code_hints in HINTS.items():
+        yield from ((f"a hint of {code}", hint) for hint in code_hints)
 
 
 def formulas(solution: WorkedSolution, *, final: bool = False) -> list[str]:

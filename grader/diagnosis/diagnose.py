@@ -21,7 +21,8 @@ from grader.results.records import AnswerResult
 
 from .case import LARGE, Case, ProgramSample, is_near
 from .facts import Samples, nothing_to_compare, plain_fact
-from .mistake import Fact, Mistake
+from .hints import FIX_THE_CAUSE
+from .mistake import Fact, Mistake, fact_kind
 from .observations import observations
 from .operators import OPERATORS
 from .search import MOST_WORK, edits, explain
@@ -32,6 +33,11 @@ MOST_LARGE = 2  # trials with more than `LARGE` entries, each of which takes lon
 WORK_AGAIN = 40_000.0  # for other trials of answers that have been searched: what is likely is tried again
 NO_SENTENCE = "this is the result of a known mistake"  # of a declared mistake without a sentence of its own
 WrongAnswers = Mapping[str, tuple[Answer, Samples]]  # by target
+FOLLOWS = fact_kind(
+    "follows",
+    "this is right, given your {answers}; fix {those} first",
+    hints=FIX_THE_CAUSE,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +252,7 @@ def _mistakes_of_group(
         for target, mistake in explain(case, OPERATORS, others, budget, earlier).items()
     }
     return mistakes | {
-        names[target]: Mistake("follows", facts=(Fact("follows", {"answers": [names[root] for root in roots]}),))
+        names[target]: FOLLOWS("follows", answers=[names[root] for root in roots])
         for target, roots in case.roots_of_followers.items()
     }
 

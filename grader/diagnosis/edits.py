@@ -8,7 +8,7 @@ rewritings: `apply` makes of the right program of any trial the program that the
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import ClassVar, Literal, Protocol
 
@@ -22,8 +22,8 @@ from grader.reference.trial import Trial
 
 from . import factors
 from .case import Case, ProgramSample, Rewriting, work_of
-from .mistake import Fact, Mistake
-from .operators.contract import Operator
+from .mistake import FACT_KINDS, Fact, Mistake
+from .operators.contract import REGISTRY, Operator
 from .operators.places import Spot, expression_of
 
 IDLE_RANK = 0.4  # what it adds that a path is left out which contributes nothing
@@ -164,12 +164,22 @@ def explained_mistakes(edit: DescribedRewriting, case: Case, names: tuple[str, .
     if not names:
         return {}
     case.explaining[edit] = names
-    return dict.fromkeys(
-        names,
-        Mistake(
-            edit.code, facts=edit.facts(wording_program(edit, case)), at=edited_places(edit, case), rewrite=edit.apply
-        ),
-    )
+    return dict.fromkeys(names, mistake_of_edit(edit, case))
+
+
+def mistake_of_edit(edit: DescribedRewriting, case: Case, *more: Fact, code: str = "") -> Mistake:
+    """Return the `Mistake` that a rewriting is, worded for the first trial, with the hints of its operator.
+
+    Args:
+        edit: the rewriting.
+        case: the wrong answers.
+        more: facts that are told after those of the rewriting, such as a factor.
+        code: the public code, where the rewriting has none.
+    """
+    facts, code = (*edit.facts(wording_program(edit, case)), *more), edit.code or code
+    name = facts[0].operator
+    hints = REGISTRY[name].hints_for(code) if name in REGISTRY else FACT_KINDS[name].hints if name in FACT_KINDS else ()
+    return Mistake(code, hints=hints, facts=facts, at=edited_places(edit, case), rewrite=edit.apply)
 
 
 def wording_program(edit: DescribedRewriting, case: Case) -> Program:
@@ -486,9 +496,8 @@ class WithFactor:
                 is_number = all(sample.given[name].ndim == 0 for sample in case.samples if name in sample.given)
                 part = {"part": "the answer"} if is_number else {}
                 besides = {"besides": True} if self.edit.code else part
-                fact = Fact(factor.name, {**factor.parameters, **besides})
-                facts = (*self.edit.facts(wording_program(self.edit, case)), fact)
-                mistakes[name] = Mistake(self.edit.code or factor.code, facts=facts, at=edited_places(self.edit, case))
+                mistake = mistake_of_edit(self.edit, case, factor.fact(**besides), code=factor.code)
+                mistakes[name] = replace(mistake, rewrite=None)
         return mistakes
 
     def changes_right_answer(self, case: Case) -> bool:
@@ -528,8 +537,7 @@ class FactorOnPath:
             factor = explained_factor(case, name, partial(self._arrays, name))
             if factor is not None:
                 part = f"the contribution of {self._readers(wording_program(self.edit, case))}"
-                fact = Fact(factor.name, {**factor.parameters, "part": part})
-                mistakes[name] = Mistake(factor.code, facts=(fact,), at=edited_places(self.edit, case))
+                mistakes[name] = replace(factor.mistake(part=part), at=edited_places(self.edit, case))
         return mistakes
 
     def changes_right_answer(self, case: Case) -> bool:

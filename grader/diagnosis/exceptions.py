@@ -10,16 +10,16 @@ from grader.reference.trial import Trial, describe_options
 from grader.sandbox.checked_reply import Raised
 from grader.sandbox.source_text import Source
 
+from . import hints
 from .mistake import Mistake
-from .words import hints_when
 
 SHAPE_ERROR = re.compile(r"shape|size|dimension|mat1|mat2|must match|broadcast|operands", re.IGNORECASE)
-HINT_CASES = {
-    "no-gradient-yet": re.compile(r"no attribute 'g'|\+=: 'NoneType'"),
-    "truth-of-array": re.compile(r"[Bb]oolean value of Tensor|truth value of an array"),
-    "index": re.compile(r"index .*out of (bounds|range)"),
-    "shapes": SHAPE_ERROR,
-}  # the hints for a message, a section of `words.yaml`; the first that fits counts
+HINTS_BY_MESSAGE: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
+    (re.compile(r"no attribute 'g'|\+=: 'NoneType'"), hints.NO_GRADIENT_YET),
+    (re.compile(r"[Bb]oolean value of Tensor|truth value of an array"), hints.TRUTH_OF_ARRAY),
+    (re.compile(r"index .*out of (bounds|range)"), hints.INDEX_OUT_OF_BOUNDS),
+    (SHAPE_ERROR, hints.SHAPES_DO_NOT_FIT),
+)  # the hints for the message of an exception; the first that fits counts
 TOO_DEEP = "RecursionError"
 DEEP_SAYS = "a function calls itself too many times: Python stops at a depth of about a thousand calls (RecursionError)"
 DIFFERENTIATES = "the function lets torch differentiate{}; write the gradient by hand"
@@ -54,16 +54,18 @@ def diagnose_error(
     if not error.lines and signature:
         return Mistake("error", f"{error.message}; it is called as {signature}")
     if error.type == TOO_DEEP:
-        return Mistake("error", f"{DEEP_SAYS}{where}", hints_when("too-deep"))
+        return Mistake("error", f"{DEEP_SAYS}{where}", hints.RECURSION_TOO_DEEP)
     says = f"{error.type}: {_one_line(error.message)}{where}"
-    case = next((case for case, pattern in HINT_CASES.items() if pattern.search(error.message)), "")
-    if case == "shapes" and trial is None:
-        case = ""
+    own_hints = next((own for pattern, own in HINTS_BY_MESSAGE if pattern.search(error.message)), ())
+    if error.type == "NameError":
+        own_hints = hints.UNKNOWN_NAME
+    elif own_hints is hints.SHAPES_DO_NOT_FIT and trial is None:
+        own_hints = ()
     if trial is not None and SHAPE_ERROR.search(error.message):
         says = f"{says}. Here {_shapes(trial)}"
     elif trial is not None and (chosen := describe_options(trial)):
         says = f"{says}. Here {chosen}"
-    return Mistake("error", says, hints_when("unknown-name" if error.type == "NameError" else case))
+    return Mistake("error", says, own_hints)
 
 
 def _line_of(error: Raised, source: Source) -> int:

@@ -14,6 +14,8 @@ from grader.course.sampling import Array
 from grader.reference.compare import MATCH, scaled_error
 from grader.reference.trial import Trial
 
+from .mistake import Fact, FactKind, Mistake, fact_kind
+
 CLOSE = 1e-4  # the largest relative difference of two factors that count as equal
 LOOSE = 10.0  # how much further a factor may be off a form that is still looked at closely
 LARGEST_DENOMINATOR, LARGEST_OVER_ONE = 12, 5  # of the fractions, and the numbers above 1, that are written as one
@@ -30,19 +32,75 @@ SIZE_FUNCTIONS: Mapping[str, Callable[[float], float]] = {
 }
 
 
+FACTOR_SIGN = fact_kind(
+    "factor-sign",
+    "{subject} has the wrong sign",
+    besides="the result is also multiplied by -1",
+)
+FACTOR_NUMBER = fact_kind(
+    "factor-number",
+    "{subject} is {factor} {times} what it should be",
+    besides="the result is also multiplied by {factor}",
+)
+FACTOR_DIVIDED = fact_kind(
+    "factor-divided",
+    "{subject} is {minus}1/{size} of what it should be, and {quantity} = {size} here",
+    besides="the result is also divided by {minus}{size}, and {quantity} = {size} here",
+)
+FACTOR_MULTIPLIED = fact_kind(
+    "factor-multiplied",
+    "{subject} is {minus}{size} times what it should be, and {quantity} = {size} here",
+    besides="the result is also multiplied by {minus}{size}, and {quantity} = {size} here",
+)
+FACTOR_TYPED_IN = fact_kind(
+    "factor-typed-in",
+    "{subject} is divided by {minus}{number}, whatever the size: {quantity} = {size} here",
+    besides="the result is also divided by {minus}{number}, whatever the size: {quantity} = {size} here",
+)
+FACTOR_EXPRESSION = fact_kind(
+    "factor-expression",
+    "{subject} is {minus}{expression} times what it should be; {quantity} = {size} here",
+    besides="the result is also multiplied by {minus}{expression}; {quantity} = {size} here",
+    hints=(
+        "Only the scale is wrong. Where could such a factor come from?",
+        "Where does that size or number appear in the forward pass, and how many times?",
+    ),
+)
+FACTOR_OTHER_SIZE = fact_kind(
+    "factor-other-size",
+    "{subject} is divided by {minus}{wrong} ({wrong_size} here); it must be divided by {right} ({right_size} here)",
+    besides="the result is also divided by {minus}{wrong} ({wrong_size} here); divide by {right} ({right_size} here)",
+)
+FACTOR_NUMBER_TYPED_IN = fact_kind(
+    "factor-number-typed-in",
+    "{subject} is {minus}{factor} times what it should be: a number was typed in for {quantity}, which is {size} here",
+    besides=(
+        "the result is also multiplied by {minus}{factor}: a number was typed in for {quantity}, which is {size} here"
+    ),
+)
+
+
 @dataclass(frozen=True)
 class Factor:
     """A factor between a wrong answer and the right one that is explained in every trial.
 
     Args:
         code: the public code of an answer that is off by it, such as `mean-for-sum`.
-        name: the name of the fact, under which `words.yaml` has its sentence.
-        parameters: what the sentence speaks of, such as the expression of the factor.
+        kind: the kind of the fact that states it.
+        parameters: what its sentence speaks of, such as the expression of the factor.
     """
 
     code: str
-    name: str
+    kind: FactKind
     parameters: Mapping[str, Any]
+
+    def fact(self, **more: Any) -> Fact:
+        """Return the fact that states the factor, with more message fields: `part`, or `besides` another mistake."""
+        return Fact(self.kind.name, {**self.parameters, **more})
+
+    def mistake(self, part: str) -> Mistake:
+        """Return the mistake that a part of an answer, such as "the contribution of `x @ w`", is off by the factor."""
+        return self.kind(self.code, **self.parameters, part=part)
 
 
 TrialRatios = Sequence[tuple[Trial, float]]
@@ -174,11 +232,11 @@ def explained_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
     first = ratios[0][1]
     if _all_close(r for _, r in ratios):
         if math.isclose(first, -1, rel_tol=CLOSE):
-            return Factor("wrong-sign", "factor-sign", {})
-        return Factor("wrong-factor", "factor-number", {"factor": number_text(first)})
+            return Factor("wrong-sign", FACTOR_SIGN, {})
+        return Factor("wrong-factor", FACTOR_NUMBER, {"factor": number_text(first)})
     if all(r < 0 for _, r in ratios):
         turned = explained_factor([(t, -r) for t, r in ratios], averages)
-        return None if turned is None else Factor(turned.code, turned.name, {**turned.parameters, "negative": True})
+        return None if turned is None else Factor(turned.code, turned.kind, {**turned.parameters, "negative": True})
     return (
         _size_factor(ratios, averages)
         or _size_ratio_factor(ratios)
@@ -264,15 +322,15 @@ def _size_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
             fields = {"quantity": name, "size": size, "factor": number_text(ratios[0][1])}
             if math.isclose(constants[0], 1, rel_tol=CLOSE):
                 if power < 0:
-                    return Factor("mean-for-sum", "factor-divided", fields)
-                return Factor("sum-for-mean" if averages else "wrong-factor", "factor-multiplied", fields)
+                    return Factor("mean-for-sum", FACTOR_DIVIDED, fields)
+                return Factor("sum-for-mean" if averages else "wrong-factor", FACTOR_MULTIPLIED, fields)
             typed_in = 1 / constants[0]  # a 2 may as well be one that the forward pass has, left out
             if power > 0 and averages and math.isclose(typed_in, round(typed_in), rel_tol=CLOSE) and typed_in > 2.5:
                 if other := _size_ratio_factor(ratios):  # of an axis that is as long in every trial
                     return other
-                return Factor("hard-coded", "factor-typed-in", {**fields, "number": round(typed_in)})
+                return Factor("hard-coded", FACTOR_TYPED_IN, {**fields, "number": round(typed_in)})
             expression = times_text(constants[0], f"1 / {in_brackets(name)}" if power < 0 else name)
-            return Factor("wrong-factor", "factor-expression", {**fields, "expression": expression})
+            return Factor("wrong-factor", FACTOR_EXPRESSION, {**fields, "expression": expression})
     return None
 
 
@@ -289,7 +347,7 @@ def _size_ratio_factor(ratios: TrialRatios) -> Factor | None:
     for right, wrong in itertools.permutations(sizes, 2):
         if all(math.isclose(ratio, own[right] / own[wrong], rel_tol=CLOSE) for own, ratio in sizes_and_ratios):
             fields = {"wrong": wrong, "right": right, "wrong_size": sizes[wrong], "right_size": sizes[right]}
-            return Factor("wrong-factor", "factor-other-size", fields)
+            return Factor("wrong-factor", FACTOR_OTHER_SIZE, fields)
     return None
 
 
@@ -312,7 +370,7 @@ def _size_function_factor(ratios: TrialRatios) -> Factor | None:
                 is_one = math.isclose(constants[0], 1, rel_tol=CLOSE)
                 whole = form if is_one else times_text(constants[0], form)
                 fields = {"expression": whole, "quantity": name, "size": size}
-                return Factor("wrong-factor", "factor-expression", fields)
+                return Factor("wrong-factor", FACTOR_EXPRESSION, fields)
     return None
 
 
@@ -337,8 +395,8 @@ def _argument_factor(ratios: TrialRatios) -> Factor | None:
         name, _ = made[0][expression]
         fields = {"quantity": name, "size": float(f"{trial.arguments[name]:.4g}")}
         if math.isclose(left, 1, rel_tol=CLOSE):
-            return Factor("wrong-factor", "factor-expression", {"expression": expression, **fields})
+            return Factor("wrong-factor", FACTOR_EXPRESSION, {"expression": expression, **fields})
         if trial.out is None:
-            return Factor("wrong-factor", "factor-expression", {"expression": times_text(left, expression), **fields})
-        return Factor("hard-coded", "factor-number-typed-in", {"factor": number_text(first), **fields})
+            return Factor("wrong-factor", FACTOR_EXPRESSION, {"expression": times_text(left, expression), **fields})
+        return Factor("hard-coded", FACTOR_NUMBER_TYPED_IN, {"factor": number_text(first), **fields})
     return None

@@ -21,7 +21,7 @@ from grader.reference.trial import Sample, Trial, options
 
 from .factors import CLOSE, TrialRatios, common_ratio, number_text
 from .failing_arguments import operations_of_wrong_trials, options_of_right_trials
-from .mistake import Fact, Mistake
+from .mistake import Mistake, fact_kind
 
 IMPRECISE = 0.02
 NOTHING = 1e-5
@@ -32,18 +32,121 @@ MOST_LUCK = 0.01  # how likely a coincidence may be that is told as a rule
 LEAST_TRIALS, LEAST_ENTRIES = 2, 5
 Samples = Sequence[Sample]  # of one answer, one for each trial
 
-
-def make_fact(code: str, name: str, /, **parameters: Any) -> Mistake:
-    """Return a `Mistake` that consists of one fact, without a clause of its own: `words.yaml` has its sentence.
-
-    For `make_fact("hard-coded", "constant", number="3")` it is the sentence under `constant`, filled with the 3.
-
-    Args:
-        code: the public code of the mistake.
-        name: the name of the fact, under which `words.yaml` has its sentence.
-        parameters: the message fields of this sentence, by name.
-    """
-    return Mistake(code, facts=(Fact(name, parameters),))
+CONSTANT = fact_kind(
+    "constant",
+    "{subject} is {number} in every trial",
+)
+ZERO_BUT_FOR_ROUNDING = fact_kind(
+    "zero-but-for-rounding",
+    "every entry is 0 up to rounding in every trial",
+)
+SAME_SHAPE = fact_kind(
+    "same-shape",
+    "its shape is always {shape}, whatever the sizes",
+)
+NEARLY_RIGHT = fact_kind(
+    "nearly-right",
+    "it is close, but not exact: the largest error is {error} times the largest entry of the right answer",
+)
+SLOPE_TYPED_IN = fact_kind(
+    "slope-typed-in",
+    "every entry is {number} times {upstream}, whatever {variable} is",
+)
+OFFSET = fact_kind(
+    "offset",
+    "{number} is {verb} every entry",
+)
+VARYING_FACTOR = fact_kind(
+    "varying-factor",
+    "{varying}",
+)
+STEP_OF_TRAINING = fact_kind(
+    "step-of-training",
+    "this is {variable} {verb} {number} times its gradient: a step of training, not a gradient",
+)
+WEIGHTS_OF_PRIOR = fact_kind(
+    "weights-of-prior",
+    "the new gradient is counted {new} times and the stored one {before} times: count each once",
+)
+RIGHT_ONLY_IN = fact_kind(
+    "right-only-in",
+    "it is right only in {kinds}",
+)
+RIGHT_EXCEPT_IN = fact_kind(
+    "right-except-in",
+    "it is right except in {kinds}",
+)
+RIGHT_FOR_SMALL_UPSTREAM = fact_kind(
+    "right-for-small-upstream",
+    "it is right only for small upstream gradients, but must be linear in them",
+)
+WRONG_WITH = fact_kind(
+    "wrong-with",
+    "it is right only where {name} does not use {parts}",
+)
+RIGHT_ONLY_WHERE = fact_kind(
+    "right-only-where",
+    "it is right only where {where}",
+    hints=(
+        "Go through your code by hand with an option that fails. Which line does not do what the forward pass does?",
+        "Print the shape after every line, for an option that works and for one that fails.",
+    ),
+)
+RIGHT_ONLY_FOR_RANK = fact_kind(
+    "right-only-for-rank",
+    "it is right only for arrays of rank {rank}",
+)
+NOT_ZERO = fact_kind(
+    "not-zero",
+    "{wrong:zeros}",
+)
+ANOTHER_MASK = fact_kind(
+    "another-mask",
+    "{passes:mask}",
+)
+WRONG_WHERE_EXACT = fact_kind(
+    "wrong-where-exact",
+    "it is wrong only when some entries are exactly 0 or equal: then {wrong:exact}{example}",
+    hints=(
+        (
+            "Go through your code with an entry that is exactly 0, and with two entries that are equal. What is the "
+            "result?"
+        ),
+        "Which comparison or division in your code assumes that no entry is 0 and no two are equal?",
+    ),
+)
+UPSTREAM_NOT_IN_IT = fact_kind(
+    "upstream-not-in-it",
+    "it does not depend on {upstream}: it stays the same when {upstream} changes",
+)
+UPSTREAM_IN_DENOMINATOR = fact_kind(
+    "upstream-in-denominator",
+    "it is divided by {upstream}; it must be multiplied by {upstream}",
+)
+ANOTHER_SLOPE = fact_kind(
+    "another-slope",
+    "the derivative at {entry} is {slope}, but {used} is used",
+)
+OWN_UPSTREAM_ONLY = fact_kind(
+    "own-upstream-only",
+    "each entry uses only one entry of {upstream}, but each input entry affects other outputs as well",
+)
+BROADCAST = fact_kind(
+    "broadcast",
+    "its shape is {shape}: {a} and {b} were broadcast against each other; it should be {expected}",
+)
+WRONG_SHAPE = fact_kind(
+    "wrong-shape",
+    "its shape is {shape}; it should be {owner}{expected}{options}",
+)
+UNKNOWN = fact_kind(
+    "unknown",
+    "{wrong:share}",
+)
+NOTHING_TO_COMPARE = fact_kind(
+    "nothing-to-compare",
+    "there is nothing to compare",
+)
 
 
 def differing_entries(array: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -75,7 +178,7 @@ def constant_answer(samples: Samples, *, trivial: bool = False) -> Mistake | Non
     if any((sample.given != number).any() for sample in samples):
         return None
     part = {} if any(sample.given.ndim for sample in samples) else {"part": "it"}
-    return make_fact("hard-coded", "constant", number=f"{number + 0.0:g}", **part)
+    return CONSTANT("hard-coded", number=f"{number + 0.0:g}", **part)
 
 
 def zero_answer(samples: Samples) -> Mistake | None:
@@ -87,7 +190,7 @@ def zero_answer(samples: Samples) -> Mistake | None:
     tiny = all(array <= NOTHING * right for array, right in sizes)
     if len(samples) < 2 or not tiny or not any(array for array, _ in sizes):
         return None
-    return make_fact("hard-coded", "zero-but-for-rounding")
+    return ZERO_BUT_FOR_ROUNDING("hard-coded")
 
 
 def same_shape_in_every_trial(samples: Samples) -> Mistake | None:
@@ -98,7 +201,7 @@ def same_shape_in_every_trial(samples: Samples) -> Mistake | None:
     shapes, expected = {sample.given.shape for sample in samples}, {sample.expected.shape for sample in samples}
     if len(shapes) != 1 or len(expected) < 2 or max(next(iter(shapes)), default=1) == 1:
         return None
-    return make_fact("hard-coded", "same-shape", shape=list(shapes.pop()))
+    return SAME_SHAPE("hard-coded", shape=list(shapes.pop()))
 
 
 def imprecise_answer(samples: Samples, *, most: float = IMPRECISE) -> Mistake | None:
@@ -109,7 +212,7 @@ def imprecise_answer(samples: Samples, *, most: float = IMPRECISE) -> Mistake | 
         most: the greatest error of an entry that counts as nearly right, divided by the greatest entry.
     """
     error = max(scaled_error(sample.given, sample.expected) for sample in samples)
-    return make_fact("imprecise", "nearly-right", error=f"{error:.1e}") if error < most else None
+    return NEARLY_RIGHT("imprecise", error=f"{error:.1e}") if error < most else None
 
 
 def offset_answer(samples: Samples) -> Mistake | None:
@@ -126,7 +229,7 @@ def offset_answer(samples: Samples) -> Mistake | None:
     if abs(number) <= bound or any(np.abs(difference - number).max(initial=0.0) > bound for difference in differences):
         return None
     verb = "added to" if number > 0 else "subtracted from"
-    return make_fact("wrong-local", "offset", number=number_text(abs(number)), verb=verb)
+    return OFFSET("wrong-local", number=number_text(abs(number)), verb=verb)
 
 
 def ratio_in_each_trial(samples: Samples) -> TrialRatios:
@@ -153,7 +256,7 @@ def varying_ratio(samples: Samples) -> Mistake | None:
     if not known or telling < 2 or not off_by or math.isclose(min(known), max(known), rel_tol=1e-2):
         return None
     right = len(known) - len(off_by)
-    return make_fact("wrong-factor", "varying-factor", factor=number_text(off_by[0]), right=right, trials=len(known))
+    return VARYING_FACTOR("wrong-factor", factor=number_text(off_by[0]), right=right, trials=len(known))
 
 
 def training_step(answer: Answer, samples: Samples) -> Mistake | None:
@@ -176,7 +279,7 @@ def training_step(answer: Answer, samples: Samples) -> Mistake | None:
     if math.isclose(abs(rate), 1, rel_tol=1e-2):  # more likely a sum than a step
         return None
     verb = "minus" if rate < 0 else "plus"
-    return make_fact("wrong-local", "step-of-training", variable=answer.wrt, verb=verb, number=f"{abs(rate):.3g}")
+    return STEP_OF_TRAINING("wrong-local", variable=answer.wrt, verb=verb, number=f"{abs(rate):.3g}")
 
 
 def weighted_with_prior(answer: Answer, samples: Samples) -> Mistake | None:
@@ -201,7 +304,7 @@ def weighted_with_prior(answer: Answer, samples: Samples) -> Mistake | None:
     if scaled_error(given, weights @ parts) > MATCH or abs(weights[0] - weights[1]) < TOLERANCE:
         return None
     new, before = (weight_text(weight) for weight in weights)
-    return make_fact("wrong-factor", "weights-of-prior", new=new, before=before)
+    return WEIGHTS_OF_PRIOR("wrong-factor", new=new, before=before)
 
 
 def weight_text(weight: float) -> str:
@@ -226,17 +329,17 @@ def right_in_some_trials(answer: Answer, samples: Samples) -> Mistake | None:
     if kinds[0] == {ONE_KIND}:
         return None  # one example alone hides whatever mixes several
     if not kinds[0] & kinds[1]:
-        for trials, name in ((right, "right-only-in"), (wrong, "right-except-in")):
+        for trials, kind in ((right, RIGHT_ONLY_IN), (wrong, RIGHT_EXCEPT_IN)):
             if {trial.setting.kind for trial in trials} <= {ONE_KIND, "a square case"}:
-                return make_fact("shape-special", name, kinds=_setting_kinds_with_sizes(trials))
+                return kind("shape-special", kinds=_setting_kinds_with_sizes(trials))
     if kinds[1] == {LARGE_UPSTREAM_KIND} and all(map(_is_right_or_shrunk, samples)):
-        return make_fact("not-linear", "right-for-small-upstream")
+        return RIGHT_FOR_SMALL_UPSTREAM("not-linear")
     if where := options_of_right_trials(answer, right, wrong):
-        return make_fact("hard-coded", "right-only-where", where=where)
+        return RIGHT_ONLY_WHERE("hard-coded", where=where)
     ranks = [{trial.setting.rank for trial in trials} for trials in (right, wrong)]
     any_rank = any(axis.startswith("_") for axis in right[0].setting.sizes)
     if have_right_shapes(samples) and any_rank and not ranks[0] & ranks[1]:
-        return make_fact("shape-special", "right-only-for-rank", rank=ranks[0].pop())
+        return RIGHT_ONLY_FOR_RANK("shape-special", rank=ranks[0].pop())
     return None
 
 
@@ -292,7 +395,7 @@ def wrong_for_function_part(samples: Samples) -> Mistake | None:
     """
     name, parts = operations_of_wrong_trials(*_right_and_wrong_trials(_with_nonzero_answer(samples)))
     spelled = " or ".join(f"`{part}`" for part in parts)
-    return make_fact("wrong-local", "wrong-with", name=name, parts=spelled) if parts else None
+    return WRONG_WITH("wrong-local", name=name, parts=spelled) if parts else None
 
 
 def _setting_kinds_with_sizes(trials: Sequence[Trial]) -> list[list[Any]]:
@@ -322,7 +425,7 @@ def nonzero_where_zero(samples: Samples) -> Mistake | None:
     wrong = sum(int(here.sum()) for here, _ in differs)
     if not wrong or any(bool((here & ~zero).any()) for here, zero in differs):
         return None
-    return make_fact("wrong-local", "not-zero", wrong=wrong, zeros=zeros)
+    return NOT_ZERO("wrong-local", wrong=wrong, zeros=zeros)
 
 
 def wrong_mask(answer: Answer, samples: Samples, closed: Iterable[Sequence[np.ndarray]]) -> Mistake | None:
@@ -350,7 +453,7 @@ def wrong_mask(answer: Answer, samples: Samples, closed: Iterable[Sequence[np.nd
         ):
             place = tuple(int(i) for i in np.argwhere(differing_entries(first.given, first.expected))[0])
             fields = {"passes": bool(first.given[place]), **_entry_fields(answer, first.trial, place)}
-            return make_fact("wrong-local", "another-mask", **fields)
+            return ANOTHER_MASK("wrong-local", **fields)
     return None
 
 
@@ -384,7 +487,7 @@ def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistak
     place = tuple(int(i) for i in np.argwhere(wrong)[0])
     code = "wrong-local" if answer.wrt else "unknown"
     fields = {"wrong": int(wrong.sum()), "entries": wrong.size, **_entry_fields(answer, trial, place)}
-    return make_fact(code, "wrong-where-exact", **fields)
+    return WRONG_WHERE_EXACT(code, **fields)
 
 
 def misused_upstream(answer: Answer, upstream_name: str, samples: Samples) -> Mistake | None:
@@ -412,17 +515,17 @@ def misused_upstream(answer: Answer, upstream_name: str, samples: Samples) -> Mi
         if not bool(differing_entries(other.given, sample.given).any()) and bool(
             differing_entries(other.expected, sample.expected).any()
         ):
-            return make_fact("missing-upstream", "upstream-not-in-it", upstream=upstream_name)
+            return UPSTREAM_NOT_IN_IT("missing-upstream", upstream=upstream_name)
         arrays, rights = (sample.given, other.given), (sample.expected, other.expected)
         upstream = np.asarray(g), np.asarray(other_g)
         if _is_entrywise(*arrays, *upstream[::-1]) and _is_entrywise(*rights, *upstream):
-            return make_fact("not-linear", "upstream-in-denominator", upstream=upstream_name)
+            return UPSTREAM_IN_DENOMINATOR("not-linear", upstream=upstream_name)
         if not _is_entrywise(*arrays, *upstream) or common_ratio(sample.given, sample.expected) is not None:
             continue
         if _is_entrywise(*rights, *upstream):
             constant = _constant_slope_fact(answer, upstream_name, samples)
             return constant or _wrong_slope_fact(answer, upstream_name, sample, upstream[0])
-        return make_fact("diagonal-only", "own-upstream-only", upstream=upstream_name)
+        return OWN_UPSTREAM_ONLY("diagonal-only", upstream=upstream_name)
     return None
 
 
@@ -452,7 +555,7 @@ def _constant_slope_fact(answer: Answer, upstream_name: str, samples: Samples) -
     if not slopes[0] or np.ptp(slopes) > CLOSE * abs(slopes[0]):
         return None
     fields = {"upstream": upstream_name, "variable": answer.wrt}
-    return make_fact("hard-coded", "slope-typed-in", number=number_text(slopes[0]), **fields)
+    return SLOPE_TYPED_IN("hard-coded", number=number_text(slopes[0]), **fields)
 
 
 def _wrong_slope_fact(answer: Answer, upstream_name: str, sample: Sample, g: np.ndarray) -> Mistake:
@@ -472,7 +575,7 @@ def _wrong_slope_fact(answer: Answer, upstream_name: str, sample: Sample, g: np.
     )
     used, slope = (float(values[place] / g[place]) for values in (sample.given, sample.expected))
     fields = {"used": f"{used:.3g}", "slope": f"{slope:.3g}", "upstream": upstream_name}
-    return make_fact("wrong-local", "another-slope", **fields, **_entry_fields(answer, sample.trial, place))
+    return ANOTHER_SLOPE("wrong-local", **fields, **_entry_fields(answer, sample.trial, place))
 
 
 def broadcast_accident(answer: Answer, samples: Samples) -> Mistake | None:
@@ -492,7 +595,7 @@ def broadcast_accident(answer: Answer, samples: Samples) -> Mistake | None:
         except ValueError:
             continue
         if sample.given.ndim and wide == sample.given.shape and wide not in (shapes[a], shapes[b]):
-            return make_fact("broadcast-accident", "broadcast", a=a, b=b, **_shape_fields(answer, samples))
+            return BROADCAST("broadcast-accident", a=a, b=b, **_shape_fields(answer, samples))
     return None
 
 
@@ -507,7 +610,7 @@ def wrong_shape(answer: Answer, samples: Samples) -> Mistake:
     owner = answer.wrt if answer.kind == "gradient" else ""
     sample = next(sample for sample in samples if not sample.has_shape)
     chosen = [[name, str(value)] for name, value in options(sample.trial).items()]
-    return make_fact("wrong-shape", "wrong-shape", owner=owner, options=chosen, **_shape_fields(answer, samples))
+    return WRONG_SHAPE("wrong-shape", owner=owner, options=chosen, **_shape_fields(answer, samples))
 
 
 def _shape_fields(answer: Answer, samples: Samples) -> dict[str, Any]:
@@ -567,12 +670,12 @@ def unknown_mistake(samples: Samples) -> Mistake:
     if array.size == 1:
         digits = 3 if error > TOLERANCE else 9  # so many that the two numbers do not look the same
         fields |= {key: f"{each.item():.{digits}g}" for key, each in (("given", array), ("right", right))}
-    return make_fact("unknown", "unknown", **fields, alone=alone)
+    return UNKNOWN("unknown", **fields, alone=alone)
 
 
 def nothing_to_compare() -> Mistake:
     """Return the fact that no trial is left in which the answer can be compared."""
-    return make_fact("unknown", "nothing-to-compare")
+    return NOTHING_TO_COMPARE("unknown")
 
 
 def plain_fact(answer: Answer, samples: Samples) -> Mistake:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from grader.program.forward import Place
     from grader.program.program import Program
 
+Hints = tuple[str, ...] | Mapping[str, tuple[str, ...]]  # for any public code of a mistake, or by code
+
 
 @dataclass(frozen=True)
 class Fact:
@@ -19,7 +21,7 @@ class Fact:
         operator: the name of an operator, such as "sign-flipped", or of an observation.
         parameters: where and with which choice the edit is made, as message fields: names, numbers, and lists of these,
             such as {"step": "`x @ w`", "operand": "x"}.
-        says: a clause about the answer; empty where `words.yaml` has one under the name.
+        says: a clause about the answer; empty where it is made of the message of the `FactKind` of this name.
     """
 
     operator: str
@@ -81,3 +83,41 @@ class Mistake:
         """
         edits = [fact.record for fact in self.facts]
         return {"edits": edits, "cause": self.cause, "at": [list(place) for place in self.at]}
+
+
+@dataclass(frozen=True)
+class FactKind:
+    """A kind of fact about the numbers of a wrong answer; calling it makes the mistake that consists of such a fact.
+
+    Args:
+        name: unique among facts and operators, and stable: it is kept in records, and other languages have their
+            messages under it.
+        message: a clause about the answer, such as "it is {number} everywhere", with message fields in braces; see
+            `words.fill_template`.
+        besides: the clause for a fact that is told after another mistake; empty where none is.
+        hints: hints that come before those of the code.
+    """
+
+    name: str
+    message: str
+    besides: str = ""
+    hints: tuple[str, ...] = ()
+
+    def __call__(self, code: str, /, **fields: Any) -> Mistake:
+        """Return the mistake of a public code that consists of one fact of this kind, with these message fields."""
+        return Mistake(code, hints=self.hints, facts=(Fact(self.name, fields),))
+
+
+FACT_KINDS: dict[str, FactKind] = {}
+
+
+def fact_kind(name: str, message: str, *, besides: str = "", hints: tuple[str, ...] = ()) -> FactKind:
+    """Return a new kind of fact, after adding it to `FACT_KINDS`; for the parameters see `FactKind`.
+
+    Raises:
+        ValueError: there is a kind of this name.
+    """
+    if name in FACT_KINDS:
+        raise ValueError(f"there are two kinds of facts called {name}")
+    FACT_KINDS[name] = FactKind(name, message, besides, hints)
+    return FACT_KINDS[name]

@@ -92,7 +92,7 @@ def _explained_number(case: Case, number: str, names: Sequence[str]) -> Mistake 
     factor = factors.explained_factor(ratios, averages=False)
     if factor is None:
         return None
-    return Mistake(factor.code, facts=(Fact(factor.name, {**factor.parameters, "part": number}),))
+    return factor.mistake(part=number)
 
 
 @np.errstate(all="ignore")

@@ -21,8 +21,8 @@ from grader.reference.compare import MATCH, scaled_error
 from . import facts
 from .case import Candidate, Case, ProgramSample
 from .factors import common_ratio
-from .facts import Samples, make_fact
-from .mistake import Fact, Mistake
+from .facts import Samples
+from .mistake import Fact, FactKind, Mistake, fact_kind
 from .mistaken_numbers import NumberMistaken
 from .operators.branches import masking
 from .operators.places import Spot
@@ -36,6 +36,39 @@ MOST_WORK_OF_ROWS = 20_000.0  # calls of numpy, for the sweeps of all rows in on
 FEW_ENTRIES = 1_000  # so many refute nearly every choice of rows
 LEAST_ROW_ENTRIES, LEAST_ROW_TRIALS = 4, 2  # of answers in which some rows do not count: more of them are no accident
 LEAST_SPARE = 2  # equations more than unknowns, so that a solution is no accident
+
+PRIOR_LOST = fact_kind(
+    "prior-lost",
+    "the gradient that was already stored in {answer} is lost: add the new gradient to it",
+)
+PRIOR_KEPT = fact_kind(
+    "prior-kept",
+    "the gradient that was already stored in {answer} is unchanged: add the new gradient to it",
+)
+PRIOR_SUBTRACTED = fact_kind(
+    "prior-subtracted",
+    "the gradient that was already stored is subtracted: add the new gradient to it",
+)
+NEW_TWICE_WITHOUT_PRIOR = fact_kind(
+    "new-twice-without-prior",
+    "where no gradient was stored before, the new gradient is added twice",
+)
+ADDED_TO_VARIABLE = fact_kind(
+    "added-to-variable",
+    "the new gradient is added to {variable} itself: add it to the gradient stored in {answer}",
+)
+MEAN_WITH_PRIOR = fact_kind(
+    "mean-with-prior",
+    "this is the mean of the stored and the new gradient: add the two",
+)
+NOT_ACCEPTED = fact_kind(
+    "not-accepted",
+    "it does not meet the conditions that the exercise states",
+)
+ERROR_TOO_LARGE = fact_kind(
+    "error-too-large",
+    "the error of this answer is far larger than necessary",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,18 +142,14 @@ def not_accepted(answer: Answer, given: Samples) -> Mistake | None:
         given: for each trial the learner's and the right array.
     """
     if all(sample.given.ndim == 0 for sample in given):
-        return make_fact("imprecise", "error-too-large")
-    return (
-        make_fact("unknown", "not-accepted")
-        if all(sample.given.ndim == sample.expected.ndim for sample in given)
-        else None
-    )
+        return ERROR_TOO_LARGE("imprecise")
+    return NOT_ACCEPTED("unknown") if all(sample.given.ndim == sample.expected.ndim for sample in given) else None
 
 
 def _observe_stored(
     combine: Callable[[Array, Array, Array], Array],
     code: str,
-    name: str,
+    kind: FactKind,
     alone: Callable[[Array, Array], Array] = lambda new, variable: new,
 ) -> Callable[[Answer, Samples], Mistake | None]:
     """Return a function that sees whether a wrong combination was stored in place of new gradient plus prior gradient.
@@ -130,7 +159,7 @@ def _observe_stored(
     Args:
         combine: takes the new gradient, the prior one, and the variable, all of one shape; returns what was stored.
         code: the public code of the mistake.
-        name: the name of the fact.
+        kind: the kind of the fact.
         alone: takes the new gradient and the variable; returns what was stored in trials without a prior gradient.
 
     Returns:
@@ -148,7 +177,7 @@ def _observe_stored(
             stored = alone(new, variable) if prior is None else combine(new, prior, variable)
             if scaled_error(sample.given, stored) > MATCH:
                 return None
-        return make_fact(code, name, variable=answer.wrt, answer=answer.name)
+        return kind(code, variable=answer.wrt, answer=answer.name)
 
     return observe
 
@@ -212,20 +241,20 @@ def _training_step_fact(answer: Answer, given: Samples) -> Mistake | None:
 OBSERVED: Mapping[Callable[[Answer, Samples], Mistake | None], float] = {
     _of_samples(facts.constant_answer): 0.5,
     _typed_in_fact: 0.6,
-    _observe_stored(lambda new, prior, variable: new, "overwritten", "prior-lost"): 0.8,
-    _observe_stored(lambda new, prior, variable: prior, "overwritten", "prior-kept"): 0.9,
-    _observe_stored(lambda new, prior, variable: new - prior, "wrong-sign", "prior-subtracted"): 1.0,
-    _observe_stored(lambda new, prior, variable: (new + prior) / 2, "mean-for-sum", "mean-with-prior"): 1.0,
+    _observe_stored(lambda new, prior, variable: new, "overwritten", PRIOR_LOST): 0.8,
+    _observe_stored(lambda new, prior, variable: prior, "overwritten", PRIOR_KEPT): 0.9,
+    _observe_stored(lambda new, prior, variable: new - prior, "wrong-sign", PRIOR_SUBTRACTED): 1.0,
+    _observe_stored(lambda new, prior, variable: (new + prior) / 2, "mean-for-sum", MEAN_WITH_PRIOR): 1.0,
     _observe_stored(
         lambda new, prior, variable: new + variable,
         "overwritten",
-        "added-to-variable",
+        ADDED_TO_VARIABLE,
         lambda new, variable: new + variable,
     ): 1.0,
     _observe_stored(
         lambda new, prior, variable: new + prior,
         "wrong-factor",
-        "new-twice-without-prior",
+        NEW_TWICE_WITHOUT_PRIOR,
         lambda new, variable: 2 * new,
     ): 1.0,
     facts.weighted_with_prior: 2.9,

@@ -1,48 +1,24 @@
-"""Put mistakes into words: sentences and hints, made from the templates in `words.yaml`."""
+"""Put mistakes into words, made from the messages of their facts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from string import Formatter
 from typing import Any
 
-import yaml
-
 from grader.course.exercise import RETURN
 
-from .mistake import Fact, Mistake
+from .hints import FIX_THE_CAUSE
+from .mistake import FACT_KINDS, Fact, Mistake
 
-FILE = Path(__file__).with_name("words.yaml")
-STEPS = 3
 ITEMS = ("first", "second", "third", "fourth", "fifth", "sixth")
-
-OF_ANY_FUNCTION = frozenset(
-    {
-        "crash", "error", "hard-coded", "memory", "missing-function", "mutated-input", "not-finite", "not-repeatable",
-        "syntax-error", "timeout", "used-autograd", "wrong-dtype", "wrong-type",
-    }
-)  # fmt: skip
-"""Codes whose hints fit any function; the hints of the others ask about a loss and its derivatives."""
-
-
-@cache
-def words() -> Mapping[str, Any]:
-    """Return the content of `words.yaml`: sentences and hints by section and name; it is read once."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    content: Mapping[str, Any] = yaml.load(FILE.read_text(encoding="utf-8"), loader)
-    return content
 
 
 def with_words(mistake: Mistake) -> Mistake:
     """Return a mistake with a clause about the answer in `says`, made from its facts, and with hints that fit it."""
-    of = words()["hints_of"]
-    operator = mistake.facts[0].operator
-    own = of.get(f"{operator} {mistake.code}", of.get(operator, ()))
-    hints = mistake.hints or tuple(of["follows"] if mistake.cause else own)
+    hints = FIX_THE_CAUSE if mistake.cause else mistake.hints
     return replace(mistake, says=message_of(mistake), hints=hints)
 
 
@@ -65,9 +41,11 @@ def answer_in_words(name: str) -> str:
 
 
 def clause(fact: Fact) -> str:
-    """Return one edit or observation as a clause: its own in `says`, or the template of its operator, filled in."""
-    section = "says_besides" if fact.parameters.get("besides") else "says"
-    return fact.says or fill_template(words()[section][fact.operator], fact.parameters)
+    """Return one edit or observation as a clause: its own in `says`, or the message of its kind, filled in."""
+    if fact.says:
+        return fact.says
+    kind = FACT_KINDS[fact.operator]
+    return fill_template(kind.besides if fact.parameters.get("besides") else kind.message, fact.parameters)
 
 
 def fill_template(template: str, fields: Mapping[str, Any]) -> str:
@@ -286,22 +264,3 @@ STYLES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "zeros": _zeros,
     "exact": _exact,
 }
-
-
-def hints_when(case: str) -> tuple[str, ...]:
-    """Return the hints for a case such as "too-deep", in which no numbers were compared; empty if it has none."""
-    return tuple(words()["hints_when"].get(case, ()))
-
-
-def hints_for(code: str, own: Sequence[str], answers: Sequence[str], *, derives: bool = True) -> tuple[str, ...]:
-    """Return three hints: those of the mistake, else of its code, filled up with the last ones of the answer.
-
-    Args:
-        code: the public code of the mistake.
-        own: the hints of the mistake; may be empty.
-        answers: the three hints that the exercise declares for the answer.
-        derives: whether the answer is derived from a forward pass, which the hints of most codes speak of.
-    """
-    fitting = words()["hints"].get(code, ()) if derives or code in OF_ANY_FUNCTION else ()
-    ladder = (*own, *(hint for hint in fitting if hint not in own))[:STEPS]
-    return (*ladder, *answers[len(ladder) : STEPS])

@@ -19,8 +19,8 @@ from grader.course.shapes import describe
 from grader.diagnosis.case import LARGE, Case
 from grader.diagnosis.diagnose import WORK_AGAIN, faithful_program_of, find_mistakes, plain_facts, program_of
 from grader.diagnosis.evidence import evidence_of
-from grader.diagnosis.factors import common_ratio, number_text
-from grader.diagnosis.mistake import Fact, Mistake
+from grader.diagnosis.factors import FACTOR_NUMBER, common_ratio, number_text
+from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.operators.places import describe_places
 from grader.diagnosis.search import MOST_WORK
 from grader.diagnosis.words import list_in_words, with_words
@@ -565,7 +565,7 @@ def _factor(run: Run, name: str, mistake: Mistake) -> Mistake | None:
     factor = common_ratio(array, run.right(answer))
     if factor is None:
         return None
-    return with_words(Mistake("wrong-factor", facts=(Fact("factor-number", {"factor": number_text(factor)}),)))
+    return with_words(FACTOR_NUMBER("wrong-factor", factor=number_text(factor)))
 
 
 def _samples(

@@ -18,9 +18,10 @@ from grader.course.exercise import RETURN, Answer, Exercise, Routine
 from grader.course.sampling import Array
 from grader.course.shapes import describe
 from grader.course.trial_sizes import EXACT_KIND, LARGE_UPSTREAM_KIND
+from grader.diagnosis import hints
 from grader.diagnosis.facts import wrong_where_exact
 from grader.diagnosis.mistake import Fact, Mistake
-from grader.diagnosis.words import hints_when, with_words
+from grader.diagnosis.words import with_words
 from grader.reference.compare import RTOL, agrees, scaled_error, tolerance, wrong_entries
 from grader.reference.kinks import allowed_gradient, wrong_shares
 from grader.reference.references import rounding
@@ -324,7 +325,7 @@ class GivenAnswer:
             "it returns the earlier answer again" if again else "the answer is wrong, but right in every other trial"
         )
         says = f"in a second call with other numbers of the same sizes, {outcome}"
-        return Mistake("not-repeatable", says, hints_when("kept"))
+        return Mistake("not-repeatable", says, hints.KEPT_BETWEEN_CALLS)
 
     @cached_property
     def _wanted(self) -> str:
@@ -374,7 +375,7 @@ class GivenAnswer:
         if self._wanted == LISTED and value.kind == "items":
             return Mistake("wrong-type", f"it is a {kind} that contains something other than numbers")
         article = "an" if kind[:1] in "aeiou" else "a"
-        return Mistake("wrong-type", f"it is {article} {kind}, not a {self._wanted}", hints_when(f"a {kind}"))
+        return Mistake("wrong-type", f"it is {article} {kind}, not a {self._wanted}", hints.BY_TYPE.get(kind, ()))
 
     def _diagnose_nothing(self, given: GivenValue) -> Mistake:
         """Return the mistake that a call gave no answer, and where it may have put it instead."""
@@ -382,13 +383,13 @@ class GivenAnswer:
         if answer.place is not None and call.returned.kind == "items":
             zero = given.expected is not None and not given.expected.any()
             says = "it is None; it should be zeros" if zero else "it is None"
-            return Mistake("missing-answer", says, hints_when("none-among-several"))
+            return Mistake("missing-answer", says, hints.NONE_AMONG_SEVERAL)
         if not answer.stored:
             kept = (f"{name}.{key}" for name, attributes in call.stored.items() for key in attributes)
             elsewhere = next((name for name in kept if name not in trial.expected), None)
             stored = f"; it stored {elsewhere} instead" if elsewhere else ""
             says = f"the function returned nothing{stored}: it ended without reaching a `return ...`"
-            return Mistake("missing-answer", says, hints_when("nothing-returned"))
+            return Mistake("missing-answer", says, hints.NOTHING_RETURNED)
         others = [key for key, value in call.stored.get(answer.wrt, {}).items() if key != "g" and value.kind != "none"]
         if others:
             says = f"you stored {answer.wrt}.{others[0]}; the gradient belongs in {answer.name}"

@@ -20,8 +20,8 @@ from grader.diagnosis.diagnose import find_mistakes, plain_facts
 from grader.diagnosis.evidence import body_text, call_evidence, evidence_of, sample_text
 from grader.diagnosis.exceptions import TOO_DEEP, diagnose_autograd_use, diagnose_error
 from grader.diagnosis.failing_arguments import options_of_right_trials
+from grader.diagnosis.hints import DRAWN_AT_RANDOM
 from grader.diagnosis.mistake import Mistake
-from grader.diagnosis.words import hints_when
 from grader.errors import ProtocolError
 from grader.reference.compare import scaled_error
 from grader.reference.trial import Sample, Trial
@@ -421,7 +421,7 @@ class Examination:
                 f"call, {rejected} of {wrong} wrong backward passes are rejected and {accepted} of {right} right ones "
                 "accepted"
             )
-            mistake = Mistake("not-repeatable", says, hints_when("drawn"))
+            mistake = Mistake("not-repeatable", says, DRAWN_AT_RANDOM)
             return mistake, _pass_shown("called with", unsure.given)
         mistaken = [each for each in self.counted if not each.is_judged_rightly]
         if not mistaken:

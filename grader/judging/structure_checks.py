@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from grader.child.learner_imports import is_passed_over
 from grader.course.course import CourseExercise
 from grader.course.sampling import Array
+from grader.diagnosis import hints
 from grader.diagnosis.exceptions import diagnose_error
 from grader.diagnosis.mistake import Mistake
-from grader.diagnosis.words import hints_when
 from grader.reference.compare import agrees
 from grader.reference.trial import Trial
 from grader.sandbox.checked_reply import Call, CheckedReply, Facts
@@ -151,4 +151,4 @@ def _changed_inputs(call: Call, trial: Trial, observed: CheckedReply) -> Iterato
                     yield False, Mistake("mutated-input", message)
                 else:
                     message = f"{message}: adding a step and subtracting it again changes the last digits"
-                    yield True, Mistake("mutated-input", message, hints_when("rounded"))
+                    yield True, Mistake("mutated-input", message, hints.CHANGED_BY_ROUNDING)

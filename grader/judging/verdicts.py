@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from grader.course.course import CourseExercise
 from grader.course.exercise import Answer, Exercise
+from grader.diagnosis.hints import hints_for
 from grader.diagnosis.mistake import Mistake
-from grader.diagnosis.words import hints_for
 from grader.results.points import part
 from grader.results.records import AnswerResult, ExerciseResult, Status
 

@@ -17,7 +17,6 @@ from grader.authoring import audit_exercise
 from grader.authoring.audit import AuditFinding, audit, read_pages, run_pages
 from grader.authoring.build import build
 from grader.course.course import load_course
-from grader.diagnosis import words as words_module
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker
 
@@ -38,7 +37,6 @@ units:
 """
 RELU, MSE = "solutions/05_activations", "solutions/06_losses"
 SPEC = f"{RELU}/spec.py"
-WORDS_FILE = "grader/diagnosis/words.yaml"
 Check = Callable[[], list[AuditFinding]]
 
 
@@ -171,30 +169,10 @@ def test_a_hint_that_holds_the_formula_is_found(root: Path, findings: Check, for
     assert findings() == [AuditFinding(SPEC, says)]
 
 
-def test_words_of_mistakes_that_hold_the_formula_or_belong_to_nothing_are_found(
-    findings: Check, monkeypatch: pytest.MonkeyPatch
-):
-    known = words_module.words()
-    says = known["says"] | {"no-fact": "wrong"}
-    hints = {"wrong-sign": ("(inp > 0) * out.g", "", ""), "no-code": ()}
-    changed = {**known, "says": says, "hints": hints, "hints_of": {"no-operator": (), "truncated": ("", "")}}
-    monkeypatch.setattr(audit_exercise, "words", lambda: changed)
-    assert findings() == [
-        AuditFinding(WORDS_FILE, "a hint of wrong-sign is empty: write it."),
-        AuditFinding(WORDS_FILE, "a hint of wrong-sign is there twice: write another one."),
-        AuditFinding(WORDS_FILE, "no-code is no known code: correct its name."),
-        AuditFinding(
-            WORDS_FILE, "there are words for no-fact, which nothing is called: correct the name, or remove them."
-        ),
-        AuditFinding(
-            WORDS_FILE, "there are hints for no-operator, which nothing is called: correct the name, or remove them."
-        ),
-        AuditFinding(WORDS_FILE, "a hint of truncated is empty: write it."),
-        AuditFinding(WORDS_FILE, "a hint of truncated is there twice: write another one."),
-        AuditFinding(
-            SPEC, "relu_grad: a hint of wrong-sign gives the formula away ((inp > 0) * out.g): ask for it instead."
-        ),
-    ]
+def test_a_hint_of_a_code_that_holds_the_formula_is_found(findings: Check, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(audit_exercise, "HINTS", {"wrong-sign": ("(inp > 0) * out.g",)})
+    says = "relu_grad: a hint of wrong-sign gives the formula away ((inp > 0) * out.g): ask for it instead."
+    assert findings() == [AuditFinding(SPEC, says)]
 
 
 def test_a_bare_name_is_no_formula(root: Path, findings: Check):

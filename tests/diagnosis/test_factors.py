@@ -15,7 +15,6 @@ from grader.course.exercise import Exercise, returned, stored
 from grader.course.sampling import normal, number, output
 from grader.diagnosis.factors import Factor, explained_factor
 from grader.diagnosis.facts import Samples, ratio_in_each_trial, varying_ratio
-from grader.diagnosis.mistake import Fact
 from grader.diagnosis.words import clause
 from grader.reference.trial import Trial
 
@@ -33,7 +32,7 @@ def factor_of(given: Samples, averages: bool = False) -> Factor | None:
 
 
 def told_of(found: Factor | None) -> tuple[str, str]:
-    return ("", "") if found is None else (found.code, clause(Fact(found.name, found.parameters)))
+    return ("", "") if found is None else (found.code, clause(found.fact()))
 
 
 P = (0.25, 0.4, 0.125, 0.3)

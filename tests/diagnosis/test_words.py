@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
-import yaml
 
-from grader.diagnosis.mistake import Fact, Mistake
-from grader.diagnosis.words import FILE, OF_ANY_FUNCTION, STEPS, clause, hints_for, message_of, with_words, words
+from grader.diagnosis.hints import FIX_THE_CAUSE, HINTS, OF_ANY_FUNCTION, STEPS, hints_for
+from grader.diagnosis.mistake import FACT_KINDS, Fact, Mistake, fact_kind
+from grader.diagnosis.operators import OPERATORS
+from grader.diagnosis.words import clause, message_of, with_words
 from grader.results.codes import CODES
 
 ANSWER = ("nudge", "pointer", "almost there")
-LADDERS = words()["hints"]
+LADDERS = HINTS
 BS = ["bs", 3]
 
 
@@ -98,21 +100,22 @@ def test_a_finding_keeps_the_mistake_that_it_is_made_from() -> None:
     assert mistake.facts[0].record == {"operator": "mask-inverted", "parameters": {"step": "`relu(x)`"}}
 
 
-def test_the_hints_of_an_operator_come_before_those_of_its_code() -> None:
-    moved = with_words(Mistake("wrong-operand", facts=(Fact("truncated", {}, "the loop is cut short"),)))
-    assert moved.hints == tuple(words()["hints_of"]["truncated"])
-    own = with_words(
-        Mistake("wrong-operand", facts=(Fact("truncated", {}, "the loop is cut short"),), hints=("Its own.",))
-    )
+def test_an_answer_with_the_mistake_of_another_one_has_its_hint_alone() -> None:
+    fact = Fact("truncated", {}, "the loop is cut short")
+    own = with_words(Mistake("wrong-operand", facts=(fact,), hints=("Its own.",)))
     assert own.hints == ("Its own.",)
-    assert with_words(Mistake("wrong-sign", facts=(Fact("result-negated", {}, "the sign is wrong"),))).hints == ()
+    assert with_words(Mistake("wrong-operand", facts=(fact,), hints=("Its own.",), cause="x.g")).hints == FIX_THE_CAUSE
 
 
-def test_no_name_stands_twice_in_the_file() -> None:
-    """YAML keeps the last of two, without a word."""
-    names = [key.value for key, value in yaml.compose(FILE.read_text(encoding="utf-8")).value
-             if key.value == "says" for key, _ in value.value]  # fmt: skip
-    assert len(names) == len(set(names))
+def test_a_mistake_has_the_hints_of_its_kind_of_fact() -> None:
+    kind = FACT_KINDS["right-only-where"]
+    assert with_words(kind("hard-coded", where="dim is 1")).hints == kind.hints != ()
+
+
+def test_no_name_stands_for_two_kinds_of_mistakes() -> None:
+    assert not FACT_KINDS.keys() & {operator.name for operator in OPERATORS}
+    with pytest.raises(ValueError, match="two kinds of facts called constant"):
+        fact_kind("constant", "it is {number}")
 
 
 # --- hints -------------------------------------------------------------------------------------------------------
@@ -124,6 +127,21 @@ def test_a_ladder_belongs_to_a_public_code_and_has_at_most_three_steps(code: str
     assert 1 <= len(LADDERS[code]) <= STEPS
     assert len(set(LADDERS[code])) == len(LADDERS[code])
     assert all(hint.strip() == hint and hint.endswith((".", "?", "`")) for hint in LADDERS[code])
+
+
+OWN_HINTS = {operator.name: operator.hints for operator in OPERATORS} | {
+    name: kind.hints for name, kind in FACT_KINDS.items()
+}
+
+
+@pytest.mark.parametrize("name", sorted(name for name, hints in OWN_HINTS.items() if hints))
+def test_a_mistake_has_at_most_three_hints_of_its_own(name: str) -> None:
+    hints = OWN_HINTS[name]
+    by_code = hints if isinstance(hints, Mapping) else {"wrong-operand": hints}
+    assert by_code.keys() <= CODES
+    for ladder in by_code.values():
+        assert 1 <= len(ladder) == len(set(ladder)) <= STEPS
+        assert all(hint.strip() == hint and hint.endswith((".", "?", "`")) for hint in ladder)
 
 
 @pytest.mark.parametrize("code", sorted(CODES))

@@ -9,7 +9,7 @@ import pytest
 from helpers.grading import Grade
 from helpers.sentences import without_numbers
 
-from grader.diagnosis.words import words
+from grader.diagnosis.hints import HINTS as HINTS_OF_CODES
 
 SEEDS = (1, 2, 3)
 RNN_STATES = """
@@ -189,4 +189,4 @@ def test_hints_follow_the_finding_and_not_its_code(case: str, grade: Grade) -> N
     exercise, source, name, code = HINTS[case]
     (answer,) = (answer for answer in grade(exercise, source, seed=1).answers if answer.name == name)
     assert answer.code == code
-    assert not set(answer.hints) & set(words()["hints"][code][:1] + words()["hints"][code][2:])
+    assert not set(answer.hints) & {*HINTS_OF_CODES[code][:1], *HINTS_OF_CODES[code][2:]}

@@ -34,6 +34,7 @@ import torch
 from grader.course.sampling import Sampler, normal
 from grader.course.shapes import named_axes
 from grader.course.trial_sizes import Setting
+from grader.diagnosis.mistake import Hints
 from grader.program.forward import SINK, Place
 from grader.program.operation import Array
 from grader.program.program import Program, as_code
@@ -121,6 +122,7 @@ class Operator(Generic[C]):
             array.
         fields: takes a program, a place and a choice; returns further fields of the message by name: {"axis": "axis 0
             of x"}.
+        hints: hints that come before those of the code; by code, if the operator has several.
         examples: wrong gradients that the search must explain with this operator.
     """
 
@@ -132,6 +134,7 @@ class Operator(Generic[C]):
     rewrite: Rewrite[C]
     choices: Choices[C]
     fields: Fields[C]
+    hints: Hints = ()
     examples: list[Example] = field(default_factory=list)
 
     def __call__(self, program: Program, place: Place, choice: C) -> Program | None:
@@ -144,6 +147,10 @@ class Operator(Generic[C]):
     def code_of(self, choice: C) -> str:
         """Return the public code of the mistake made with a choice, such as `"wrong-sign"`."""
         return self.code if isinstance(self.code, str) else self.code(choice)
+
+    def hints_for(self, code: str) -> tuple[str, ...]:
+        """Return the operator's own hints on a mistake of this public code; empty if it has none."""
+        return self.hints.get(code, ()) if isinstance(self.hints, Mapping) else self.hints
 
     def example(self, build: Callable[[], Example]) -> Callable[[], Example]:
         """Attach the example that `build` returns to the operator, and return `build`; used as a decorator."""
@@ -195,7 +202,7 @@ def no_fields(program: Program, place: Place, choice: Hashable) -> Mapping[str, 
 
 @overload
 def operator(
-    name: str, *, code: str, rank: float, at: Places, message: str
+    name: str, *, code: str, rank: float, at: Places, message: str, hints: Hints = ()
 ) -> Callable[[Rewrite[None]], Operator[None]]: ...
 
 
@@ -209,6 +216,7 @@ def operator(
     message: str,
     choices: Choices[C],
     fields: Fields[C] = no_fields,
+    hints: Hints = (),
 ) -> Callable[[Rewrite[C]], Operator[C]]: ...
 
 
@@ -221,6 +229,7 @@ def operator(
     message: str,
     choices: Choices[C] = no_choice,  # type: ignore[assignment]  # then C is None
     fields: Fields[C] = no_fields,
+    hints: Hints = (),
 ) -> Callable[[Rewrite[C]], Operator[C]]:
     """Return a decorator that makes an `Operator` of a rewriting function and adds it to `REGISTRY` under `name`.
 
@@ -233,6 +242,7 @@ def operator(
         choices: takes a program and a place; returns the choices there; `None` alone by default.
         fields: takes a program, a place and a choice; returns the message fields that are not those of a place, by
             name; none by default.
+        hints: hints that come before those of the code; by code, if the operator has several.
 
     Raises:
         ValueError: when the decorator is applied and there is an operator of this name, or the code is not a public
@@ -245,7 +255,7 @@ def operator(
             raise ValueError(f"there are two operators called {name}")
         if isinstance(code, str) and code not in CODES:
             raise ValueError(f"{code} is not a code of grader.results.records")
-        made = Operator(name, code, rank, at, message, rewrite, choices, fields)
+        made = Operator(name, code, rank, at, message, rewrite, choices, fields, hints)
         REGISTRY[name] = cast("Operator[Hashable]", made)  # a choice goes back only to the operator that listed it
         return made
 

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from grader.course.sampling import Sampler, each_of, normal, positive, sized
+from grader.diagnosis.hints import WHICH_ITERATION
 from grader.program.calls import operation_name
 from grader.program.constants import ConstantCall
 from grader.program.forward import SINK, Change, Key, Node, Place
@@ -194,6 +195,13 @@ def _number_in_slot(node: Node, slot: int) -> float:
     choices=omissions,
     fields=omission_fields,
     message="{what}{step} {is} left out{where}",
+    hints={
+        "wrong-point": (
+            "You recompute a part of the forward pass. Compare it line by line with the one in the docstring.",
+            "Every derivative after an operation that is left out is taken at a wrong value.",
+            "Print an intermediate value of your code and the same value of the forward pass, for one small input.",
+        ),
+    },
 )
 def leave_out_operation(program: Program, place: Place, choice: Omission) -> Program | None:
     """Use an operand of a node in place of its value, as if the operation were left out: z for tanh(z).
@@ -1982,6 +1990,7 @@ def iteration_shifts(program: Program, place: Place) -> Iterator[IterationShift]
         "which": "next" if choice.by > 0 else "previous",
     },
     message="every iteration uses {value} of the {which} iteration in place of its own",
+    hints=WHICH_ITERATION,
 )
 def shift_iteration(program: Program, place: Place, choice: IterationShift) -> Program | None:
     """Read a value of a loop from the next or the previous iteration wherever it is read, in both passes.

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from grader.course.sampling import Sampler, indices, normal, positive, sized
+from grader.diagnosis.hints import FOLLOW_ONE_ENTRY
 from grader.program.forward import Key, Node, Place
 from grader.program.operation import Array, Operand
 from grader.program.program import Affects, EdgeContext, EdgeVjp, Program
@@ -98,6 +99,13 @@ def repetition_mistakes(program: Program, place: Place) -> Iterator[str]:
     choices=repetition_mistakes,
     message="where {step} takes an entry of {operand} several times, {what}; all contributions must be summed",
     fields=lambda program, place, choice: {"what": REPEATED[choice]},
+    hints={
+        "mean-for-sum": (
+            "If a row is looked up twice and you nudge it, in how many places of the output does the nudge arrive?",
+            "Each lookup adds its own contribution; nothing divides by the number of lookups.",
+            "Start from zeros, and add every contribution to the row that it belongs to.",
+        ),
+    },
 )
 def leave_out_sum_over_repetitions(program: Program, place: Place, choice: str) -> Program:
     """Overwrite or average the contributions to an entry that a selection takes several times, and must sum.
@@ -619,6 +627,7 @@ def selection_shifts(program: Program, place: Place) -> Iterator[SelectionShift]
     fields=lambda program, place, choice: {"where": WHERE[choice.to]},
     message="the gradient of {step} is added to the gradient of {operand} {where}; add it where the entries were"
     " taken from",
+    hints=FOLLOW_ONE_ENTRY,
 )
 def add_gradient_at_wrong_position(program: Program, place: Place, choice: SelectionShift) -> Program:
     """Add the upstream gradient of a selection to other entries than those that it took, such as x[1:] for `x[:-1]`.
@@ -1467,6 +1476,7 @@ def describe_parts(program: Program, place: Place, choice: PartOrder) -> str:
         "how": {"exchanged": "exchanged", "reversed": "in reverse order", "rotated": "moved by one part"}[choice.how],
     },
     message="in the gradient of {value}, {parts} are {how}",
+    hints=("In which order does the forward pass name the parts, and in which order do you store their gradients?",),
 )
 def reorder_part_gradients(program: Program, place: Place, choice: PartOrder) -> Program | None:
     """Write the gradients of the parts of a value to each other's positions: dk, dq, dv for `q, k, v = x.chunk(3)`.

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from grader.course.sampling import indices, normal
+from grader.diagnosis.hints import USES_OF_AN_ENTRY
 from grader.program.forward import Change, Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, GradientEdit, Program
@@ -465,6 +466,7 @@ def upstream_row_weights(program: Program, place: Place) -> Iterator[RowWeights]
         "axis": program.name_of_axis(program.source(place), choice.axis),
     },
     message="of the entries of {upstream} along {axis}, {which}",
+    hints=USES_OF_AN_ENTRY,
 )
 def weight_upstream_rows(program: Program, place: Place, choice: RowWeights) -> Program:
     """Multiply the upstream gradient by wrong weights along an axis: a weight 0 leaves a row out, 2 counts it twice.

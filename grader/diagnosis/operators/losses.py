@@ -499,6 +499,12 @@ def difference_fields(program: Program, place: Place, choice: DifferenceMistake)
     choices=difference_formulas,
     message="in the gradient of the loss with respect to {value}, {mistake}",
     fields=difference_fields,
+    hints={
+        "broadcast-accident": (
+            "In row i, at how many classes must 1 be subtracted? At how many does your code subtract it?",
+            "Which entries does `table[:, columns]` pick, and which does `table[range(n), columns]`?",
+        ),
+    },
 )
 def use_wrong_difference(program: Program, place: Place, choice: DifferenceMistake) -> Program | None:
     """Give a value a wrong formula of prediction and label as its gradient, such as p + label in place of p - label.

@@ -1442,6 +1442,11 @@ STATISTICS: tuple[Statistics, ...] = ("in the derivative", "in the forward pass 
             step=f"`{node.text}`" if (node := program.nodes[place[0]]).composite else expression_of(program, node)
         )
     },
+    hints=(
+        "Where do the mean and the variance come from in this forward pass? Do they depend on this batch?",
+        "If you nudge one entry of the input, which of the statistics move?",
+        "What does not depend on the input is a constant, and no gradient flows through it.",
+    ),
 )
 def use_batch_statistics(program: Program, place: Place, choice: Statistics) -> Program | None:
     """Treat the given mean and scale of a batch norm as if they were those of x: in the derivative, or in both passes.

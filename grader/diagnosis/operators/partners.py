@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from grader.course.sampling import normal, sized
+from grader.diagnosis.hints import OTHER_FACTOR
 from grader.program.forward import SINK, Key, Node, Place
 from grader.program.operation import Array, unbroadcast
 from grader.program.program import EdgeContext, EdgeVjp, Program
@@ -174,6 +175,7 @@ def may_broadcast(reader: Node, shape: tuple[int, ...]) -> bool:
     choices=partner_replacements,
     message="in the gradient of {operand} through {step}, {other} is used in place of {own}",
     fields=lambda program, place, choice: names_in_replacement(program, place, choice),
+    hints=OTHER_FACTOR,
 )
 def replace_partner(program: Program, place: Place, choice: PartnerReplacement) -> Program | None:
     """Compute the contribution of the edge `place` with a wrong value in place of one partner operand.
@@ -539,6 +541,7 @@ def has_operands_of_one_shape(program: Program, place: Place) -> bool:
     rank=2.5,
     at=edges.of("div", "pow").where(has_operands_of_one_shape),
     message="{operand} and {partner} are exchanged in the derivative of {step}",
+    hints=OTHER_FACTOR,
 )
 def exchange_operands(program: Program, place: Place, choice: None) -> Program:
     """Compute the vjp of a quotient or a power with its operands exchanged: for a in a / b, g / a in place of g / b."""
@@ -606,6 +609,7 @@ def fellow_factors(program: Program, value: int) -> set[int]:
     at=values,
     choices=exchangeable_partners,
     message="{value} and {choice} are exchanged in the backward pass",
+    hints=OTHER_FACTOR,
 )
 def exchange_partners(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Exchange two values in every vjp that multiplies by them, as if the learner had confused two variables.

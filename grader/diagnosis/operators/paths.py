@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from grader.course.sampling import normal, sized
+from grader.diagnosis.hints import EVERY_ITERATION
 from grader.program.forward import SINK, Forward, Node, Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, EdgeVjp, Program
@@ -199,6 +200,7 @@ def kept_iterations(program: Program, place: Place) -> Iterator[IterationsToKeep
         if choice.count == 1
         else f"those of the {choice.end} {choice.count} iterations are",
     },
+    hints=EVERY_ITERATION,
 )
 def keep_iterations_at_one_end(program: Program, place: Place, choice: IterationsToKeep) -> Program | None:
     """Leave out the contributions of a loop to the value `place` in all iterations but the first, or the last few.
@@ -851,6 +853,7 @@ def overlapping_parts(program: Program, place: Place) -> Iterator[LastWrite]:
     message="where the parts of {value} that {step} takes in different iterations overlap, only the contribution of the"
     " {end} iteration is kept; all must be added",
     fields=lambda program, place, choice: {"step": describe_edge_kind(program, choice.edge_kind), "end": choice.end},
+    hints=EVERY_ITERATION,
 )
 def overwrite_parts(program: Program, place: Place, choice: LastWrite) -> Program | None:
     """Keep at each entry of the value `place` the contribution of the first, or last, iteration that reaches it.

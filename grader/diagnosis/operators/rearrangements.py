@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from grader.course.sampling import normal, sized
+from grader.diagnosis.hints import FOLLOW_ONE_ENTRY
 from grader.program.forward import Change, Forward, Node, Place, bits
 from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, Operation
 from grader.program.program import Affects, EdgeContext, Program
@@ -984,6 +985,7 @@ def axis_moves(program: Program, place: Place) -> Iterator[Displacement]:
         "how": choice.describe(name_of_moved_axis(program, place, choice)),
         "array": name_of_moved_array(program, place, choice),
     },
+    hints=FOLLOW_ONE_ENTRY,
 )
 def move_along_axis(program: Program, place: Place, choice: Displacement) -> Program:
     """Compute the contribution of the edge `place` with the entries of one array displaced along an axis.

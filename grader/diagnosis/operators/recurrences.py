@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grader.diagnosis.hints import EVERY_ITERATION, WHICH_ITERATION
 from grader.program.forward import SINK, Forward, Key, Place
 from grader.program.program import EdgeContext, EdgeVjp, Program
 from grader.program.queries import EdgeKind, Loop, LoopCarriedValue, edges_by_kind, loop_carried_values, loops
@@ -188,6 +189,7 @@ def describe_carry(program: Program, choice: Carry) -> str:
     choices=carries,
     message="{mistake}",
     fields=lambda program, place, choice: {"mistake": describe_carry(program, choice)},
+    hints=EVERY_ITERATION,
 )
 def drop_carry(program: Program, place: Place, choice: Carry) -> Program:
     """Leave out the contributions of later iterations to loop-carried values: all of them, or all but one kind.
@@ -422,6 +424,7 @@ def truncations(program: Program, place: Place) -> Iterator[Truncation]:
     choices=truncations,
     message="the gradient of {names} {where}",
     fields=lambda program, place, choice: {"names": describe_keys(program, choice.keys), "where": choice.describe()},
+    hints=EVERY_ITERATION,
 )
 def truncate(program: Program, place: Place, choice: Truncation) -> Program:
     """Leave out the contributions of later iterations to loop-carried values at one iteration, or every k iterations.
@@ -471,6 +474,7 @@ def _() -> Example:
     message="only the last iteration is differentiated; from there the gradient of {names} is passed directly to its"
     " initial value",
     fields=lambda program, place, choice: {"names": describe_keys(program, choice)},
+    hints=EVERY_ITERATION,
 )
 def go_back_once(program: Program, place: Place, choice: tuple[Key, ...]) -> Program | None:
     """Give the gradient that h has before the last iteration to the initial value of h, as if that came before it.
@@ -534,6 +538,7 @@ def part_whose_gradient_is_used(choice: Part, number: int, count: int) -> int:
     at=nodes.of("stack", "cat").where(lambda program, place: len(program.reader(place).edges) > 2),
     choices=lambda program, place: PARTS,
     message="each part joined by {step} gets the gradient of the {choice} part; it must get its own",
+    hints=WHICH_ITERATION,
 )
 def take_gradient_of_other_part(program: Program, place: Place, choice: Part) -> Program:
     """Contribute to each operand of a `stack` or `cat`, the node `place`, the part of g that is for a wrong operand.

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from grader.course.sampling import normal, positive, sized
 from grader.course.shapes import PARTS as PARTS_OF_AXIS
+from grader.diagnosis.hints import USES_OF_AN_ENTRY
 from grader.program.arithmetic import softmax
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate
@@ -314,6 +315,7 @@ def parts_of_sums(program: Program, place: Place) -> Iterator[PartOfSum]:
     choices=parts_of_sums,
     message="in the gradient of {operand} through {step}, the sum over {axis} contains {part} of its terms",
     fields=lambda program, place, choice: {"axis": describe_axes(program, place, choice.letter), "part": choice.part},
+    hints=USES_OF_AN_ENTRY,
 )
 def sum_some_terms(program: Program, place: Place, choice: PartOfSum) -> Program | None:
     """Compute the contribution of the edge `place` with only a part of the terms along one axis, such as the first.

@@ -632,6 +632,13 @@ def _() -> Example:
             value=name_of_value(program, place[0]), gradient=name_of_gradient(program, place[0])
         )
     },
+    hints={
+        "mean-for-sum": (
+            "Every output of the row depends on this entry. Are their contributions added, or averaged?",
+            "Write out a softmax of two entries, and the derivative of each output with respect to the first entry.",
+            "Nothing in a softmax takes a mean.",
+        ),
+    },
 )
 def use_wrong_softmax_formula(program: Program, place: Place, choice: str) -> Program:
     """Compute the contribution of the edge `place` by a wrong formula: the choice is a key of `ROW_FORMULAS`.

@@ -238,6 +238,10 @@ def option_mistakes(program: Program, place: Place) -> Iterator[OptionMistake]:
     choices=option_mistakes,
     fields=lambda program, place, choice: {"how": choice.how},
     message="in the gradient of {operand}, the backward pass of {step} {how}",
+    hints=(
+        "Write down where each window begins and how long it is. Which argument says which of the two?",
+        "Follow the second window back to the entries that it was made from.",
+    ),
 )
 def use_wrong_window_option(program: Program, place: Place, choice: OptionMistake) -> Program:
     """Compute the contribution of the edge `place` with a wrong stride, dilation, padding or size of the windows.
@@ -1135,6 +1139,10 @@ def wrong_positions(program: Program, place: Place) -> tuple[Position, ...]:
     at=windows.of("max_pool", "unfold"),
     choices=wrong_positions,
     message="in the gradient of {operand}, the position of the maximum in its window of {step} is used {choice}",
+    hints=(
+        "From where is the index of a maximum counted, and where does its window begin?",
+        "Follow the second window back to the entry that it took.",
+    ),
 )
 def use_wrong_position(program: Program, place: Place, choice: Position) -> Program:
     """Place the contributions of the windows by a wrong position: entry 2 of each window at entry 2 of the array, say.
@@ -1621,6 +1629,11 @@ def _() -> Example:
     rank=1.5,
     at=convolutions.at_slot(KERNEL, BIAS),
     message="the contributions of the windows of {step} to the gradient of {operand} are averaged; they must be summed",
+    hints=(
+        "In how many windows is this entry used? Are these uses added, or averaged?",
+        "Nothing in the forward pass divides by the number of windows.",
+        "A weight that is used in every window gets the sum of what the windows contribute.",
+    ),
 )
 def average_windows(program: Program, place: Place, choice: None) -> Program:
     """Divide the contribution to the kernel or the bias by the number of windows, as for an average over these.
