@@ -73,12 +73,12 @@ def parse(cell: str, before: int, filename: str = "") -> Parsed:
 
 
 def _parse(cell: str, before: int, filename: str, depth: int) -> Parsed:
-    """Parse one cell as `parse` does.
+    """Parse one cell as Python, without its magics, shell lines and help lines.
 
     Args:
         cell: its text.
-        before: the number of lines in the cells before this one.
-        filename: of the learner's source.
+        before: the number of lines in the cells before this one, which is added to every line number.
+        filename: of the learner's source, for tracebacks.
         depth: how many levels of texts that `get_ipython()` would run are parsed; deeper ones stay calls.
     """
     text, ignored, tries = _python_lines(cell), list[int](), 0

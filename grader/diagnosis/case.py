@@ -260,8 +260,8 @@ def _follows_by_product(samples: Sequence[ProgramSample], name: str, other: str)
     """Return whether the gradient of a target is a matrix product of that of another with the output.
 
     It must be so in the learner's arrays as in the right ones. In `x = solve(a, b)` the gradient of a is -b.g @ x.T,
-    which a learner computes from an own b.g. A product with an input, such as -t.g @ w.T in `x @ w - t`, is no such
-    sign: there both gradients are computed from that of the difference.
+    which a learner computes from their own b.g. A product with an input, such as -t.g @ w.T in `x @ w - t`, does not
+    count: there both gradients are computed from that of the difference.
 
     Args:
         samples: the trials of a case.
@@ -383,7 +383,7 @@ class ScreeningTrial:
             return effect
 
     def matched_targets(self, change: Array) -> tuple[str, ...]:
-        """Return the targets whose right projections plus a change are all those of the learner's arrays.
+        """Return the targets for which each right projection plus its change is that of the learner's array.
 
         Args:
             change: what a rewriting adds to each projection of the right gradients; shape: (rows,).

@@ -381,7 +381,10 @@ class WithRightRowSums(EditVariant):
     added_rank: ClassVar[float] = OUTPUT_RANK
 
     def apply(self, program: Program) -> Program:
-        """Return the edited program, where each softmax with values to weigh has the row sums of the right program.
+        """Return the edited program, in which each softmax p has the vjp p * (g - sums) with the right row sums.
+
+        They are (out * out_g).sum(-1) of the right product out of p with values. A softmax whose probabilities are not
+        multiplied with values keeps its vjp.
 
         Raises:
             NoCandidate: the edit leaves the forward pass as it is, or there is no such softmax.

@@ -52,7 +52,7 @@ class Engine:
         The gradients are in the order of the inputs; zeros where no contribution comes to an input.
 
         Args:
-            steps: such as `("mul", 0, 1)`; see `grader.program.steps`.
+            steps: such as `("mul", 0, 1)`, the product of the values 0 and 1, which makes the next value.
             inputs: the values 0, 1, ..., numbers or tensors.
         """
         return _gradients(self, tuple(steps), tuple(inputs))
@@ -100,7 +100,7 @@ def right_gradients(steps: Sequence[Step], inputs: Sequence[torch.Tensor]) -> li
     It is that of the last value, or of the sum of the values that the steps call `backward` on since `zero_grad`.
 
     Args:
-        steps: such as `("mul", 0, 1)`, `("backward", 2)`; see `grader.program.steps`.
+        steps: such as `("mul", 0, 1)`, which makes the next value of the values 0 and 1, and `("backward", 2)`.
         inputs: the values 0, 1, ..., as tensors.
     """
     from grader.program.steps import autograd_of_steps
@@ -114,7 +114,7 @@ def _gradients(engine: Engine, steps: tuple[Step, ...], inputs: tuple[Any, ...])
 
     Args:
         engine: the engine, right or with wrong rules.
-        steps: such as `("mul", 0, 1)`; see `grader.program.steps`.
+        steps: such as `("mul", 0, 1)`, the product of the values 0 and 1, which makes the next value.
         inputs: the values 0, 1, ..., numbers or tensors; a tensor is recognised by its identity.
     """
     import numpy as np
@@ -158,8 +158,8 @@ def _engine_vjp(
     Args:
         operation: the right operation.
         slot: the slot of the operand.
-        rule: the engine's rule for the operand: a function like a vjp; a word such as `"negated"`, see `Slip`; or
-            `None` for the right vjp.
+        rule: the engine's rule for the operand: a function like a vjp; a word such as `"negated"`, as `_rule_function`
+            takes it; or `None` for the right vjp.
         summed: for a pointwise operation, takes what the rule gives and the operand; returns the contribution in the
             shape of the operand. `None` for the sum over the axes along which the operand was broadcast.
 
@@ -189,13 +189,12 @@ def _engine_vjp(
 def _rule_function(operation: Operation, slot: int, rule: Rule) -> Function:
     """Return a rule as a function of the upstream gradient, the value, the operands and the options.
 
-    For `"negated"`: minus the right vjp.
-
     Args:
         operation: the right operation.
         slot: the slot of the operand.
-        rule: a function, which is returned unchanged; one of the words `"nothing"`, `"negated"`, `"upstream"`,
-            `"without upstream"` and `"exchanged"`, see `Slip`; or `None` for the right vjp.
+        rule: a function, which is returned unchanged; `None` for the right vjp; or a word: `"nothing"` for zeros,
+            `"negated"` for minus the right vjp, `"upstream"` for the upstream gradient itself, `"without upstream"` for
+            the right vjp of ones, `"exchanged"` for the right vjp of the other operand.
     """
     import numpy as np
 

@@ -72,7 +72,13 @@ def _entry(name: str, index: tuple[int, ...]) -> str:
 
 
 def _of_one_output(trial: Trial, out_g: torch.Tensor, index: tuple[int, ...]) -> Trial:
-    """Return the trial with an upstream gradient of 1 at one entry of the output and 0 elsewhere."""
+    """Return the trial with an upstream gradient of 1 at one entry of the output and 0 elsewhere.
+
+    Args:
+        trial: the trial.
+        out_g: its upstream gradient, of which the shape and dtype are taken.
+        index: the index of the entry.
+    """
     chosen = torch.zeros_like(out_g)
     chosen[index] = 1
     return replace(trial, out_g=chosen)
@@ -192,7 +198,14 @@ def _largest_size(trial: Trial) -> int:
 
 
 def _argument_source(value: Any) -> str:
-    """Return an argument as a Python expression, with enough digits to give the same wrong answer again."""
+    """Return an argument as a Python expression, with enough digits to give the same wrong answer again.
+
+    Args:
+        value: an `Array`, a list, a `Function`, a `Dtype`, or a plain value such as a number or a tuple.
+
+    Returns:
+        Such as "torch.tensor([0.5, 1.25])", "lambda x: x**2", "torch.float32" or "0.001".
+    """
     if isinstance(value, Array):
         entries = np.array2string(value.values, separator=", ", formatter={"float_kind": lambda x: f"{x:.4g}"})
         return f"torch.tensor({' '.join(entries.split())})"

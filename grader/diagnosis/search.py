@@ -422,7 +422,7 @@ def _forks(program: Program) -> list[tuple[Spot, int]]:
 def _forks_behind(
     program: Program, forks: Iterable[tuple[Spot, int]], edit: Edit, names: Iterable[str]
 ) -> Iterator[Spot]:
-    """Yield the edges that lead from an edit to one of the targets `names`.
+    """Yield those of the edges `forks` that lie between an edit and one of the targets `names`.
 
     Args:
         program: the program of a trial.

@@ -47,10 +47,10 @@ class FirstWrongGradient:
     rank: float = 7.0
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return by target the fact where the backward pass goes wrong, for each answer of which it can be told.
+        """Return by target the fact that the gradient of a certain value is wrong, and all from it to the target right.
 
-        All answers of a screen are tried together first, then those that no edit explains, then each by itself; see
-        `wrong_value` and `wrong_value_of_loop`.
+        Answers are missing that the wrong gradient of no single value explains. All answers of a screen are tried
+        together first, then those that no edit explains, then each by itself.
         """
         mistakes: dict[str, Mistake] = {}
         for screen in case.screens:
@@ -70,9 +70,9 @@ class FirstWrongGradient:
 
 @dataclass(frozen=True)
 class BehindRightAnswers:
-    """A candidate: other answers are right, so that the mistake is likely behind the operations that these need.
+    """A candidate: other answers are right, so that the mistake is likely nearer to the target than their operations.
 
-    It says little, and is told only where no other fact is true.
+    It says little, and is reported only where no other fact is true.
 
     Args:
         name: the target of the answer.
@@ -83,7 +83,7 @@ class BehindRightAnswers:
     rank: float = 9.5
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return `{target: mistake}`, see `step_behind_right_answers`; an empty mapping where nothing can be said."""
+        """Return `{target: mistake}`, with the last operation whose gradient is likely right; empty if none is."""
         if not case.screens:
             return {}
         mistake = step_behind_right_answers(case, case.listing, self.name)
@@ -181,10 +181,11 @@ def wrong_value_of_loop(case: Case, sample: ProgramSample, names: tuple[str, ...
 
 
 def step_behind_right_answers(case: Case, program: Program, name: str) -> Mistake | None:
-    """Return the fact behind which operation an answer goes wrong, because other answers are right; `None` without any.
+    """Return the fact from which operation on, towards the inputs, an answer is wrong, as other answers are right.
 
-    Right answers are made from the gradients of all operations that depend on their inputs. So the mistake is likely
-    behind the last of these operations on the way from the loss to the target.
+    A right answer is computed from the gradients of the operations that depend on its input. So the mistake in the
+    wrong answer is likely made after these, nearer to its target: for tanh(x @ w) @ u with a right u.g and a wrong w.g,
+    between tanh and w.
 
     Args:
         case: the case, with the targets whose answers are right.
@@ -245,7 +246,7 @@ def _nearest_to_inputs(program: Program, node: Node, names: tuple[str, ...]) -> 
 
 
 def _passed_by_all_paths(program: Program, value: int, names: tuple[str, ...]) -> list[tuple[int, bool]]:
-    """Return the values that every path of edges from a value back to the targets `names` passes, from it to the first.
+    """Return the values that every path of the backward pass from a value to the targets `names` passes, in this order.
 
     The value itself and the targets are not among them.
 

@@ -143,7 +143,7 @@ def code_of_backward(forward: Callable[..., Any], backward: Callable[..., Any]) 
 
 
 def code_of_numbers(gradients: Gradients) -> Code:
-    """Return code that gives the same gradients, those that one call gave, whenever it is run."""
+    """Return code that gives the same gradients whenever it is run: those that one call gave, by input."""
     return Code("the call", lambda call, between: CallReport(dict(gradients)), "upstream")
 
 
@@ -207,7 +207,12 @@ def _run_forward(apply: Callable[..., Any], call: CodeCall) -> tuple[torch.Tenso
 
 
 def _restore(call: CodeCall, before: CodeCall) -> None:
-    """Copy the former values back into the inputs of a call that were changed in place."""
+    """Copy the former values back into the inputs of a call that were changed in place.
+
+    Args:
+        call: the call, whose tensors are overwritten.
+        before: the same call with copies of the tensors, made before it was run.
+    """
     with torch.no_grad():
         for name, value in call.inputs.items():
             if isinstance(value, torch.Tensor):
@@ -310,8 +315,10 @@ def same_layout(value: torch.Tensor) -> torch.Tensor:
 def with_layout(g: torch.Tensor, kind: str) -> torch.Tensor:
     """Return an upstream gradient with the memory layout of a kind of trial, its values unchanged.
 
-    Where it is to be expanded, its first entry is in every place. For a kind that is not in `LAYOUTS` it is returned
-    itself.
+    Args:
+        g: the upstream gradient.
+        kind: the kind of the trial: `TRANSPOSED`, `PART` (a part of a larger tensor), or `EXPANDED`, whose entries are
+            all the first entry of `g`; for any other kind `g` itself is returned.
     """
     if kind == TRANSPOSED:
         order = tuple(reversed(range(g.dim())))

@@ -483,7 +483,7 @@ def _notes_on_other_inputs(question: Question, drawing: Drawing, answer: Answer,
         question: the forward pass and the code.
         drawing: draws a trial with one other size.
         answer: the gradient, which passed.
-        others: the runs with sizes or tables (see `Drawing.tables`) that nobody gave.
+        others: the runs with other sizes than the given ones, or with other values of inputs that are not judged.
     """
     failing = [run for run in others if run.fails(answer)]
     if not failing:

@@ -62,7 +62,7 @@ class ForwardPass:
         return inspect.signature(self.original)
 
     def leaves_torch(self, inputs: Mapping[str, Any]) -> bool:
-        """Return whether it takes numbers out of tensors (by numpy, say), whose further use torch cannot see."""
+        """Return whether the forward pass takes numbers out of tensors, as by numpy, where torch cannot follow them."""
         with torch.no_grad(), _NumberWatch() as watch:
             self(**inputs)
         return bool(watch.leaves)

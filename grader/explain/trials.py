@@ -108,7 +108,7 @@ class Drawing:
         return sorted(trials, key=clearness)
 
     def setting(self, kind: str, sizes: Mapping[str, int] | None = None) -> Setting:
-        """Return the setting of a trial of this kind, with the given size of every axis unless others are named."""
+        """Return the setting of a trial of this kind, with these sizes by axis name; `None` for the given sizes."""
         index = 1  # neither the first trial, in which everything is there, nor a special one
         return Setting(index, kind, self.sizes if sizes is None else sizes)
 

@@ -87,7 +87,7 @@ class TrialsOfRun:
 
     @cached_property
     def _confirmed(self) -> bool:
-        """Check the right answers once, as `confirm` does; return `True`, which is then cached."""
+        """Check the right answers by finite differences once; return `True`, which is then cached."""
         confirm(self.declaration, self.judged_trials[0], self._random(3))
         return True
 

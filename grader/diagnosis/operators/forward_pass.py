@@ -131,7 +131,7 @@ def omissions(program: Program, place: Place) -> Iterator[Omission]:
     """Yield `Omission`s: the slot of an operand to use in place of a node's value, and where that takes effect.
 
     The operand has the shape of the value, or, in a product whose omission affects `"partners"` alone, is broadcast to
-    it. Nothing is yielded for `detach`, and for an operation with a number, such as x / 3: see `number_changes`.
+    it. Nothing is yielded for `detach`, and for an operation with a number, such as x / 3.
 
     Args:
         program: the program of a trial.
@@ -517,7 +517,7 @@ def changed_number(number: str, how: str) -> str:
     """Return a wrong number as code: 2 for "1" that is one too large, `d` for `sqrt(d)` that is squared.
 
     Args:
-        number: the right number, as `describe_number` returns it.
+        number: the right number as code, such as "1" or "sqrt(q.shape[-1])".
         how: what becomes of it, a key of `OTHER_NUMBERS`, `TIMES_TEN` or `LARGER`.
     """
     if how in LARGER:
@@ -1142,7 +1142,7 @@ def input_numbers(program: Program, place: Place) -> Iterator[InputNumber]:
     message="this is the right answer for {wrong}; it must be the one for {name}",
 )
 def change_input_number(program: Program, place: Place, choice: InputNumber) -> Program | None:
-    """Return all gradients as they are with a wrong whole number as an input, such as k - 1 for k.
+    """Replace all gradients by those that are right for a wrong whole number as an input, such as k - 1 for k.
 
     Args:
         program: the right program.
@@ -2206,8 +2206,8 @@ def chain_from(program: Program, first: int) -> tuple[int, ...]:
 def recomputed_parts(program: Program, place: Place) -> Iterator[RecomputedPart]:
     """Yield `RecomputedPart`s: the slot of an operand of a node, and a value in its place where the node is run again.
 
-    The value has the shape of the operand, and is one variable with it at another time; see `is_twin`. Nothing is
-    yielded unless the node has a single reader, which continues the chain of `chain_from`.
+    The value has the shape of the operand, and is the same variable at another time, such as a state after a step in
+    place of that before it. Nothing is yielded unless a single node, and no sum or `stack`, reads the node's value.
 
     Args:
         program: the program of a trial.

@@ -1023,9 +1023,9 @@ def group_readers(program: Program, place: Place) -> tuple[Node, ...]:
 
 
 def other_groups(program: Program, place: Place) -> Iterator[IndexName | str]:
-    """Yield what may group the entries that an `index_add` adds, other than its own index array.
+    """Yield the wrong groups for the entries that an `index_add` adds: names of index arrays, and then `EVERY_ENTRY`.
 
-    The name of each other array that could be its index; and `EVERY_ENTRY`, for one group of all entries.
+    A name is that of any other array that could be the index of the `index_add`; `EVERY_ENTRY` is one group of all.
 
     Args:
         program: the program of a trial.

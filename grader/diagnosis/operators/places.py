@@ -352,7 +352,7 @@ def operand_source(text: str, name: str, slot: int) -> str:
 
 
 def plain_side(program: Program, place: Place, tree: ast.BinOp) -> ast.expr:
-    """Return the side of an operation that is a plain number, beside the value that the edge `place` takes.
+    """Return the side of an operation that is a plain number, where the edge `place` leads to the other side.
 
     torch computes `3 * x` as `x * 3`, so that the slot of x alone does not tell its side in the source.
 
@@ -370,7 +370,7 @@ def plain_side(program: Program, place: Place, tree: ast.BinOp) -> ast.expr:
 
 
 def number_source(program: Program, node: Node, slot: int) -> str:
-    """Return a number of an operation as the source writes it, on whichever side: `lam` in `lam * x`; see `plain_side`.
+    """Return a number of an operation as the source writes it, on the left or the right: `lam` in `lam * x`.
 
     Args:
         program: the program.
@@ -378,7 +378,7 @@ def number_source(program: Program, node: Node, slot: int) -> str:
         slot: the slot of the number.
 
     Returns:
-        The source; empty as for `operand_source`.
+        The source; empty where the operation is written in another way, or the source is shortened there.
     """
     source = operand_source(node.text, node.name, slot)
     if not source or node.operand(1 - slot) is None:

@@ -89,8 +89,9 @@ def _() -> Example:
 def may_have_wrong_sign(program: Program, place: Place) -> bool:
     """Return whether a learner may write a wrong sign in the vjp of the edge `place` itself.
 
-    True for a pointwise operation that has a distinct sign, see `has_distinct_sign`; and for a contraction of two
-    operands that get a gradient, such as `x @ w`, where the gradient of the partner operand stays right.
+    True for a pointwise operation, but for x + 1 that is read once, where the sign may as well be wrong in what its
+    reader contributes; and for a contraction of two operands that get a gradient, such as `x @ w`, where the gradient
+    of the partner operand stays right.
     """
     node = program.reader(place)
     family = node.operation.family
@@ -230,14 +231,14 @@ def _() -> Example:
 
 
 def following_function(program: Program, place: Place) -> Place | None:
-    """Return the edge into the function that alone reads a node's value, through sums: that of tanh in tanh(x @ w + b).
+    """Return the edge into the function that alone reads a node's value, perhaps after sums: tanh in tanh(x @ w + b).
 
     Args:
         program: the program of a trial.
         place: an edge into the node, such as that of x.
 
     Returns:
-        The edge; `None` where several nodes read a value on the way, or its shape changes, or the derivative of the
+        The edge; `None` where several nodes read the value or such a sum, the shape changes, or the derivative of the
         function is the same everywhere.
     """
     value, shape = place[0], program.reader(place).value.shape

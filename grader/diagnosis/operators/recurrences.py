@@ -755,7 +755,7 @@ class EarlyRead:
     """A contribution to a loop-carried value that is added too late, after the value's gradient has been used.
 
     Args:
-        late: the kind of the late contribution.
+        late: the kind of the edges by which the late contribution comes.
         misses: what is computed without it: that of the previous iteration (`"carry"`), or all else (`"others"`).
     """
 
@@ -1022,14 +1022,14 @@ def _() -> Example:
 def begin_with_zeros(program: Program, place: Place, choice: None) -> Program:
     """Compute both passes with zeros in place of a detached value, the node `place`, such as the state at a cut.
 
-    For the last steps of a recurrence behind h.detach(): the steps are run again from a state of zeros.
+    For the last steps of a recurrence, which begin with h.detach(): they are run again from a state of zeros.
     """
     return program.with_nodes({place[0]: lambda node: node.then(np.zeros_like)})
 
 
 @begin_with_zeros.example
 def _() -> Example:
-    """Show steps of tanh(h @ w + row) behind a detached state that are run again from zeros."""
+    """Show steps of tanh(h @ w + row) that begin with a detached state, and are run again from zeros."""
 
     def forward(h: Tensor, w: Tensor, b: Tensor) -> Tensor:
         h = torch.tanh(h @ w).detach()

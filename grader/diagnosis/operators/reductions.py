@@ -759,7 +759,7 @@ def missing_sums(program: Program, place: Place) -> Iterator[MissingSum]:
     },
 )
 def leave_out_sum(program: Program, place: Place, choice: MissingSum) -> Program | None:
-    """Return for the target `place` the terms of its gradient, not summed over the chosen axes.
+    """Replace the gradient of the target `place` by its terms, not summed over the chosen axes.
 
     The choice is the letters of these axes, and those of all axes in the order of the result. With
     `MissingSum(kept="a", order="ab", ...)` and a bias: g in place of g.sum(0). Returns `None` where several edges lead

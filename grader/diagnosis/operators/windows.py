@@ -792,7 +792,7 @@ def leave_out_last_windows(program: Program, place: Place, choice: Missing) -> P
 
 
 def _axis_and_rest(node: Node, number: int, size: int) -> tuple[int, int]:
-    """Return an axis of a windows operation's value that counts windows, and how many entries lie behind the last one.
+    """Return (an axis of a windows operation's value that counts windows, the number of entries after the last window).
 
     Args:
         node: the operation.
