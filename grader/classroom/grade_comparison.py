@@ -80,6 +80,10 @@ class StoredGrades(NamedTuple):
             _hashes_as_text(results.submission), adjusted, f"{late.due} {late.handed_in} {late.reason}" if late else "",
         )  # fmt: skip
 
+    def points_of(self, exercise: str) -> float | None:
+        """Return the points of an exercise with its adjustments; `None` if it was not graded, or not asked."""
+        return self.points.get(exercise, 0.0 if exercise in self.worth else None)
+
     def has_same_submission(self, after: StoredGrades, exercise: str = "") -> bool | None:
         """Return whether the same was handed in for the grades `after`; `None` if a record does not say what was.
 
@@ -285,13 +289,15 @@ def _new_submission(after: StoredGrades) -> str:
 def _changes(before: StoredGrades, after: StoredGrades, exercises: Sequence[str]) -> Iterator[GradeChange]:
     """Yield the changes between the grades of a student before the run and now.
 
-    The changes of exercises come first, in teaching order, then that of the total, if it changed.
+    The changes of exercises come first, in teaching order, then that of the total, if it changed. An exercise that was
+    asked in one of the runs alone is a change only if it had points there.
     """
-    changed = [
-        GradeChange(after.student, exercise, old, new, _joined_reasons(before.why(after, exercise)))
-        for exercise in dict.fromkeys((*exercises, *before.points))
-        if (old := before.points.get(exercise, 0.0)) != (new := after.points.get(exercise, 0.0))
-    ]
+    changed = list[GradeChange]()
+    for exercise in dict.fromkeys((*exercises, *before.points)):
+        old, new = before.points_of(exercise), after.points_of(exercise)
+        is_asked_twice = exercise in before.worth and exercise in after.worth
+        if old != new and (is_asked_twice or old or new):
+            changed.append(GradeChange(after.student, exercise, old, new, _joined_reasons(before.why(after, exercise))))
     yield from changed
     if before.score != after.score:
         why = _joined_reasons(before.why_total(after, [line.exercise for line in changed]))

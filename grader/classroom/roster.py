@@ -176,14 +176,21 @@ class Roster:
         is_one = len(match.places) == 1 and (match.certainty in SURE or not is_sure)
         return self.students[match.places[0]].key if is_one else ""
 
-    def unused_aliases(self, submissions: Sequence[Submission]) -> list[str]:
-        """Return the aliases that no submission has as its name, its title, or the name of its student."""
+    def unused_aliases(self, submissions: Sequence[Submission], absent: Collection[int]) -> list[str]:
+        """Return the aliases that no submission has as its name, its title, or the name of its student.
+
+        An alias of a student who has a submission under another name is left out: it may be used in another assignment.
+
+        Args:
+            submissions: the submissions of the class.
+            absent: the places on the roster of the students without a submission.
+        """
         names = {
             composed_name(name)
             for submission in submissions
             for name in (submission.key, submission.title, *submission.known_as, *submission.guesses)
         }
-        return [alias for alias in self._aliases if alias not in names]
+        return [alias for alias, (place,) in self._aliases.items() if alias not in names and place in absent]
 
     def _match_of_name(self, name: str, section: str) -> Match:
         """Return the students of whom a key, an alias or another name is `name`; no places if there are none.
@@ -470,16 +477,16 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
             former = matched.get(place)
             conflict = "; ".join([*([former.conflict] if former else []), _ambiguity(candidates, who)])
             matched[place] = Submission(student.key, (), student.names, conflict=conflict)
-    absent = [displayable_name(student.key) for place, student in enumerate(roster.students) if place not in matched]
+    absent = [place for place in range(len(roster.students)) if place not in matched]
     remarks = [
         f"{displayable_name(alias)} under aliases in class.yaml is the name of no submission: correct it if it should."
-        for alias in roster.unused_aliases(class_folder.submissions)
+        for alias in roster.unused_aliases(class_folder.submissions, absent)
     ]
     remarks += _remarks_on_matches(roster, counted)
     return replace(
         class_folder,
         submissions=tuple(sorted([*matched.values(), *unmatched], key=lambda submission: submission.key)),
-        absent=tuple(absent),
+        absent=tuple(displayable_name(roster.students[place].key) for place in absent),
         unlisted=tuple(submission.student for submission in unmatched if not submission.conflict),
         remarks=(*class_folder.remarks, *roster.remarks, *remarks),
         named_by=roster.named_by,

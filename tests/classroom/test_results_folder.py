@@ -21,7 +21,7 @@ from grader.classroom.class_file import LatePolicy
 from grader.classroom.class_folder import ClassFolder, find_submissions
 from grader.classroom.class_grading import Grading, grade_class, grade_submission
 from grader.classroom.exercise_names import ExerciseNames
-from grader.classroom.grade_comparison import StoredGrades, grades_from_json, grades_to_json
+from grader.classroom.grade_comparison import GradeComparison, StoredGrades, grades_from_json, grades_to_json
 from grader.classroom.grade_terminal import print_summary, score_line
 from grader.classroom.grades_table import ClassSummary, GradesTable, NothingToGrade
 from grader.classroom.platform_names import Submission
@@ -464,7 +464,7 @@ def test_each_line_has_the_reasons_of_its_own(graded, course, tmp_path) -> None:
     new, asked = "the submission changed", "the assignment's exercises changed"
     points, everything = "the points of the exercise changed", "the course or handgrad changed"
     assert changes_in(tmp_path / "out") == [
-        ("ada", "lin_grad", "3", "4", points), ("ada", "relu_grad", "0", "1", asked),
+        ("ada", "lin_grad", "3", "4", points), ("ada", "relu_grad", "", "1", asked),
         ("ada", "", "3", "5", f"{asked}; {points}"),
         ("ben", "lin_grad", "2", "4", f"{new}; {points}; {everything}"),
         ("ben", "", "2", "4", f"{new}; {points}; {everything}"),
@@ -588,3 +588,21 @@ def test_answers_and_adjustments_add_up_to_the_raw_score_and_never_below_zero() 
     assert "adjustments" in json.loads(dumps(results))
     held: Mapping[str, object] = replace(results, adjustments=(Adjustment("lin_grad", 2 / 3, "generous"),)).record
     assert (held["raw_score"], held["score"]) == (1, 1)
+
+
+def test_an_exercise_that_is_no_longer_asked_has_no_points_in_the_changes() -> None:
+    """A student who could not be graded before got a line with 0 points for it, as if they had been given."""
+    dropped = {
+        name: (StudentResults("c", name, (kept, gone)), StudentResults("c", name, (kept,)))
+        for kept in [ExerciseResult("kept", "u", (AnswerResult("a", "passed", 1, 1),))]
+        for name, gone in {
+            "ada": ExerciseResult("gone", "u", (AnswerResult("a", "passed", 2, 2),)),
+            "ben": ExerciseResult("gone", "u", (AnswerResult("a", "error", 0, 2),)),
+            "cem": ExerciseResult("gone", "u", (AnswerResult("a", "todo", 0, 2),)),
+        }.items()
+    }
+    comparison = GradeComparison({name: StoredGrades.of(before) for name, (before, _) in dropped.items()})
+    for name, (_, after) in dropped.items():
+        comparison.compare(name, after)
+    lines = [(line.student, line.exercise, line.before, line.after) for line in comparison.lines]
+    assert lines == [("ada", "gone", 2, None), ("ada", "", 3, 1), ("ben", "", None, 1)]
