@@ -252,7 +252,10 @@ def _is_declared(exercise: CourseExercise) -> bool:
 
 
 def _check_declarations(course: Course, unit: Unit) -> Iterator[AuditFinding]:
-    """Yield the differences, in order too, between the exercises that a spec declares and those that are listed."""
+    """Yield the differences between the exercises that a unit's spec declares and those that `course.yaml` lists.
+
+    A difference in their order is one as well, and so is a spec that cannot be read.
+    """
     spec = _spec(unit.id)
     try:
         declared = list(course.declarations(unit.id))

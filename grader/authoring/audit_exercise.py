@@ -128,7 +128,7 @@ def _name_of(misconception: Misconception) -> str:
 def _reference_problems(exercise: CourseExercise, trials: Sequence[Trial], rng: np.random.Generator) -> Iterator[str]:
     """Yield a sentence on each trial whose right answers are in doubt.
 
-    They are if autograd, finite differences and gradcheck disagree, or if a routine does not accept its own reference.
+    In an exercise, autograd, finite differences and gradcheck disagree there; a routine refuses its own reference.
 
     Args:
         exercise: the exercise.
@@ -524,7 +524,7 @@ def _answer_texts(question: AnswerableQuestion) -> Iterator[str]:
 
 
 def _wrong_answers(question: AnswerableQuestion) -> Mapping[str, QuizMistake]:
-    """Return each declared mistake by an answer that has it, as a learner writes that."""
+    """Return the declared mistakes of a question, each by a wrong answer that has it, such as "a, c" for choices."""
     if not isinstance(question, Choices):
         return dict(question.wrong)
     right = list(question.right)

@@ -62,9 +62,9 @@ def build(course: Course) -> list[Path]:
 
 
 def worked_text(exercise: CourseExercise) -> str:
-    """Return the worked solution as a learner sees it who has solved the exercise.
+    """Return the text of the worked solution, without marks, as it is shown to a learner who has solved the exercise.
 
-    It has no marks. That of a quiz answers the questions that the learner was asked.
+    For a quiz it is a sheet with the right answers, to the variant of the learner's own sheet.
     """
     if exercise.is_quiz:
         return solved_sheet(exercise.unit, exercise.quiz, variant_of(exercise.path)).rstrip()
@@ -142,7 +142,7 @@ def computed_keys(exercise: CourseExercise) -> str:
 def stub(exercise: CourseExercise, variant: int = 0) -> str:
     """Return the learner's file: the worked solution with one line for each answer in place of its marked region.
 
-    In the marked region of a class, `...` is in its place. The file of a quiz is a blank answer sheet.
+    The marked region of a class is replaced by `...`. The file of a quiz is a blank answer sheet.
 
     Args:
         exercise: the exercise.
@@ -181,9 +181,9 @@ def _with_note(text: str) -> str:
 def placeholders(exercise: CourseExercise) -> list[str]:
     """Return the lines that stand in a stub where the answers are to be written.
 
-    They are `w.g = ...` for each stored answer `w.g`, and one `return ...` if any is returned. Instead they are the
-    faulty body that a learner is to correct, if there is one; and `...` for a test, or where a class is to be written
-    as well.
+    Usually these are `w.g = ...` for each stored answer `w.g`, and `return ...` if any answer is returned. Where a
+    learner is to correct a faulty body, these are its lines. For a test, or where a class is to be written as well,
+    there is one line, `...`.
 
     Raises:
         CourseError: the worked solution cannot be read.

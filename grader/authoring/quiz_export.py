@@ -142,7 +142,7 @@ def _item(id: str, unit: str, name: str, question: AnswerableQuestion, variant: 
         kind, tolerance = "number", question.tolerance
         units = {question.unit: 1.0, **question.units} if question.unit else None
         wrong = {_decimal(number): mistake for number, mistake in question.wrong.items()}
-        answers = tuple(_typed([_decimal(question.right)], wrong))
+        answers = tuple(_typed_answers([_decimal(question.right)], wrong))
         ask += f" Answer in {question.unit}." if question.unit else ""
     else:
         kind, answers = "word", tuple(_words(question))
@@ -187,13 +187,13 @@ def _words(question: AnswerableQuestion) -> Iterator[ItemAnswer]:
     """Yield the words that answer a question; of a shape every right spelling, and one spelling of each wrong shape."""
     assert not isinstance(question, (Choice, Choices, Number, Expression))
     if not isinstance(question, Shape):
-        return _typed([question.right], question.wrong)
-    return _typed(
+        return _typed_answers([question.right], question.wrong)
+    return _typed_answers(
         _spellings(question.right), {_spellings(shape)[0]: mistake for shape, mistake in question.wrong.items()}
     )
 
 
-def _typed(right: Sequence[str], wrong: Mapping[str, QuizMistake]) -> Iterator[ItemAnswer]:
+def _typed_answers(right: Sequence[str], wrong: Mapping[str, QuizMistake]) -> Iterator[ItemAnswer]:
     """Yield answers that are typed, the right ones first; `wrong` has the mistake by the text of each wrong one."""
     for number, text in enumerate(right):
         yield ItemAnswer(f"right_{number}", text, True, "")

@@ -123,14 +123,14 @@ def read_head(line: str) -> tuple[str, Expected]:
 
 
 def _source(title: str, bodies: Mapping[str, Sequence[str]]) -> str:
-    """Return the text of a submission: the lines of its cell, or those of its base with the changes of the cell.
+    """Return the text of a submission: its cell, or the text of another submission with the changes in the cell.
 
     Args:
         title: the title of the submission.
         bodies: the lines of each cell of the page, without its head, by its title.
 
     Raises:
-        ValueError: no whole submission on the page has the title of the base, or the changes do not fit it.
+        ValueError: the cell has changes to a title that no whole submission on the page has, or that do not fit it.
     """
     body = bodies[title]
     if not _is_changes(body):

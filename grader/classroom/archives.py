@@ -394,7 +394,7 @@ def _add_entry(root: _Entries, path: str, file: File | None) -> None:
 
 
 def _archive_folder(name: str, entries: _Entries) -> Folder:
-    """Return the entries of an archive as a folder that makes its list of them only when it is asked for it.
+    """Return the entries of an archive as a folder, which makes its list of files and folders only when it is read.
 
     Args:
         name: the name of the folder.

@@ -20,7 +20,7 @@ from grader.errors import CourseError, UsageError
 from grader.files import write_atomically
 from grader.safe_text import one_line
 
-from .class_folder import LayoutName, first_names
+from .class_folder import LayoutName, first_few_names
 from .course_choice import class_course
 
 CLASS_FILE = "class.yaml"
@@ -446,4 +446,4 @@ def nearest(name: str, names: Collection[str]) -> str:
     """Return a clause on an unknown name: `did you mean ada?`, else `known are ada, bob.` or `there are none.`."""
     if match := difflib.get_close_matches(name, list(names), 1, 0.6):
         return f"did you mean {one_line(match[0])}?"
-    return f"known are {one_line(first_names(sorted(names)))}." if names else "there are none."
+    return f"known are {one_line(first_few_names(sorted(names)))}." if names else "there are none."

@@ -144,7 +144,7 @@ def find_student(submissions: Sequence[Submission], name: str) -> Submission:
     students = [submission.student for submission in submissions]
     if spelled_so := difflib.get_close_matches(name, students, MOST_NAMED, 0.6):
         raise UsageError(f"Nobody is called {name!r}. Did you mean {_enumeration([*map(repr, spelled_so)], 'or')}?")
-    raise UsageError(f"Nobody who handed in is called {name!r}: known are {first_names(sorted(students))}.")
+    raise UsageError(f"Nobody who handed in is called {name!r}: known are {first_few_names(sorted(students))}.")
 
 
 def _words_of(name: str) -> set[str]:
@@ -369,7 +369,7 @@ class _LayoutFinder:
             raise UsageError(f"{message}, or grade it alone with --one.")
         name, doubt = (layout, "") if layout else self._recognise(root, infos)
         if layout is None and name == "plain" and root.path is not None and root is not outer:
-            inside = first_names([displayable_name(info.entry.name) for info in infos if info.may_be_submission])
+            inside = first_few_names([displayable_name(info.entry.name) for info in infos if info.may_be_submission])
             raise UsageError(
                 f"{self.folder} holds one folder, which may be the class's or its only student's, because it holds "
                 f"{inside}: name {displayable_name(str(root.path))} for the class, or --layout plain for the student."
@@ -506,10 +506,12 @@ class _LayoutFinder:
     def _is_wrapper(self, info: _EntryInfo, *, guesses: bool) -> bool:
         """Return whether a folder contains a class, and is not the submission of one student.
 
+        A platform's download is a class. So are, if `guesses` is true, several folders or archives of which one holds
+        somebody's work, although they may be attempts of one student.
+
         Args:
             info: the entry of the folder.
-            guesses: whether several folders in it are enough, one of them with somebody's work, though they may be
-                attempts of one student.
+            guesses: whether to take such folders and archives for a class.
         """
         if info.is_submission or info.moodle:
             return False
@@ -552,7 +554,7 @@ class _LayoutFinder:
         inner = [
             displayable_name(inner.entry.name) for inner in self._infos(sections[0].inside) if inner.may_be_submission
         ]
-        doubt = f"{shown} may be a section or a student, because it holds {first_names(inner)}"
+        doubt = f"{shown} may be a section or a student, because it holds {first_few_names(inner)}"
         return "plain" if len(sections) <= len(students) or self._hold_equal_archives(sections) else "sections", doubt
 
     def _platform(self, root: Folder, infos: Sequence[_EntryInfo]) -> LayoutName | None:
@@ -577,10 +579,11 @@ class _LayoutFinder:
                 getattr(info, platform) if platform in ("moodle", "canvas") else info.entry.name.startswith(prefix)
             )
         ]
-        return f"{first_names(misfits)} {'is' if len(misfits) == 1 else 'are'} not named as there" if misfits else ""
+        verb = "is" if len(misfits) == 1 else "are"
+        return f"{first_few_names(misfits)} {verb} not named as there" if misfits else ""
 
     def _may_be_section(self, info: _EntryInfo) -> bool:
-        """Return whether a folder may be a section: it is no submission, and contains several, or a download."""
+        """Return whether a folder may be a section: it is no submission, and contains several or a download."""
         if not isinstance(info.entry, Folder) or info.error is not None:
             return False
         inside = self._infos(info.inside)
@@ -797,7 +800,7 @@ def _download(infos: Sequence[_EntryInfo]) -> Literal["gradescope", "moodle", "c
     return None
 
 
-def first_names(names: Sequence[str], most: int = MOST_NAMED) -> str:
+def first_few_names(names: Sequence[str], most: int = MOST_NAMED) -> str:
     """Return the first `most` of some names, and how many more there are: "a, b, c and 3 more"."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return listed(names[:most]) + more

@@ -94,7 +94,7 @@ def pack_batch(batch: Sequence[Sequence[Part]]) -> bytes:
 
 
 def unpack_batch(data: bytes) -> list[list[Part]]:
-    """Return the parts of the submissions that `pack_batch` stored."""
+    """Return the parts of each submission in a batch from the bytes that `pack_batch` makes of them."""
     return [unpack_submission(submission) for submission in json.loads(zlib.decompress(data))]
 
 
@@ -122,7 +122,7 @@ def pack_submission(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def unpack_submission(submission: Mapping[str, Any]) -> list[Part]:
-    """Return the parts that `pack_submission` stored."""
+    """Return the parts of one submission from the JSON values that `pack_submission` makes of them."""
     contents = [base64.b64decode(content) for content in submission["contents"]]
     return [
         Part(

@@ -15,7 +15,7 @@ COURSE_LINE = re.compile(rf"""^os\.environ\.setdefault\("{COURSE_VARIABLE}", (['
 
 
 def open_for_class(start: Path, folder: Path | None = None) -> Course:
-    """Return the course of `class_course`, and name it on stderr if `start` lies in no course folder.
+    """Return the course that a class is graded with; name it on stderr if `start` lies in no course folder.
 
     Args:
         start: the folder that the command is run in.

@@ -190,14 +190,14 @@ def _grade(pool: GradingPool, channel: _Channel) -> bytes:
 
 
 def _send(target: int, kind: bytes, message: bytes) -> None:
-    """Write a message with its kind and length to a pipe."""
+    """Write a message, after its kind and length, to the pipe with the file descriptor `target`."""
     remaining = memoryview(HEAD.pack(kind, len(message)) + message)
     while remaining:
         remaining = remaining[os.write(target, remaining) :]
 
 
 def _receive(source: int) -> tuple[bytes, bytes]:
-    """Return the next message in a pipe as its kind and its content.
+    """Return the kind and the content of the next message in the pipe with the file descriptor `source`.
 
     Raises:
         EOFError: the pipe was closed before its end.
@@ -207,7 +207,7 @@ def _receive(source: int) -> tuple[bytes, bytes]:
 
 
 def _read(source: int, size: int) -> bytes:
-    """Return exactly the next `size` bytes in a pipe.
+    """Return exactly the next `size` bytes in the pipe with the file descriptor `source`.
 
     Raises:
         EOFError: the pipe was closed before.

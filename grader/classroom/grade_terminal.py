@@ -29,7 +29,7 @@ from grader.safe_text import escaped, one_line, plain
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
 
 from .class_file import CLASS_FILE, GRADES_FILE, ClassPlan
-from .class_folder import PLAIN_LAYOUT, ClassFolder, LayoutName, first_names, listed
+from .class_folder import PLAIN_LAYOUT, ClassFolder, LayoutName, first_few_names, listed
 from .class_grading import Grading, GradingProgress, ReportProgress, grade_class
 from .grades_table import ClassSummary, Failure, NothingToGrade
 from .score_changes import ADJUSTMENTS_FILE
@@ -328,7 +328,7 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
         pairs = [f"{before} is {now} now" for before, now in sorted(summary.renamed.items())]
         by = f"the column {summary.named_by}" if summary.named_by else "the names of their submissions"
         yield one_line(
-            plain(f"{who} than in the last run ({first_names(pairs)}): their results are now named by {by}.")
+            plain(f"{who} than in the last run ({first_few_names(pairs)}): their results are now named by {by}.")
         )
     if summary.removed:
         yield f"Earlier results that no longer count, put away in removed/: {_listed(summary.removed)}."

@@ -139,7 +139,7 @@ class GradedExercise(ExerciseResult):
 
     @cached_property
     def is_quiz(self) -> bool:
-        """Return whether it is the quiz of its unit."""
+        """Return whether the exercise is the quiz of its unit."""
         return self.id == f"quiz_{self.unit}"
 
     @cached_property
@@ -174,7 +174,7 @@ class GradedExercise(ExerciseResult):
 
     @cached_property
     def mistake_names(self) -> tuple[str, ...]:
-        """Return the names that its wrong answers are counted under, each once."""
+        """Return the names that the wrong answers are counted under, each once."""
         return tuple(sorted({name for name, _ in self.mistakes}))
 
     @cached_property

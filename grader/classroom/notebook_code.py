@@ -100,6 +100,10 @@ def exercises_defined(course: Course, texts: Sequence[str]) -> list[str]:
     """Return the ids of the exercises that a file or cells define, in the course's order.
 
     A function that is imported from the file named after its exercise does not count: that file defines it.
+
+    Args:
+        course: the course.
+        texts: the text of the file, or of each code cell.
     """
     ids = {exercise.id for exercise in course.exercises}
     names = {definition.name for definition in definitions(texts, ids) if not _is_from_its_file(definition)}
@@ -117,6 +121,6 @@ def _get(value: Any, key: str) -> Any:
 
 
 def _list(value: Any, key: str) -> list[Any] | None:
-    """Return the list under a key in a JSON object; `None` if there is none."""
+    """Return the list under a key in a JSON object; `None` if `value` is no object, or has no list under the key."""
     entry = _get(value, key)
     return entry if isinstance(entry, list) else None

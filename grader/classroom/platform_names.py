@@ -186,7 +186,12 @@ def plain_submission(entry: File | Folder, prefix: str) -> Submission | None:
 
 
 def misfit_submission(entry: File | Folder, why: str) -> Submission:
-    """Return the submission of an entry that does not fit the layout of the class, of which nothing can be graded."""
+    """Return the submission of an entry that does not fit the layout of the class, of which nothing can be graded.
+
+    Args:
+        entry: the entry.
+        why: the reason, as a clause.
+    """
     name = entry.name
     if isinstance(entry, File):
         name = _stem(name, (*ARCHIVES, *LOOSE))

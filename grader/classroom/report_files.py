@@ -41,7 +41,19 @@ STANDINGS = {
 
 @dataclass(frozen=True)
 class PageLimits:
-    """Limit the entries that each part of the page lists; the CSV has them all."""
+    """Limit the entries that each part of the page lists; the CSV has them all.
+
+    Args:
+        students: the lines of the table of students.
+        stuck: the students with a misconception, and those with more exercises wrong than passed.
+        not_begun: the students who have tried nothing.
+        class_mistakes: the mistakes in any exercise.
+        exercise_mistakes: the mistakes in one exercise.
+        where: the wrong exercises of one student.
+        worst: the exercises in which one mistake occurs, and the wrong answers to one question.
+        aside: the unreadable results, the ungraded exercises, and the students without work.
+        changed: the changes of points, and those of grades since the run before.
+    """
 
     students: int = 300
     stuck: int = 60

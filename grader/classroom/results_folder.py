@@ -196,16 +196,16 @@ class ResultsFolder:
         self._file_names.update(result_file(self.out, submission.key).name for submission in chosen)
 
     def check_exercises(self, *, is_assignment: bool) -> None:
-        """Check that the results that the folder holds may stand beside, or make room for, those of this run.
+        """Check that the results in the folder may stay beside those of this run, or be replaced by them.
 
-        A folder belongs to one set of exercises. After an edit of the course a whole run replaces all results, if it
-        grades everything that they hold and that is still in the course.
+        A folder belongs to one set of exercises. After an edit of the course a run of the whole class replaces all
+        results, if it grades every exercise that they hold and that is still in the course.
 
         Args:
             is_assignment: whether the folder belongs to an assignment, for which no other folder can be named.
 
         Raises:
-            UsageError: they may not; names another folder, or a run of the whole class.
+            UsageError: the results may not; the message names another folder, or a run of the whole class.
         """
         course, wanted = self.names.course, {exercise.id: exercise.points for exercise in self.names.wanted}
         known = {exercise.id for exercise in course.exercises}
@@ -453,7 +453,7 @@ class ResultsFolder:
         self.removed.append(path.name)
 
     def remember(self, named_by: str) -> None:
-        """Write what a run of the whole class is based on, if a roster or an assignment is a part of it.
+        """Write the `Basis` of a run of the whole class into the folder, unless it holds the same one already.
 
         Args:
             named_by: the folded heading of the roster's column that names the students; empty without a roster.

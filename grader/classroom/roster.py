@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, get_args
 
 from grader.errors import UsageError
 
-from .class_folder import ClassFolder, counted_submission, first_names, named_titles
+from .class_folder import ClassFolder, counted_submission, first_few_names, named_titles
 from .file_tree import displayable_name
 from .platform_names import Submission, composed_name, folded_name
 
@@ -315,7 +315,7 @@ def read_roster(
         str(line) for (line, _), each in zip(people, students, strict=True) if each.handed_in and each.handed_in > now
     ]
     if future:
-        where = f"line{'' if len(future) == 1 else 's'} {first_names(future)}"
+        where = f"line{'' if len(future) == 1 else 's'} {first_few_names(future)}"
         remarks.append(f"{path}, {where}: something was handed in after today: correct the time if that is a mistake.")
     return Roster(students, aliases, remarks, shown[identity])
 
@@ -632,7 +632,13 @@ def csv_rows(path: Path, text: str) -> Iterator[tuple[int, Sequence[str]]]:
 
 
 def _column(head: Sequence[str], name: str, people: Sequence[tuple[int, Sequence[str]]]) -> list[str]:
-    """Return each person's cell in the column of a folded name; empty where a row is too short."""
+    """Return each person's cell in one column; empty where a row is too short.
+
+    Args:
+        head: the folded names of all columns.
+        name: the folded name of the column, which is one of them.
+        people: the number and the cells of each person's line.
+    """
     at = head.index(name)
     return [composed_name("".join(row[at : at + 1]).strip()) for _, row in people]
 
@@ -640,7 +646,7 @@ def _column(head: Sequence[str], name: str, people: Sequence[tuple[int, Sequence
 def _with_sections(names: Sequence[str], sections: Sequence[str]) -> list[str]:
     """Return names, in order, that tell people apart: one that several have gets the person's section before it.
 
-    It is empty for a person without a section whose name another one has.
+    A person without a section whose name another one has gets an empty name.
 
     Args:
         names: the name of each person.

@@ -385,10 +385,16 @@ def wrong_adjustment(results: Path, students: Collection[str], exercises: Mappin
 
 
 def _adjustment(name: str, line: int, cells: Mapping[str, str], assignments: Collection[str]) -> AdjustmentRow:
-    """Return a line of `adjustments.csv` from its cells, by column.
+    """Return a line of `adjustments.csv`.
+
+    Args:
+        name: the name of the file, for messages.
+        line: the number of the line.
+        cells: the cells of the line, by column.
+        assignments: the names of the assignments.
 
     Raises:
-        UsageError: it names no assignment or student, or no points, or gives no reason.
+        UsageError: the line names no assignment or student, or no points, or gives no reason.
     """
     where = f"{name}, line {line}"
     assignment, student, exercise, points, reason = (cells.get(column, "") for column in COLUMNS)

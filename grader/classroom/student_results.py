@@ -51,7 +51,15 @@ class Note:
 
 
 class ChangeRow(NamedTuple):
-    """Hold a row of `changes.csv`: a grade that differs from the run before; no exercise is the total."""
+    """Hold the cells of a row of `changes.csv`: a grade that differs from the run before.
+
+    Args:
+        student: the name of the student.
+        exercise: the id of the exercise; empty for the total.
+        before: the points before the run; empty if there were none.
+        after: the points after the run; empty if there are none.
+        why: the reason, as a clause.
+    """
 
     student: str
     exercise: str

@@ -146,7 +146,7 @@ def grade(
 
         if submissions is not None or roster or gradebook or student or layout or out is None:
             raise UsageError("--one PATH --out FILE grades what one student handed in: leave out what is for a class.")
-        alone = Grading(workers, "none", seed, _chosen(course, unit or [], exercise or []))
+        alone = Grading(workers, "none", seed, _chosen_exercises(course, unit or [], exercise or []))
         results = grade_submission(course, one, out, isolated_here(alone, isolation), yes=yes)
         print(score_line(results))
         raise typer.Exit(exit_code(results.exercises))
@@ -173,7 +173,7 @@ def grade(
     is_named = options.layout is not None
     confirm_layout(class_folder, options.submissions, is_named=is_named, plan=plan, assignment=options.assignment)
     try:
-        chosen = _chosen(course, options.units, options.exercises)
+        chosen = _chosen_exercises(course, options.units, options.exercises)
     except UsageError as error:
         if not options.assignment:
             raise
@@ -213,7 +213,7 @@ def _on_cluster(scheduler: str, grading: Grading, isolation: Isolation | None) -
         yield on_cluster
 
 
-def _chosen(course: Course, units: Sequence[str], exercises: Sequence[str]) -> tuple[CourseExercise, ...]:
+def _chosen_exercises(course: Course, units: Sequence[str], exercises: Sequence[str]) -> tuple[CourseExercise, ...]:
     """Return the exercises of these units and of these ids; empty, which means all, if none is named.
 
     Raises:

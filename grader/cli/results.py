@@ -89,7 +89,7 @@ def _naming_outdated(
         The function, which returns the entry.
     """
     from grader.classroom.class_file import grade_command
-    from grader.classroom.class_folder import first_names
+    from grader.classroom.class_folder import first_few_names
     from grader.classroom.score_changes import (
         ADJUSTMENTS_FILE,
         outdated_lateness,
@@ -136,7 +136,7 @@ def _naming_outdated(
         says = f"{late_files} has changed what late work loses since these points were made"
         print(f"handgrad: {one_line(plain(says))}. To apply it: {grade_command(results)}", file=sys.stderr)
     if students and results is not None:
-        says = f"{ADJUSTMENTS_FILE} has changed since these points were made: {first_names(students, MOST_NAMED)}"
+        says = f"{ADJUSTMENTS_FILE} has changed since these points were made: {first_few_names(students, MOST_NAMED)}"
         print(f"handgrad: {one_line(plain(says))}. To apply it: {grade_command(results)}", file=sys.stderr)
 
 
@@ -481,8 +481,8 @@ def export(
             options = replace(options, picture=_pictures())
         exported = PLATFORMS[to](course, records, options)
     removed, unwritten = _write_exported(exported, out or exported_to, to, _without_score(records))
-    problems = [*unread, *exported.problems, *_first_few(unwritten), *_ungraded(records)]
-    for line in (*exported.notes, *_cut(records, to), *removed, *problems):
+    problems = [*unread, *exported.problems, *_first_few(unwritten), *_ungraded_students(records)]
+    for line in (*exported.notes, *_capped_students(records, to), *removed, *problems):
         shown = one_line(line).replace("##[", "# #[")  # which a GitHub runner obeys, wherever it stands in a line
         print(f"handgrad: {shown}", file=sys.stderr)
     is_partial = any(record.score is None for record in records) or (path is not None and _is_unfinished(path))
@@ -628,7 +628,7 @@ def _without_score(records: Sequence[StudentResults]) -> str:
     return one_line(f"{who}: {named}{more}.")
 
 
-def _cut(records: Sequence[StudentResults], to: Platform) -> list[str]:
+def _capped_students(records: Sequence[StudentResults], to: Platform) -> list[str]:
     """Return sentences on the first few students with more points than the maximum, if the platform cuts these off."""
     from grader.export.platforms import CAPPED
     from grader.results.points import shown
@@ -643,7 +643,7 @@ def _cut(records: Sequence[StudentResults], to: Platform) -> list[str]:
     )
 
 
-def _ungraded(records: Sequence[StudentResults]) -> list[str]:
+def _ungraded_students(records: Sequence[StudentResults]) -> list[str]:
     """Return sentences on the first few students who could not be graded in full, and how many more there are."""
     from grader.export.graded_work import answers
 

@@ -42,7 +42,11 @@ class CourseExercise:
     """Describe one exercise of a course: its place, its points, and its declaration, which is loaded at first use.
 
     Args:
+        id: the name of its function and its file; `quiz_<unit>` for a quiz.
+        unit: the id of its unit.
+        points: the points of all its answers together.
         stretch: whether it is optional.
+        course: the course that it belongs to.
         is_quiz: whether it is the quiz of its unit, answered in a sheet; if not, it is a function to write.
     """
 

@@ -117,14 +117,14 @@ def _question(name: Text, node: YamlNode, tree: YamlNode) -> Question:
     try:
         question = KINDS[kind].model_validate(node)
     except ValidationError as error:
-        raise _explained(name, error, tree) from error
+        raise _question_error(name, error, tree) from error
     if math.prod(map(len, question.params.values())) > MOST_VARIANTS:
         line = line_of(tree, (name, "params"))
         raise ReadError(line, f"{name} has more than {MOST_VARIANTS} variants: leave some out")
     return question
 
 
-def _explained(name: str, error: ValidationError, tree: YamlNode) -> ReadError:
+def _question_error(name: str, error: ValidationError, tree: YamlNode) -> ReadError:
     """Return the error with the line and the sentence for a question that pydantic refuses.
 
     Args:

@@ -61,6 +61,9 @@ class CsvCell:
 class CellTable:
     """The rows of a CSV file by RFC 4180, delimited by commas, semicolons or tabs; the first row is its header.
 
+    Args:
+        content: the bytes of the file.
+
     Raises:
         UsageError: the file is empty.
     """
@@ -157,7 +160,7 @@ def canvas(course: Course, records: Sequence[StudentResults], options: ExportOpt
     most = _points(possible[column]) if column < len(possible) else None
     sheet = GradeSheet(table, column, range(min(last, column)))
     rows = [index for index in range(1, len(table.rows)) if index != row and _is_of_student(table.values(index), sheet)]
-    return _filled(sheet, records, options, dict.fromkeys(rows, most), CANVAS_FILE)
+    return _filled_sheet(sheet, records, options, dict.fromkeys(rows, most), CANVAS_FILE)
 
 
 def moodle(course: Course, records: Sequence[StudentResults], options: ExportOptions) -> Exported:
@@ -187,7 +190,7 @@ def moodle(course: Course, records: Sequence[StudentResults], options: ExportOpt
     for row in range(1, len(table.rows)):
         values = table.values(row)
         most[row] = _points(values[maximum]) if maximum is not None and maximum < len(values) else None
-    return _filled(sheet, records, options, most, MOODLE_FILE)
+    return _filled_sheet(sheet, records, options, most, MOODLE_FILE)
 
 
 def _is_of_student(values: Sequence[str], sheet: GradeSheet) -> bool:
@@ -252,7 +255,7 @@ def _points(cell: str) -> float | None:
     return most if 0 < most < float("inf") else None
 
 
-def _filled(
+def _filled_sheet(
     sheet: GradeSheet,
     records: Sequence[StudentResults],
     options: ExportOptions,
@@ -279,7 +282,7 @@ def _filled(
             excused.append(text(record.student))
             continue
         out_of = options.out_of or most[row] or record.max_score
-        points = number(_scaled(record, out_of, is_capped=name == MOODLE_FILE))
+        points = number(_scaled_score(record, out_of, is_capped=name == MOODLE_FILE))
         changed += _differs(sheet.table.values(row)[sheet.column], points)
         scaled |= abs(out_of - record.max_score) > 1e-6
         late += record.score != record.raw_score
@@ -301,7 +304,7 @@ def _filled(
     return Exported({name: sheet.table.content()}, notes=tuple(notes), problems=problems)
 
 
-def _scaled(record: StudentResults, out_of: float, *, is_capped: bool) -> float:
+def _scaled_score(record: StudentResults, out_of: float, *, is_capped: bool) -> float:
     """Return the score of a record, scaled from its possible points to others.
 
     Args:

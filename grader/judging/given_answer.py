@@ -126,7 +126,7 @@ class GivenAnswer:
 
     @cached_property
     def values(self) -> list[GivenValue]:
-        """Return for each call the value given as this answer; if it returned too few values, all that it returned."""
+        """Return for each call the value given as this answer; if the call returned too few values, all of them."""
         return [self._value_in(self.answer, trial, call) for trial, call in self.trial_calls]
 
     def _value_in(self, answer: Answer, trial: Trial, call: Call) -> GivenValue:
@@ -249,7 +249,7 @@ class GivenAnswer:
 
     @cached_property
     def is_right_elsewhere(self) -> bool:
-        """Return whether it is right in every call that did not raise an exception, and there is such a call."""
+        """Return whether the answer is right in every call that raised no exception, and there is such a call."""
         sound = [given for given in self.values if given.call.error is None]
         return bool(sound) and all(
             given.array is not None and is_right(self.exercise, self.answer, given.trial, given.array)
@@ -301,7 +301,7 @@ class GivenAnswer:
         return None
 
     def check_exact(self) -> Mistake | None:
-        """Return a mistake if it is wrong only in trials with exact zeros and equal entries; otherwise `None`."""
+        """Return a mistake if the answer is wrong only in trials with exact zeros and equal entries; else `None`."""
         if any(sample.trial.setting.kind != EXACT_KIND for sample in self.wrong):
             return None
         (trial, array, expected), exercise = self.wrong[0], self.exercise.function
@@ -313,9 +313,9 @@ class GivenAnswer:
         return with_words(wrong_where_exact(self.answer, trial, wrong))
 
     def check_kept(self) -> Mistake | None:
-        """Return a mistake if only the last trial is wrong, which has the sizes of an earlier one; otherwise `None`.
+        """Return the mistake that something was kept from an earlier call; `None` if there is no sign of that.
 
-        Then something was kept from an earlier call.
+        The sign is that the answer is wrong only in the last trial, which has the sizes of an earlier one.
         """
         *earlier, last = self.samples
         if last.trial is not self.trials[-1] or any(sample.trial is not last.trial for sample in self.wrong):

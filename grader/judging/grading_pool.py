@@ -93,7 +93,13 @@ class _Task:
     """Track one submission that is read and graded by one process.
 
     Args:
+        key: identifies the outcome for the caller.
+        submission: what the `Read` function is called with.
         left: the ids of the exercises whose results are still to come; `None` until the submission has been read.
+        results: the results so far, in the order of the exercises.
+        facts: `Reading.facts`; `None` until the submission has been read.
+        failure: why the submission could not be read or judged; empty if there is no failure.
+        attempts: how often reading the submission, or judging the current exercise, has failed.
         verdicts: the verdicts on the first exercise in `left`, without mistakes; `None` until they are received.
     """
 
@@ -361,6 +367,7 @@ class _JudgingSetup(NamedTuple):
     """Hold what a process needs for judging.
 
     Args:
+        isolation: how learner code is isolated.
         grader: the grader to inherit; or a seed, from which the process makes its own, importing torch.
         worker: the worker to run learner code in; `None` if the process is to start one.
     """

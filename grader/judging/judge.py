@@ -176,7 +176,10 @@ class Judge:
         return verdict if cause is failure else judge._result(answer, cause)
 
     def _deciding_judge(self, answer: Answer) -> Judge:
-        """Return the judge of an answer: that of the trials which are not too deep, if the answer fails in them."""
+        """Return the judge of the trials within the recursion limit if an answer is wrong there and missing elsewhere.
+
+        In any other case, and for the verdicts of a test, return this judge, of all trials.
+        """
         others = None if answer.kind == "verdict" else self._without_deep_trials
         if others is None or self.given[answer.name].first_missing is None or others._failures[answer.name] is None:
             return self

@@ -84,7 +84,14 @@ def _same_for_every_question(
 
 
 def _grade_question(quiz: Quiz, name: str, sheet: Sheet, points: float) -> AnswerResult:
-    """Return the result of one question of a sheet; a question without an answer is `todo`."""
+    """Return the result of one question of a sheet; a question without an answer is `todo`.
+
+    Args:
+        quiz: the quiz.
+        name: the id of the question.
+        sheet: the answers, and the variant.
+        points: the points of a right answer.
+    """
     answer, question = sheet.answers.get(name), question_with_key(quiz, name, sheet.variant)
     if answer is None:
         return AnswerResult(name, "todo", 0.0, points, "todo", _misnamed(name, sheet.unknown), hints=question.hints)
@@ -108,7 +115,12 @@ def _shortened(answer: str) -> str:
 
 
 def _misnamed(name: str, unknown: tuple[Text, ...]) -> str:
-    """Return the message that a question is not answered, or is answered under a name that no question has."""
+    """Return the message that a question is not answered, or is answered under a name that no question has.
+
+    Args:
+        name: the id of the question.
+        unknown: the keys of the sheet that are no question's, each with its line.
+    """
     likely = [key for key in unknown[:MOST_MISNAMED] if abs(len(key) - len(name)) <= len(name) // 2]
     near = difflib.get_close_matches(name, likely, 1)
     meant = next((key for key in likely if key in near), None)

@@ -203,7 +203,11 @@ def file_hash(path: Path) -> str:
 
 
 def _valid_counts(counts: Any) -> dict[str, dict[str, int]]:
-    """Return how often each mistake was met, by code and exercise id, without entries that are no positive count."""
+    """Return how often each mistake was met, by code and exercise id, without entries that are no positive count.
+
+    Args:
+        counts: the same from JSON, of any type.
+    """
     return {
         str(code): {str(name): times for name, times in where.items() if type(times) is int and times > 0}
         for code, where in (counts.items() if isinstance(counts, dict) else ())
@@ -281,9 +285,9 @@ def by_unit(course: Course, progress: Progress, units: Iterable[str]) -> list[Un
 
 
 def whole_course(course: Course, progress: Progress) -> UnitProgress:
-    """Return the number of exercises of the course that are solved, and of all, without quizzes.
+    """Return how many exercises of the course are solved, and how many there are, without quizzes.
 
-    It needs no `spec.py`: it reads only the list of exercises and the last results.
+    No `spec.py` is run: the list of exercises and the last results suffice.
     """
     results = [progress.result(exercise) for exercise in course.exercises if not exercise.is_quiz]
     solved = sum(result is not None and result.status == "passed" for result in results)

@@ -82,7 +82,12 @@ class CourseRun:
 
 
 class ExerciseFile(pytest.File):
-    """Collect the answers of an exercise from a learner's file, each as an item."""
+    """Collect the answers of an exercise from a learner's file, each as an item.
+
+    Attributes:
+        exercise: the exercise.
+        course_run: its course, and the results of this run.
+    """
 
     exercise: CourseExercise
     course_run: CourseRun
@@ -170,7 +175,7 @@ class AnswerOutcome:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> AnswerOutcome:
-        """Return the outcome that `as_json` was called on."""
+        """Return the outcome from the JSON values that `as_json` returned in another process."""
         from grader.results.records import exercise_from_json
 
         result = replace(exercise_from_json(record["exercise"]), made_from=record["made_from"])

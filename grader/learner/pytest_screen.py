@@ -69,7 +69,7 @@ class UnitLines:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        """Write the last line while pytest's [100%] can still end it."""
+        """Write the line of the last unit after its last answer, so that pytest's [100%] still ends that line."""
         if nodeid == self.last:
             self.write()
 
@@ -114,7 +114,13 @@ def fold_units(session: pytest.Session, named: set[Path]) -> None:
 
 
 def summarise(reporter: Any, exitstatus: int, course_run: CourseRun) -> None:
-    """Record what was checked in this run, and write flags, progress bars, the next step and files out of place."""
+    """Record what was checked in this run, and write flags, progress bars, the next step and files out of place.
+
+    Args:
+        reporter: pytest's terminal reporter.
+        exitstatus: the exit code of the run.
+        course_run: the run, with its results.
+    """
     course, progress = course_run.course, course_run.session.progress
     touched = [exercise for exercise in course.exercises if exercise.id in course_run.results]
     for exercise in touched:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.classroom.class_folder import first_names
+from grader.classroom.class_folder import first_few_names
 from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.platform_names import Submission
 from grader.classroom.results_folder import result_file
@@ -61,7 +61,7 @@ def entering_in_gradebook(
             write_class(names, url, submissions, out)
         if adjusted:
             says = f"Adjustments are not entered in {url_without_password(url)}: enter them in formgrader, for"
-            print(f"{says} {one_line(first_names(sorted(adjusted)))}.", file=sys.stderr)
+            print(f"{says} {one_line(first_few_names(sorted(adjusted)))}.", file=sys.stderr)
     except KeyboardInterrupt:
         print("handgrad: stopped. What was entered is kept; the same command goes on.", file=sys.stderr)
         raise

@@ -346,8 +346,8 @@ def _student_results(graded_cells: _GradedCells, student: str, record: _StudentR
 def _answer_result(place: _Cell, comment: AnswerComment, cell: str, record: _StudentRecord) -> AnswerResult:
     """Return the result of an answer.
 
-    It is still to do if nothing was handed in or changed, and an error, not the student's, if it is not graded yet. A
-    person's points count also where nothing was handed in.
+    The status is `todo` if nothing was handed in or changed, and `error` if the answer is not graded yet, which is not
+    the student's fault. A person's points count also where nothing was handed in.
 
     Args:
         place: the answer.

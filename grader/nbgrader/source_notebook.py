@@ -250,7 +250,13 @@ def _code_cell(name: str, source: str, mark: dict[str, str] | None = None, **gra
 
 
 def _metadata(name: str, mark: dict[str, str] | None = None, **grading: bool | float) -> dict[str, Any]:
-    """Return the metadata of a cell: nbgrader's, schema 3, and the mark of a derived cell."""
+    """Return the metadata of a cell: nbgrader's, schema 3, and the mark of a derived cell.
+
+    Args:
+        name: its id for nbgrader.
+        mark: what the mark has besides the id.
+        **grading: the fields of nbgrader's metadata that differ from those of a locked cell without points.
+    """
     record = {"schema_version": 3, "grade_id": name, "grade": False, "solution": False, "locked": True, "task": False}
     return {"nbgrader": {**record, **grading}, MARK: {"id": name, **(mark or {})}}
 

@@ -118,8 +118,8 @@ def unreleased_beside(path: Path, assignment: str) -> list[Path]:
 def chosen_notebook(path: Path, others: Sequence[Path]) -> NotebookNode | None:
     """Return the notebook that is graded where others lie beside the one with the released name.
 
-    It is the one that holds answers. If several others do, and the one with the released name does not, it is for a
-    person to say which one is meant.
+    It is the one that holds answers. If several others do, and the one with the released name does not, a notebook
+    with a note is returned, so that a person decides which one is meant.
 
     Args:
         path: the notebook with the released name.
@@ -204,8 +204,8 @@ def name_as_markdown(text: str) -> str:
 def find_renamed(assignment: str, student: str, notebooks: list[str]) -> None:
     """Copy a notebook that was handed in under another name to the released name, as nbgrader's `pre_convert_hook`.
 
-    It does so only if one released notebook is missing and one other is there. The copy is made anew whenever the
-    submission is graded. Links and pipes are removed from the submission first.
+    A copy is made only if one released notebook is missing and one other is there, and anew whenever the submission is
+    graded. Links and pipes are removed from the submission first.
 
     Args:
         assignment: the assignment's name.

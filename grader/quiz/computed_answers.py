@@ -47,6 +47,10 @@ def keys_text(keys: Keys) -> str:
 def _computed_answer(name: str, listing: str) -> dict[str, str]:
     """Return the value of a listing's last line, or the exception that ends it, as `{"kind": ..., "right": ...}`.
 
+    Args:
+        name: the id of the question, for messages.
+        listing: the Python code.
+
     Raises:
         SpecError: the listing cannot be run, or its value is neither a number, a shape nor a word.
     """
@@ -69,8 +73,12 @@ def _computed_answer(name: str, listing: str) -> dict[str, str]:
 def _statements(name: str, listing: str) -> list[ast.stmt]:
     """Return the statements of a listing, at least one.
 
+    Args:
+        name: the id of the question, for the message.
+        listing: the Python code.
+
     Raises:
-        SpecError: it is not Python.
+        SpecError: the listing is not Python.
     """
     try:
         return ast.parse(listing).body or [ast.Pass()]

@@ -98,11 +98,12 @@ def draw_points(variables: Mapping[str, Variable], axes: Axes = (), fixed: Sizes
     rng = np.random.default_rng(zlib.crc32(" ".join(variables).encode()))
     sizes = rng.permutation(DISTINCT_SIZES)
     return tuple(
-        _point(variables, {**_in_turn(drawn, np.roll(sizes, draw)), **(fixed or {})}, rng) for draw in range(DRAWS)
+        _point(variables, {**_sizes_by_axis(drawn, np.roll(sizes, draw)), **(fixed or {})}, rng)
+        for draw in range(DRAWS)
     )
 
 
-def _in_turn(axes: Sequence[str], sizes: np.ndarray) -> Sizes:
+def _sizes_by_axis(axes: Sequence[str], sizes: np.ndarray) -> Sizes:
     """Return the size of each axis by its name; `sizes` has them in the order of `axes`, as an array of integers."""
     return {axis: int(size) for axis, size in zip(axes, sizes, strict=False)}
 

@@ -70,7 +70,7 @@ class Evaluation:
             case ast.Constant(value):
                 return float(value) if type(value) is int else value
             case ast.Name(name):
-                return self._named(name)
+                return self._value_of_name(name)
             case ast.BinOp(ast.BinOp(left, ast.Mult(), ast.Name(name)), ast.Mult(), right) if name in INFIX:
                 if isinstance(right, ast.Tuple):
                     raise ExpressionError("brackets behind something that is no function: write * between them")
@@ -97,7 +97,7 @@ class Evaluation:
             case ast.Tuple(items) | ast.List(items):
                 return tuple(self._items(items))
             case ast.ListComp(body, loops) | ast.GeneratorExp(body, loops):
-                return tuple(self._looped(body, loops))
+                return tuple(self._loop_values(body, loops))
             case ast.Starred():
                 raise ExpressionError("* has no place here")
             case ast.Compare():
@@ -129,7 +129,7 @@ class Evaluation:
             else:
                 yield self.value_of(node)
 
-    def _looped(self, body: ast.expr, loops: Sequence[ast.comprehension]) -> Iterator[Any]:
+    def _loop_values(self, body: ast.expr, loops: Sequence[ast.comprehension]) -> Iterator[Any]:
         """Yield the value of the body of a comprehension in every iteration of its nested loops.
 
         Raises:
@@ -143,7 +143,7 @@ class Evaluation:
             raise ExpressionError("a loop with if cannot be read here: multiply by the condition")
         for value in self.work.items(self.value_of(loop.iter)):
             self._unpack(loop.target, value)
-            yield from self._looped(body, others)
+            yield from self._loop_values(body, others)
 
     def _unpack(self, target: ast.expr, value: Any) -> None:
         """Assign a value, or its items, to the names after `for`."""
@@ -176,7 +176,7 @@ class Evaluation:
         values = [value] if len(targets) == 1 else self._as_many(len(targets), value) if targets else []
         self.local.update(zip(targets, values, strict=True))
 
-    def _named(self, name: str) -> Any:
+    def _value_of_name(self, name: str) -> Any:
         """Return the value of a name: a variable or a constant, or of `xh` the product if `x` and `h` are numbers.
 
         Raises:

@@ -131,7 +131,7 @@ def read_formula(text: str, names: Collection[str] = (), *, is_list: bool = Fals
         del tokens[-1]
     known, statements = {*names, *_loop_names(tokens)}, []
     for targets, value in _statements(tokens):
-        value = list(_joined(value, known))
+        value = list(_with_joined_names(value, known))
         tree = _tree(list(_in_python(value, known)))
         outside = {token.text for token, level in zip(value, _levels(value), strict=True) if level == 0}
         if "," in outside and not is_list:
@@ -301,7 +301,7 @@ def _loop_names(tokens: Sequence[Token]) -> Iterator[str]:
             yield token.text
 
 
-def _joined(tokens: Sequence[Token], known: Collection[str]) -> Iterator[Token]:
+def _with_joined_names(tokens: Sequence[Token], known: Collection[str]) -> Iterator[Token]:
     """Yield the tokens, with `out.g` as one name, and with `^T` as the attribute `.T`.
 
     Args:

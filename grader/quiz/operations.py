@@ -284,7 +284,7 @@ enter_all({
 })  # fmt: skip
 
 
-def _spelled(spec: str, arrays: Sequence[Array]) -> tuple[list[str], str]:
+def _axis_letters(spec: str, arrays: Sequence[Array]) -> tuple[list[str], str]:
     """Return the letters of the axes of each array of an einsum, and of its result, with letters in place of `...`.
 
     Raises:
@@ -326,7 +326,7 @@ def einsum(work: Work, *arguments: Any) -> Any:
         letters = dict(zip(dict.fromkeys(re.findall(r"\w+", spec)), LETTERS, strict=False))
         spec = re.sub(r"\w+", lambda word: letters[word[0]], spec)
     arrays = work.arrays(values[0] if len(values) == 1 and isinstance(values[0], tuple) else tuple(values))
-    named, result = _spelled(spec, arrays)
+    named, result = _axis_letters(spec, arrays)
     sizes: dict[str, int] = {}
     for part, array in zip(named, arrays, strict=True):
         for letter, size in zip(part, array.shape, strict=True):
@@ -368,7 +368,7 @@ def linear(work: Work, a: Array, weight: Array, bias: Array | None = None) -> An
     return product if bias is None else perform(work, "+", [product, bias], title="linear")
 
 
-def _added(product: str) -> Function:
+def _product_added(product: str) -> Function:
     """Return a function `f(c, a, b)`, such as `addmm`, that adds a product to an array.
 
     Args:
@@ -382,7 +382,7 @@ def _added(product: str) -> Function:
     return add_product
 
 
-enter_all({"addmm addmv baddbmm": _added("@"), "addr": _added("outer")})
+enter_all({"addmm addmv baddbmm": _product_added("@"), "addr": _product_added("outer")})
 
 
 @operation("multi_dot chain_matmul")

@@ -126,17 +126,17 @@ def fill_in_values(question: Question, values: ParameterValues) -> Question:
     """
     if not values:
         return question
-    texts = _filled(question.model_dump(exclude={"params"}), values)
+    texts = _with_values(question.model_dump(exclude={"params"}), values)
     return type(question).model_validate({**texts, "params": {name: (value,) for name, value in values.items()}})
 
 
-def _filled(part: Any, values: ParameterValues) -> Any:
+def _with_values(part: Any, values: ParameterValues) -> Any:
     """Return a part of a question with the value of each `{...}` in all of its texts."""
     if isinstance(part, str):
         return PLACEHOLDER.sub(lambda match: _placeholder_value(match, values), part)
     if isinstance(part, dict):
-        return {_filled(key, values): _filled(value, values) for key, value in part.items()}
-    return [_filled(item, values) for item in part] if isinstance(part, (list, tuple)) else part
+        return {_with_values(key, values): _with_values(value, values) for key, value in part.items()}
+    return [_with_values(item, values) for item in part] if isinstance(part, (list, tuple)) else part
 
 
 def _placeholder_value(match: re.Match[str], values: ParameterValues) -> str:

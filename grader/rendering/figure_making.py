@@ -70,7 +70,11 @@ class ComparedAnswer:
 
 
 def figures(compared: ComparedAnswer) -> tuple[Figure, ...]:
-    """Return the figures of a wrong answer: that of the operator which explains it first, then those that fit."""
+    """Return the figures of a wrong answer: first the kind that its mistake's operator names, then scatters and sums.
+
+    Figures that do not fit the answer are left out. If the points of a scatter against the right entries are on one
+    line, only scatters of that sort are returned.
+    """
     mistake = compared.mistake
     view = view_of(mistake.facts[0].operator) if mistake is not None and mistake.facts else None
     if mistake is not None and mistake.code == "follows":
@@ -99,7 +103,11 @@ def _is_on_one_line(figure: Figure) -> bool:
 
 
 def scatters(compared: ComparedAnswer) -> Iterator[Figure]:
-    """Yield the scatter of the learner's entries against the right ones, and that against an array that they equal."""
+    """Yield the scatter of the learner's entries against the right ones, unless there are too few.
+
+    If its points are on no single line, those against another array, or against the right entries times an argument,
+    follow, where the points are on a line there.
+    """
     is_finite = np.isfinite(compared.right) & np.isfinite(compared.yours)
     right, yours = compared.right[is_finite], compared.yours[is_finite]
     lines = _lines(compared, right, yours) if right.size > 1 else []
@@ -226,7 +234,15 @@ def _with_factor(compared: ComparedAnswer, slope: float, is_of_one_trial: bool) 
 
 
 def _lines_along_axes(compared: ComparedAnswer, scale: float) -> list[Series]:
-    """Return a line for each index of an axis, where the points of each are on one; else nothing."""
+    """Return a series of lines, one for each index of the first axis at which the points of each index are on a line.
+
+    Args:
+        compared: the answer.
+        scale: the largest magnitude of an entry, for the tolerance.
+
+    Returns:
+        The series as the only element; empty if there is no such axis.
+    """
     right, yours = compared.right, compared.yours
     for axis in range(right.ndim):
         if not 1 < right.shape[axis] <= MOST_LINES or right.size < LEAST * right.shape[axis]:
@@ -387,9 +403,13 @@ def _index_of_largest(array: np.ndarray) -> tuple[int, ...]:
 
 
 def _slice_series(name: str, array: np.ndarray, axes: Axes, at: tuple[int, ...]) -> Series:
-    """Return the last two axes of an array through the entry at an index as a series.
+    """Return a slice along the last two axes of an array as a series, such as "w.g[1]"; all of it if it has no more.
 
-    Where there are only zeros, it is through the largest entry.
+    Args:
+        name: the name of the array.
+        array: the array.
+        axes: the names of its axes.
+        at: the index of an entry in the slice; another slice is returned if this one has only zeros.
     """
     lead = array.ndim - 2
     if lead > 0 and not array[at[:lead]].any():

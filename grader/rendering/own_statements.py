@@ -95,7 +95,15 @@ def _answer_statements(definition: ast.FunctionDef, answer: str) -> Iterator[ast
 
 
 def _assigned_before(definition: ast.FunctionDef, given: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """Return the last assignment before a statement to the variable that it gives alone; empty if there is none."""
+    """Return the last assignment before a statement to the variable that is the statement's whole value.
+
+    Args:
+        definition: the function.
+        given: the statements that store or return the answer; the first counts.
+
+    Returns:
+        The assignment as the only element; empty if there is none, or the value is more than a variable.
+    """
     value = getattr(given[0], "value", None)
     if not isinstance(value, ast.Name):
         return []

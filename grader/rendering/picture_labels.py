@@ -139,7 +139,14 @@ class _WithoutArguments(ast.NodeTransformer):
 
 
 def _change_by_operator(operator: str, parameters: Mapping[str, Any], program: Program, place: Place) -> str | None:
-    """Return the label that an operator's mistake has at a place; `None` where its code says all."""
+    """Return the label that an operator's mistake has at a place; `None` where its code says all.
+
+    Args:
+        operator: the name of the operator.
+        parameters: the message fields of the edit.
+        program: the forward pass.
+        place: the place, a node and a slot.
+    """
     node = program.nodes[place[0]]
     if operator == "derivative-missing":
         return _missing_derivative(program, node, place[1])
@@ -185,7 +192,13 @@ def _gradient_in_place(own: str, other: str) -> str:
 
 
 def _mistaken_cofactors(parameters: Mapping[str, Any], program: Program, place: Place) -> str:
-    """Return the factors of an operand in a product, and what is used in their place: `(inp - mean)/sqrt -> out`."""
+    """Return the factors of an operand in a product, and what is used in their place: `(inp - mean)/sqrt -> out`.
+
+    Args:
+        parameters: the message fields of the edit.
+        program: the forward pass.
+        place: the node of the product, and the slot of the operand.
+    """
     other, formula, slot = code_name(str(parameters.get("other", ""))), "", place[1]
     for i in product_chain(program, place):
         node = program.nodes[i]

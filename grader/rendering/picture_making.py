@@ -261,7 +261,12 @@ def _agree_but_for_rounding(yours: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _graph_of(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
-    """Return the forward pass with the places of the diagnoses marked; `None` if the exercise has no forward pass."""
+    """Return the forward pass with the places of the diagnoses marked; `None` if the exercise has no forward pass.
+
+    Args:
+        judge: the judge of the result.
+        answers: the answers that are drawn, at least one; the sizes are those of the trial in which the first is wrong.
+    """
     declaration, first = judge.exercise.function, judge.trials[0]
     wrong = _first_wrong_sample(judge, answers[0])
     drawn = first if wrong is None else wrong.trial
@@ -281,9 +286,14 @@ def _graph_of(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
 
 
 def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Graph | None:
-    """Return the program that a learner's engine runs in a trial, with the operation marked whose rule is wrong.
+    """Return the program that a learner's engine runs in a trial, with the operations marked whose rules are wrong.
 
-    It is the argument that lists steps, such as `("mul", 0, 1)`; `None` where there is none.
+    The program is the argument that lists steps, such as `("mul", 0, 1)`; `None` if the trial has no such argument.
+
+    Args:
+        judge: the judge of the result.
+        answers: the answers that are not right.
+        trial: the trial.
     """
     steps = next((value for value in trial.arguments.values() if _are_steps(value)), None)
     if steps is None:
