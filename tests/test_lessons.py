@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from helpers.courses import ROOT
+from markdown_it import MarkdownIt
 
 from grader.authoring.build import read_worked
 from grader.authoring.lesson_examples import example_problems
@@ -44,6 +45,23 @@ def test_a_lesson_ends_with_where_it_is_met_and_its_exercises(lesson: Path) -> N
 def test_code_and_what_it_prints_fit_a_narrow_terminal_and_a_page(lesson: Path) -> None:
     blocks = re.findall(r"^```\w*\n(.*?)^```", lesson.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     assert [line for block in blocks for line in block.splitlines() if len(line) > WIDEST_CODE] == []
+
+
+@each_lesson
+def test_no_line_of_a_paragraph_is_taken_for_a_list(lesson: Path) -> None:
+    """A line that happens to begin with `1.` or `+` begins a list, which has no empty line before it then."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(lesson.read_text("utf-8"))
+    ends = {token.map[1] for token in tokens if token.type == "paragraph_open" and token.level == 0 and token.map}
+    begins = [token.map[0] for token in tokens if token.type.endswith("_list_open") and token.level == 0 and token.map]
+    assert [line + 1 for line in begins if line in ends] == []
+
+
+@each_lesson
+def test_no_power_of_a_lesson_is_taken_for_bold_letters(lesson: Path) -> None:
+    bold = {"strong_open": "[bold]", "softbreak": " "}
+    tokens = MarkdownIt("commonmark").enable("table").parse(lesson.read_text("utf-8"))
+    texts = ["".join(bold.get(part.type, part.content) for part in token.children or ()) for token in tokens]
+    assert [text for text in texts if re.search(r"\w\[bold\]", text)] == []
 
 
 @each_lesson

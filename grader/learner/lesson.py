@@ -6,8 +6,11 @@ import os
 import re
 import sys
 import webbrowser
+from collections.abc import Sequence
 from html import escape, unescape
+from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console, RenderableType
 
@@ -17,12 +20,16 @@ from grader.files import FOLDER, remedy, write_atomically
 from grader.rendering.console import code_theme, is_plain, report_width, styled_text
 from grader.rendering.render_text import Line
 
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
 IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
 OTHER_LESSON = re.compile(r'href="\.\./([^/"]+)/README\.md(#[^"]*)?"')
 CODE = ("pycon", "python")
 HEADING = re.compile(r"<h2>(.*?)</h2>")
 PICTURE = re.compile(r'<p><img src="([^"]*)" alt="([^"]*)" /></p>')
 TAG = re.compile(r"<[^>]*>")
+WHOLE, WHOLE_CELL = 16, 12  # characters of code, and of a table's cell, that are not broken over two lines
 
 
 def lesson_text(course: Course, unit: str) -> str:
@@ -130,7 +137,9 @@ def _page(course: Course, unit: str) -> str:
     markdown.add_render_rule(
         "fence", lambda _self, tokens, place, *_: _block(tokens[place].content, tokens[place].info)
     )
-    body = markdown.render(lesson_text(course, unit))
+    tokens = markdown.parse(lesson_text(course, unit))
+    _keep_short_parts_whole(tokens)
+    body = markdown.renderer.render(tokens, markdown.options, {})
     known = {config.id: config.title for config in course.config.units if _path(course, config.id).is_file()}
     body = OTHER_LESSON.sub(lambda match: f'href="{match[1]}.html"' if match[1] in known else match[0], body)
 
@@ -163,6 +172,20 @@ def _page(course: Course, unit: str) -> str:
         footer=[f'<nav aria-label="Lessons before and after">{" ".join(links)}</nav>'] if links else [],
         kind="lesson",
     )
+
+
+def _keep_short_parts_whole(tokens: Sequence[Token]) -> None:
+    """Put short code and short cells of tables into class `whole`, which is not broken over two lines.
+
+    Args:
+        tokens: a parsed lesson; changed in place.
+    """
+    for token, content in pairwise(tokens):
+        if token.type == "td_open" and len(content.content) <= WHOLE_CELL:
+            token.attrSet("class", "whole")
+        for part in token.children or ():
+            if part.type == "code_inline" and len(part.content) <= WHOLE:
+                part.attrSet("class", "whole")
 
 
 def _block(text: str, language: str) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+from html import escape, unescape
+from itertools import zip_longest
 from typing import NamedTuple
 
 TOKEN = re.compile(
@@ -28,6 +29,9 @@ POWERS = {"\u00b2": "2", "\u00b3": "3"}
 SIGNS = {"-": "\u2212", "*": "\u00b7", "@": "@", "->": "\u2192", "...": "\u2026"}
 COLUMNS = 3  # blanks that part two formulas in a line
 SPACE = "\u00a0"
+TAG = re.compile("<[^>]*>")
+MATRIX, ROW_MATRIX = '<mtable class="matrix">', '<mtable class="matrix row">'
+DIGIT, GAP = 0.5, 0.9  # the width of a digit, and the space at both sides of an entry, in em
 BLANK = "<mspace width='.3em'/>"
 
 
@@ -112,8 +116,30 @@ def _table(lines: list[str]) -> str:
         if _indent(lines.pop(0)) > indent + COLUMNS and rows and columns[0][0].text not in ("=", "+"):
             raise NoFormula
         rows.append(f"<mtr>{_cells(columns)}</mtr>")
-    is_even = sum('class="matrix row"' in row for row in rows) > 1  # so that entries stand below each other
-    return f'<mtable class="formulas{" even" * is_even}" displaystyle="true">{"".join(rows)}</mtable>'
+    if sum(ROW_MATRIX in row for row in rows) > 1:
+        rows = _aligned(rows)
+    return f'<mtable class="formulas" displaystyle="true">{"".join(rows)}</mtable>'
+
+
+def _aligned(rows: Sequence[str]) -> list[str]:
+    """Return rows of formulas with cells so wide in each matrix of one row that its entries stand below each other."""
+    entries = [
+        [unescape(TAG.sub("", entry)) for entry in matrix.split("</mtd>")[:-1]]
+        for row in rows
+        for matrix in re.findall(f"{ROW_MATRIX}(.*?)</mtable>", row)
+    ]
+    widths = [max(map(len, column)) for column in zip_longest(*entries, fillvalue="")]
+
+    def spread(matrix: re.Match[str]) -> str:
+        """Return a matrix with the width of each column."""
+        cells = matrix[1].split("<mtd>")
+        wide = (
+            f'<mtd style="min-width:{width * DIGIT + GAP:g}em">{cell}'
+            for width, cell in zip(widths, cells[1:], strict=False)
+        )
+        return f"{ROW_MATRIX}{cells[0]}{''.join(wide)}</mtable>"
+
+    return [re.sub(f"{ROW_MATRIX}(.*?)</mtable>", spread, row) for row in rows]
 
 
 def _indent(line: str) -> int:
@@ -189,7 +215,7 @@ def _without_matrices(lines: list[str], sets: list[str]) -> str:
             rows.append(below[1])
             lines[number] = _blanked(line, first, last)
         table = "".join(f"<mtr>{''.join(map(_entry, re.split(PARTED, row.strip())))}</mtr>" for row in rows)
-        sets.append(f'<mtable class="matrix{" row" * (len(rows) == 1)}">{table}</mtable>')
+        sets.append(f"{ROW_MATRIX if len(rows) == 1 else MATRIX}{table}</mtable>")
         text, end = f"{text}{lines[0][end:first]}{DRAWN}", last
     lines[1:] = filter(str.strip, lines[1:])
     return text + lines[0][end:]

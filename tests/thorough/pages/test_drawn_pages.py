@@ -298,6 +298,29 @@ def test_a_figure_has_no_white_corners_in_the_dark(browser: Any, pages: Path) ->
     page.close()
 
 
+ENDS = """(all) => all.map((matrix) => [...matrix.querySelectorAll("mtr")].map((row) => [...row.children].map(
+  (entry) => Math.round(entry.lastElementChild.getBoundingClientRect().right))))"""
+BROKEN = """(all) => all.filter((cell) => cell.textContent.length <= 8).filter((cell) => {
+  const words = document.createRange();
+  words.selectNodeContents(cell);
+  return new Set([...words.getClientRects()].map((box) => Math.round(box.bottom))).size > 1;
+}).map((cell) => cell.textContent)"""
+
+
+def test_a_lesson_is_set_like_a_text(browser: Any, pages: Path) -> None:
+    """Entries of a matrix end below each other, no short cell of a table is broken, and a quotation is no code."""
+    page = browser.new_page(viewport={"width": 360, "height": 900}, bypass_csp=True, offline=True)
+    page.goto((pages / "lesson_05_activations.html").as_uri())
+    matrices = [rows for rows in page.eval_on_selector_all(".matrix", ENDS) if len(rows) > 1]
+    assert matrices
+    assert all(row == rows[0] for rows in matrices for row in rows)
+    page.goto((pages / "lesson_02_chain_rule.html").as_uri())
+    assert page.eval_on_selector_all("td", BROKEN) == []
+    quoted = page.locator("blockquote").first
+    assert quoted.evaluate("(one) => getComputedStyle(one).whiteSpace") == "normal"
+    page.close()
+
+
 def test_a_printed_page_keeps_its_colours_and_its_titles_stay_with_what_they_name(browser: Any, pages: Path) -> None:
     page = browser.new_page(viewport={"width": PAPER, "height": 900}, bypass_csp=True, offline=True)
     page.goto((pages / "check_0.html").as_uri())
