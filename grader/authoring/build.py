@@ -114,7 +114,7 @@ def solution_file(exercise: CourseExercise) -> str:
 
 
 def read_worked(exercise: CourseExercise) -> WorkedSolution:
-    """Read the worked solution of an exercise.
+    """Return the worked solution of an exercise, read from its file.
 
     Raises:
         CourseError: it is missing, is not Python, lacks the function, or its marks are wrong.

@@ -602,7 +602,13 @@ class _LayoutFinder:
         return len(sections) > 1 and all(is_file for _, is_file in names) and 2 * len(set(names)) <= len(names)
 
     def _submissions(self, layout: LayoutName, root: Folder, infos: Sequence[_EntryInfo]) -> list[Submission]:
-        """Return the submissions of a folder that has no sections, one for each student."""
+        """Return the submissions of a folder that has no sections, one for each student.
+
+        Args:
+            layout: its layout.
+            root: the folder of the class or of a section.
+            infos: its entries.
+        """
         if layout == "gradescope":
             return self._gradescope(infos)
         if layout in ("moodle", "canvas"):
@@ -820,7 +826,7 @@ def _by_key(submissions: Iterable[Submission]) -> list[list[Submission]]:
 
 
 def _one_per_student(submissions: Iterable[Submission]) -> list[Submission]:
-    """Return the submission of each student that counts; an error at one student becomes that student's submission."""
+    """Return the submission of each student that counts; for an error, a submission that raises it when read."""
     counted = list[Submission]()
     for same in _by_key(submissions):
         try:

@@ -337,6 +337,12 @@ def _write_outcome(results: ResultsFolder, graded: Graded, made_in: Grading) -> 
 def _write_failure(results: ResultsFolder, graded: Graded, made_in: Grading, error: Exception) -> None:
     """Write a record with the error in place of a submission's result; if that fails too, only a line in the table.
 
+    Args:
+        results: the results folder.
+        graded: the outcome of the submission.
+        made_in: the options that it was graded with, with the seed.
+        error: why the result could not be written.
+
     Raises:
         ResultsFolderLost: nobody's result can be written any more.
     """
@@ -469,7 +475,7 @@ def _ungraded_result(exercise: CourseExercise, facts: SubmissionFacts | None, fa
 
 
 def grade_submission(course: Course, path: Path, out: Path, grading: Grading, *, yes: bool) -> StudentResults:
-    """Grade the submission of one student, and write the record to a file; an older record there is removed before.
+    """Grade the submission of one student, write the record to a file in place of an older one, and return the results.
 
     Args:
         course: the course.

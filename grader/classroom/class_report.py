@@ -301,7 +301,7 @@ class ClassReport:
 
     @cached_property
     def failing(self) -> tuple[StudentLine, ...]:
-        """Return the lines of other students with more exercises wrong than passed, the most wrong first."""
+        """Return the lines of students not in `stuck` with more exercises wrong than passed, the most wrong first."""
         lines = [line for line in self.students if line.failing and not line.again]
         return tuple(sorted(lines, key=lambda line: (-line.exercises.wrong, line.score, line.name)))
 

@@ -62,7 +62,7 @@ class StoredGrades(NamedTuple):
 
     @classmethod
     def of(cls, results: StudentResults) -> StoredGrades:
-        """Return the score of a student's results, and the points of each exercise with its adjustments."""
+        """Return the grades in a student's results: the score, and the points of each exercise with its adjustments."""
         ungraded = {exercise.id for exercise in results.ungraded}
         points: dict[str, float | None] = {e.id: e.score for e in results.exercises if e.score or e.id in ungraded}
         points |= dict.fromkeys(ungraded)

@@ -321,7 +321,10 @@ def _submitters(entry: Any) -> tuple[tuple[str, frozenset[str]], ...]:
 
 
 def _created_at(entry: Mapping[str, Any]) -> datetime | None:
-    """Return when a submission was handed in, by its metadata; a time without a zone is in UTC."""
+    """Return when a submission was handed in, by its metadata; `None` if they do not say it.
+
+    A time without a zone is in UTC.
+    """
     time = entry.get(":created_at")
     with suppress(ValueError, OverflowError):
         time = datetime.fromisoformat(time.strip().replace(" Z", "Z")) if isinstance(time, str) else time

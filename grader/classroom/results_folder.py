@@ -261,7 +261,7 @@ class ResultsFolder:
         return seed
 
     def has_other_seed(self, seed: int | None) -> bool:
-        """Return whether the folder held records that were graded with another seed than this one."""
+        """Return whether the folder held records that were graded with another seed than this one; not for `None`."""
         return seed is not None and any(earlier.seed not in (None, seed) for earlier in self.earlier.values())
 
     @property

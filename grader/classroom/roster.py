@@ -419,7 +419,11 @@ def _student(path: Path, line: int, headings: Sequence[str], key: str, row: Sequ
 
 
 def _derived_names(cells: Mapping[str, str]) -> Iterator[str]:
-    """Yield names made of a student's cells, by column: first and last name in both orders, the start of an address."""
+    """Yield names made of a student's cells: first and last name in both orders, and the start of an address.
+
+    Args:
+        cells: the student's cells, by the folded name of their column.
+    """
     for name in FULL_NAMES:
         last, comma, first = cells.get(name, "").partition(",")
         yield f"{first} {last}" if comma else ""

@@ -565,7 +565,7 @@ def short_hash(content: object) -> str:
 
 
 def read_submission(names: ExerciseNames, submission: Submission) -> SubmissionContent:
-    """Read what one student submitted; if a file cannot be read, no exercise is.
+    """Return the content of what one student submitted; if a file cannot be read, no exercise is.
 
     An exercise is `<unit>/<id>.py`, in any folder, or `<id>.py` anywhere, or a name that is made of these; a quiz is
     `<unit>/quiz.yaml`, or `quiz_<unit>.yaml`; a notebook is what its cells define. Nothing is unpacked, and no link is
@@ -593,7 +593,7 @@ def _unread_content(names: ExerciseNames, submission: Submission, why: str, code
 
 
 def _read_chosen_files(names: ExerciseNames, submission: Submission) -> SubmissionContent:
-    """Read the files of a submission that are graded or may be imported, with notes on all others.
+    """Return the files of a submission that are graded or may be imported, with notes on all others.
 
     Raises:
         OSError: a folder cannot be listed, or a file cannot be read.

@@ -150,11 +150,15 @@ def _is_unfinished(results: Path) -> bool:
 def _open_source(results: str | None, gradebook: str | None) -> tuple[Entries, str, Path]:
     """Open the folder of results or the gradebook; the first entry is read, so that a source that is missing raises.
 
+    Args:
+        results: the folder or the name of an assignment; `None` for the usual folder, or if there is a gradebook.
+        gradebook: the URL of nbgrader's gradebook; `None` for a folder.
+
     Returns:
         The entries, the name of their source, and the folder for the report.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: both are given, or the source cannot be read.
     """
     if results is not None and gradebook is not None:
         raise UsageError("A report is made from one class: name a folder or --gradebook, not both.")
@@ -503,6 +507,10 @@ def _assignment_name(plan: ClassPlan, results: str | None, path: Path | None) ->
 
 def _records(results: Path | None, gradebook: str | None) -> tuple[list[StudentResults], list[str], str]:
     """Return the records in a file, folder or gradebook, a sentence on each unread one, and the name of their source.
+
+    Args:
+        results: the file or folder; `None` if a gradebook is named.
+        gradebook: the URL of the gradebook; `None` if a file or folder is named.
 
     Raises:
         UsageError: there is no record, or not exactly one source is named.

@@ -101,7 +101,7 @@ class CourseExercise:
         return replace(self, course=course)
 
     def unread_result(self, message: str, status: Status = "error", code: str = "error") -> ExerciseResult:
-        """Return the result of a file that was not read: no points, and the same status and message for each answer."""
+        """Return the result of a file that was not read: no points, and this status and message for each answer."""
         return self._result_without_points(status, code, message)
 
     @cached_property
@@ -412,10 +412,14 @@ def _keep_source(path: Path) -> None:
 
 
 def _load_spec(path: Path, name: str) -> dict[str, Declaration]:
-    """Return the declarations in a `spec.py` by name, in its order.
+    """Return the declarations in a `spec.py` by their names, in its order.
+
+    Args:
+        path: the file.
+        name: the name of the module that it is run as.
 
     Raises:
-        SpecError: it is missing or cannot be run.
+        SpecError: the file is missing or cannot be run.
     """
     if not path.is_file():
         raise SpecError(f"{path} is missing: every unit of course.yaml needs a spec.py.")

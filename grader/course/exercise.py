@@ -330,7 +330,11 @@ def samplers_of(inputs: Mapping[str, Argument | tuple[Sampler, ...]]) -> dict[st
 
 
 def is_differentiable(argument: Argument | None) -> bool:
-    """Return whether gradients with respect to an argument exist: it is a floating-point array, or a step."""
+    """Return whether gradients with respect to an argument exist: it is a floating-point array, or a step.
+
+    Args:
+        argument: its sampler or marker; `None`, which has no gradients, for an unknown argument.
+    """
     return (
         argument.differentiable if isinstance(argument, Sampler) else argument is not None and argument.role == "step"
     )

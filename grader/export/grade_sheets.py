@@ -205,7 +205,7 @@ def _is_of_student(values: Sequence[str], sheet: GradeSheet) -> bool:
 
 
 def _table(options: ExportOptions, menu_path: str) -> CellTable:
-    """Read the platform's CSV file.
+    """Return the cells of the platform's CSV file.
 
     Args:
         options: those of the export.

@@ -148,7 +148,7 @@ def _change_entry(change: PointsChange, number: int) -> dict[str, Any]:
 
 
 def open_source(source: Path) -> tuple[Course, bytes]:
-    """Load the course and the secret of an unpacked autograder.
+    """Return the course and the secret of an unpacked autograder.
 
     Args:
         source: the folder that the zip file was unpacked to.

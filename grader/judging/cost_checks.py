@@ -70,7 +70,9 @@ def _memory_mistake(function: Declaration, answer: Answer, says: str) -> Mistake
 
 
 def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Mistake | None:
-    """Return a mistake if leaving this gradient out of the request saves no work, although work was counted.
+    """Return a mistake if leaving this gradient out of the request saves no work; `None` otherwise.
+
+    `None` as well if no work was counted.
 
     Args:
         answer: the answer whose gradient is left out.

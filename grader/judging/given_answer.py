@@ -149,9 +149,9 @@ class GivenAnswer:
 
     @cached_property
     def first_missing(self) -> tuple[GivenValue, Mistake] | None:
-        """Return the first call that gave no array, or that gave one where none may be stored, and its mistake.
+        """Return what the first call gave whose answer cannot be compared, and the mistake in it.
 
-        `None` if what every call gave can be compared.
+        Such a call gave no array, or one where none may be stored. `None` if there is no such call.
         """
         return next(((given, wrong) for given in self.values if (wrong := self._check(given)) is not None), None)
 

@@ -71,7 +71,7 @@ class Grader:
         self, exercise: CourseExercise, content: Content | None, worker: Worker, on_judged: OnJudged | None = None,
         beside: Files = NO_FILES, on_verdicts: OnVerdicts | None = None,
     ) -> ExerciseResult:  # fmt: skip
-        """Grade one file, or the code cells of a notebook, where an error in one cell does not stop the rest.
+        """Return the result of one file, or of a notebook's code cells, where an error in one does not stop the rest.
 
         Args:
             exercise: the exercise that it answers.
@@ -115,7 +115,7 @@ class Grader:
     def _run_and_judge(
         self, code: SubmissionCode, on_judged: OnJudged | None, on_verdicts: OnVerdicts | None
     ) -> ExerciseResult:
-        """Run a submission's code on its trials, judge the reply, and look for the mistakes behind wrong numbers.
+        """Run a submission's code on its trials, and return the judged result, with mistakes behind wrong numbers.
 
         Args:
             code: the submission's code with its trials.

@@ -203,7 +203,7 @@ class ReadingPool(Closing):
             self._running.append(self._new_process())
 
     def _new_process(self) -> _Process:
-        """Start a process that reads submissions."""
+        """Start and return a process that reads submissions."""
         return _Process(self.course, self._read_one)
 
     def _close_process(self, process: _Process) -> int | None:
@@ -353,7 +353,7 @@ class GradingPool(ReadingPool):
         return self.read(submissions)
 
     def _new_process(self) -> _Process:
-        """Start a process that reads and judges, with a worker that was started ahead if there is one."""
+        """Start and return a process that reads and judges, with a worker that was started before if there is one."""
         worker = self._warm.pop() if self._warm else None
         try:
             return _Process(self.course, self._read_one, _JudgingSetup(self.isolation, self.grader, worker))

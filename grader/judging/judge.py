@@ -59,7 +59,7 @@ class Judge:
     observed: CheckedReply
 
     def verdicts(self) -> ExerciseResult:
-        """Judge every answer, without looking for the mistake behind wrong numbers.
+        """Return the verdict on every answer, without looking for the mistake behind wrong numbers.
 
         If the file as a whole fails, every answer gets that verdict. Otherwise each is judged; then messages and notes
         are added on lines that were not run and on an exception, and flags on gradients by finite differences.
@@ -308,7 +308,7 @@ class Judge:
         return replace(mistake, says=f"{mistake.says}. The answer is right only where {where}") if where else mistake
 
     def _result(self, answer: Answer, mistake: Mistake | None) -> AnswerResult:
-        """Return the result of an answer with this mistake, or of a right one; with evidence where there is any."""
+        """Return the result of an answer with this mistake, right for `None`; with evidence where there is any."""
         if answer.kind == "verdict":
             evidence = self.examination.mistake[1]
             return answer_result(self.exercise, answer, mistake, evidence=evidence, share=self.examination.share)

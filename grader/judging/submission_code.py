@@ -101,7 +101,7 @@ class SubmissionCode:
         return cost_checks.fail_without_memory(self.exercise, result, trial, reply)
 
     def _run(self, job: dict[str, Any], arrays: Sequence[np.ndarray]) -> Reply:
-        """Run a job in the worker, within its time limit."""
+        """Run a job in the worker, and return the reply; the job refers to the `arrays` by their indices."""
         return self.worker.run(protocol.pack(job, arrays), time_of_job(job["time_limit"]))
 
     def _call(self, trial: Trial, arrays: list[np.ndarray]) -> dict[str, Any]:
@@ -169,7 +169,11 @@ class CombinedJob:
         return None
 
     def results_of(self, reply: protocol.Frame | None) -> dict[str, ExerciseResult]:
-        """Return the results of the exercises that passed or were not begun, by id; all others must be run alone."""
+        """Return the results of the exercises that passed or were not begun, by id; all others must be run alone.
+
+        Args:
+            reply: the reply of the child; for `None`, if it did not finish, there are no results.
+        """
         replies = None if reply is None else reply.header.get("together")
         if reply is None or not isinstance(replies, list) or len(replies) != len(self.codes):
             return {}

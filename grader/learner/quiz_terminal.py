@@ -140,7 +140,7 @@ def _commands(question: AnswerableQuestion, word: str) -> set[str]:
 
 
 def _read(prompt: str) -> str:
-    """Read a line.
+    """Show a prompt, and return the line that is typed.
 
     Raises:
         QuizLeft: the input has ended.

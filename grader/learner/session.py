@@ -216,7 +216,7 @@ class Session(Closing):
     def _with_pictures(
         self, exercise: CourseExercise, check: Callable[[OnJudged], ExerciseResult]
     ) -> tuple[ExerciseResult, ExercisePictures]:
-        """Check an exercise, and draw the mistakes in it; a picture that cannot be drawn becomes a note.
+        """Check an exercise; return the result and pictures of its mistakes, a note for one that cannot be drawn.
 
         Args:
             exercise: the exercise.
@@ -237,7 +237,7 @@ class Session(Closing):
     def check_cells(
         self, exercise: CourseExercise, cells: Sequence[str], folder: Path, on_judged: OnJudged | None = None
     ) -> ExerciseResult:
-        """Check the cells of a notebook.
+        """Return the result of the cells of a notebook.
 
         Args:
             exercise: the exercise.
@@ -254,7 +254,7 @@ class Session(Closing):
         self, exercise: CourseExercise, content: Content | None, folder: Path, on_judged: OnJudged | None,
         on_verdicts: OnVerdicts | None = None,
     ) -> ExerciseResult:  # fmt: skip
-        """Judge the content of a file or the cells of a notebook; a quiz is judged without torch and the worker.
+        """Return the verdicts on a file or the cells of a notebook; a quiz is judged without torch and the worker.
 
         Args:
             exercise: the exercise.

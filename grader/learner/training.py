@@ -132,7 +132,7 @@ OnPart = Callable[[Training], None]
 def train(
     course: Course, unit: str, results: Sequence[ExerciseResult], worker: Worker, on_part: OnPart = lambda _: None
 ) -> Training:
-    """Train with the learner's gradients, and with torch's.
+    """Train with the learner's gradients, and with torch's; return the training at its end.
 
     Args:
         course: the course.

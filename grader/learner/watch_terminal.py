@@ -90,8 +90,8 @@ def keyboard(on_key: OnKey, *, whole_lines: bool = False) -> Iterator[TerminalMo
     """Read keys from the terminal in a thread until the context is left; Ctrl-C and Ctrl-Z still send signals.
 
     Args:
-        on_key: called in that thread with each key: a character, one of the names above such as `ENTER`, or
-            `INPUT_END` once the terminal is closed.
+        on_key: called in that thread with each key: a character, the name of a key such as `ENTER`, or `INPUT_END`
+            once the terminal is closed.
         whole_lines: read lines, and call `on_key` with each of them; an empty one is `ENTER`.
 
     Yields:

@@ -69,7 +69,7 @@ FILES = {
 
 
 def init(target: Path, package: str = "") -> Course:
-    """Make a workspace in `target`: the lessons and stubs of a course, without its solutions.
+    """Make a workspace in `target` with the lessons and stubs of a course, but no solutions; return the new course.
 
     Every answer sheet gets its own random variant.
 

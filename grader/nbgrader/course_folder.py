@@ -110,7 +110,7 @@ class FolderChanges:
 
 
 def build_folder(course: Course, folder: Path) -> FolderChanges:
-    """Make or rebuild a course folder; nothing is written before everything has been read and derived.
+    """Make or rebuild a course folder, and return what changed; first everything is read and derived, then written.
 
     The instructor's own cells, assignments and configuration stay. Each notebook that changes is copied before.
 
@@ -233,7 +233,9 @@ def _read(path: Path) -> NotebookNode:
 
 
 def _write(folder: Path, derived: dict[Path, bytes], configuration: str) -> FolderChanges:
-    """Write the derived files that differ from those in the folder, and the configuration if there is none yet.
+    """Write the derived files that differ from those in the folder, and the configuration if there is none.
+
+    Return what was written.
 
     Args:
         folder: the course folder.

@@ -203,7 +203,7 @@ def _without_code_marks(text: str) -> str:
 
 
 def _graded_cells(db: Any) -> _GradedCells:
-    """Read from nbgrader's database the cells with points that are graded, and notes on assignments that are not.
+    """Return from nbgrader's database the cells with points that are graded, and notes on assignments that are not.
 
     Args:
         db: a SQLAlchemy connection to the database.

@@ -247,7 +247,7 @@ class NbgraderSettings:
 
 
 def settings_for(url: str) -> NbgraderSettings:
-    """Read the configuration that lies beside the gradebook, if it is a file, or else in the current folder.
+    """Return the configuration that lies beside the gradebook, if that is a file, or else in the current folder.
 
     Args:
         url: the URL of the gradebook.

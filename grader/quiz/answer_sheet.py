@@ -150,7 +150,15 @@ def _replace_answer(text: str, key: Text, node: YamlNode, answer: str) -> str:
 
 
 def _add_question(text: str, quiz: Quiz, sheet: Sheet, name: str, answer: str) -> str:
-    """Return the text of a sheet with a question and its answer added at the end."""
+    """Return the text of a sheet with a question and its answer added at the end.
+
+    Args:
+        text: the text of the sheet.
+        quiz: the quiz.
+        sheet: the same sheet as it was read, which has the variant.
+        name: the id of the question.
+        answer: its answer.
+    """
     lines = _question(list(quiz.questions).index(name) + 1, name, question_of(quiz, name, sheet.variant), sheet.variant)
     return "\n".join([text.rstrip(), "", *lines, f"{name}: {_yaml(answer)}", ""])
 

@@ -83,7 +83,7 @@ def as_arrays(values: Sequence[Any]) -> list[np.ndarray]:
 
 
 def draw_points(variables: Mapping[str, Variable], axes: Axes = (), fixed: Sizes | None = None) -> tuple[Point, ...]:
-    """Draw the points at which formulas in these variables are compared; the same ones in every call.
+    """Return the points at which formulas in these variables are compared, drawn with the same seed in every call.
 
     Args:
         variables: the variables by name, `out_g` for `out.g`; the formula of one may use those before it.

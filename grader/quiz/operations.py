@@ -239,7 +239,14 @@ def choose(condition: Array, first: Any, second: Any) -> Any:
 
 @operation("np.select")
 def select_first(work: Work, conditions: Any, choices: Any, default: Any = 0.0) -> Any:
-    """Return for each entry the choice of the first condition that is true there; `default` if none is."""
+    """Return for each entry the choice of the first condition that is true there; `default` if none is.
+
+    Args:
+        work: the budget.
+        conditions: a list of arrays that are broadcast with the choices.
+        choices: a list of as many arrays or numbers.
+        default: an array or a number.
+    """
     pairs = list(zip(work.items(conditions), work.items(choices), strict=True))
     for condition, choice in reversed(pairs):
         default = perform(work, "where", [condition, choice, default])
@@ -336,7 +343,12 @@ def einsum(work: Work, *arguments: Any) -> Any:
 
 
 def _summed_axes(a: Array, b: Array, axes: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the axes of each array over which a tensordot sums.
+    """Return the axes of each of two arrays over which a tensordot sums, in pairs.
+
+    Args:
+        a: the first array.
+        b: the second array.
+        axes: as in `np.tensordot`: how many of the last axes of `a` and the first of `b`, or the axes of each array.
 
     Raises:
         ValueError: an array has fewer axes than are to be summed.

@@ -137,7 +137,7 @@ def _statement(text: str, node: ast.stmt, wrong: _Part | None) -> Statement:
     Args:
         text: the text.
         node: the statement.
-        wrong: the part that is wrong, in this statement or in another one.
+        wrong: the part that is wrong, in this statement or in another one; `None` if that is not known.
     """
     lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
     shown = textwrap.dedent("\n".join(lines[:MOST_LINES]))

@@ -248,7 +248,7 @@ def _figure_json(figure: Figure) -> dict[str, Any]:
 
 
 def _grid_json(grid: Grid) -> dict[str, Any]:
-    """Return an array as nested lists; `nan` and `inf` are strings."""
+    """Return a grid as JSON data: its title, kind, axes and shape, and its values as nested lists, NaN as text."""
     return {
         "title": grid.title,
         "kind": grid.kind,

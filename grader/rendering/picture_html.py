@@ -192,7 +192,7 @@ class Layout:
 
 
 def layout(graph: Graph) -> Layout:
-    """Place each node in the lowest row above all nodes that read it, the output at the bottom."""
+    """Return a layout with each node in the lowest row above all nodes that read it, the output at the bottom."""
     users: dict[str, list[str]] = {key: [] for key in graph.nodes}
     for node in graph.nodes.values():
         for source in node.operands:

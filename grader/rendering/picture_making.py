@@ -604,10 +604,10 @@ class RecordedMistakes:
         self._pictures: dict[tuple[str, int, str, str], Picture] = {}
 
     def pictures(self, exercise: CourseExercise, result: ExerciseResult, seed: int) -> ExercisePictures:
-        """Return the graph of a result's mistakes, and figures of those whose numbers the record gives again.
+        """Return the graph of a result's mistakes, and figures of those that can be computed from the record.
 
-        The numbers are those of the mistake in the first trial, computed from the right program: without the rounding
-        of the learner's, and for one trial alone.
+        Their numbers are computed from the right program with the recorded edit, in the first trial: without the
+        rounding of the learner's code, and for one trial alone.
 
         Args:
             exercise: the exercise of the course.
