@@ -6,7 +6,7 @@
 def dloss_dx(x, target):
     """Return how `loss`, a single number, reacts to each entry of `x`.
 
-    Forward: `out = (3 * (x + 2) ** 2).mean()`, over all axes, then `loss = (out - target) ** 2`.
+    Forward: `y = x + 2`, `z = 3 * y**2`, `out = z.mean()`, over all axes, then `loss = (out - target) ** 2`.
 
     x: any shape; the answer has the same
     target: a float

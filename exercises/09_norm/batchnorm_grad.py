@@ -6,8 +6,8 @@
 def batchnorm_grad(inp, gamma, beta, out):
     """Store the gradient of the loss in `inp.g`, `gamma.g` and `beta.g`.
 
-    Forward: `out = gamma * hat + beta` with `hat = (inp - mean) / (var + 1e-5).sqrt()`,
-    `mean = inp.mean(0)` and `var = inp.var(0, unbiased=False)`.
+    Forward: `mean = inp.mean(0)`, `centred = inp - mean`, `var = (centred**2).mean(0)`, `inv = (var + 1e-5) ** -0.5`,
+    `hat = centred * inv`, `out = gamma * hat + beta`.
     The gradient of the loss with respect to `out` is already in `out.g`.
 
     inp: (bs, n)

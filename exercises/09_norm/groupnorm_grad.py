@@ -6,10 +6,11 @@
 def groupnorm_grad(inp, gamma, beta, out, groups):
     """Store the gradient of the loss in `inp.g`, `gamma.g` and `beta.g`.
 
-    Forward: the c channels are cut into `groups` groups of c // groups neighbours each. In every example all the
-    entries of a group, over its channels and its l positions, are standardized together, with biased variance and 1e-5
-    added to it. Then `out = gamma[:, None] * hat + beta[:, None]`. The gradient of the loss with respect to `out` is
-    already in `out.g`.
+    Forward: `grouped = inp.reshape(bs, groups, -1)` cuts the c channels into `groups` groups of c // groups neighbours
+    each. In every example all the entries of a group, over its channels and its l positions, are standardized together:
+    `mean = grouped.mean(-1, keepdim=True)`, `centred = grouped - mean`, `var = (centred**2).mean(-1, keepdim=True)`,
+    `inv = (var + 1e-5) ** -0.5`, `hat = (centred * inv).reshape(inp.shape)`. Then `out = gamma[:, None] * hat +
+    beta[:, None]`. The gradient of the loss with respect to `out` is already in `out.g`.
 
     inp: (bs, c, l)
     gamma: (c,)

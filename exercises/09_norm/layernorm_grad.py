@@ -6,8 +6,8 @@
 def layernorm_grad(inp, gamma, beta, out):
     """Store the gradient of the loss in `inp.g`, `gamma.g` and `beta.g`.
 
-    Forward: `out = gamma * hat + beta` with `hat = (inp - mean) / (var + 1e-5).sqrt()`,
-    `mean = inp.mean(-1, keepdim=True)` and `var = inp.var(-1, unbiased=False, keepdim=True)`.
+    Forward: `mean = inp.mean(-1, keepdim=True)`, `centred = inp - mean`, `var = (centred**2).mean(-1, keepdim=True)`,
+    `inv = (var + 1e-5) ** -0.5`, `hat = centred * inv`, `out = gamma * hat + beta`.
     The gradient of the loss with respect to `out` is already in `out.g`.
 
     inp: (bs, t, n)

@@ -6,9 +6,8 @@
 def standardize_grad(inp, out):
     """Store the gradient of the loss in `inp.g`.
 
-    Forward: `out = (inp - mean) / (var + 1e-5).sqrt()`, with `mean = inp.mean(-1, keepdim=True)` and
-    `var = inp.var(-1, unbiased=False, keepdim=True)`. The gradient of the loss with respect to `out` is already
-    in `out.g`.
+    Forward: `mean = inp.mean(-1, keepdim=True)`, `centred = inp - mean`, `var = (centred**2).mean(-1, keepdim=True)`,
+    `out = centred / (var + 1e-5).sqrt()`. The gradient of the loss with respect to `out` is already in `out.g`.
 
     inp: (bs, n)
     out: (bs, n), and out.g: (bs, n)

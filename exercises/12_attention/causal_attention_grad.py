@@ -8,9 +8,9 @@ import torch
 def causal_attention_grad(q, k, v, out):
     """Store the gradient of the loss in `q.g`, `k.g` and `v.g`.
 
-    Forward: `later = torch.ones(t, t).triu(1).bool()`, `scores = (q @ k.mT / sqrt(d)).masked_fill(later, -inf)`, and
-    `out = scores.softmax(-1) @ v`: row i looks at the rows up to i. The gradient of the loss with respect to `out` is
-    already in `out.g`.
+    Forward: `later = torch.ones(t, t).triu(1).bool()`, `scores = (q @ k.mT / sqrt(d)).masked_fill(later, -inf)`,
+    `weights = scores.softmax(-1)`, and `out = weights @ v`: row i looks at the rows up to i. The gradient of the loss
+    with respect to `out` is already in `out.g`.
 
     q: (bs, t, d)
     k: (bs, t, d)

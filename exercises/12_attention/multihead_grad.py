@@ -8,10 +8,11 @@ import torch
 def multihead_grad(x, wqkv, wo, out, heads):
     """Store the gradient of the loss in `x.g`, `wqkv.g` and `wo.g`.
 
-    Forward: `q, k, v = (x @ wqkv).chunk(3, -1)`; each is parted into heads of c columns,
-    `part.reshape(bs, t, heads, c).transpose(1, 2)`; every head attends as in `attention_grad`, divided by sqrt(c); the
-    heads come side by side again, `mixed.transpose(1, 2).reshape(bs, t, heads * c)`, and `out` is that `@ wo`. The
-    gradient of the loss with respect to `out` is already in `out.g`.
+    Forward: `q, k, v = (x @ wqkv).chunk(3, -1)`; each is split into heads of c columns,
+    `part.reshape(bs, t, heads, c).transpose(1, 2)`; every head attends as in `attention_grad`: `scores = q @ k.mT /
+    sqrt(c)`, `weights = scores.softmax(-1)`, `mixed = weights @ v`. The heads are put side by side again, `joined =
+    mixed.transpose(1, 2).reshape(bs, t, heads * c)`, and `out = joined @ wo`. The gradient of the loss with respect to
+    `out` is already in `out.g`.
 
     x: (bs, t, n)
     wqkv: (n, 3 * heads * c)

@@ -6,9 +6,9 @@
 def mend_layernorm(inp, gamma, beta, out):
     """Store the gradient of the loss in `inp.g` and `gamma.g`.
 
-    Forward: `out = gamma * hat + beta` with `hat = (inp - mean) / (var + 1e-5).sqrt()`, where `mean` and `var` are each
-    row's mean and the mean of its squared distances from it. The gradient of the loss with respect to `out` is already
-    in `out.g`. One line of the body is wrong, and the others are right. Find it and fix it.
+    Forward: `mean = inp.mean(-1, keepdim=True)`, `centred = inp - mean`, `var = (centred**2).mean(-1, keepdim=True)`,
+    `hat = centred / (var + 1e-5).sqrt()`, `out = gamma * hat + beta`. The gradient of the loss with respect to `out` is
+    already in `out.g`. One line of the body is wrong, and the others are right. Find it and fix it.
 
     inp: (bs, n)
     gamma: (n,)

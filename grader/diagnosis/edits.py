@@ -24,7 +24,7 @@ from . import factors
 from .case import Case, ProgramSample, Rewriting, work_of
 from .mistake import FACT_KINDS, Fact, Mistake
 from .operators.contract import REGISTRY, Operator
-from .operators.places import Spot, expression_of
+from .operators.places import Spot, expression_of, with_short_names
 
 IDLE_RANK = 0.4  # what it adds that a path is left out which contributes nothing
 STRUCTURE_RANK = 1.0  # that it is not listed in the usual trial
@@ -137,9 +137,10 @@ class Edit(ExplanatoryRewriting):
         """
         clause = self.operator.message.format(**self.operator.message_fields(program, self.spot, self.choice))
         which = self.spot.iterations_clause
-        if which.startswith("in ") and not clause.startswith("in "):
-            return f"{which}, {clause}"
-        return f"{clause}, {which}" if which else clause
+        if which:
+            leads = which.startswith("in ") and not clause.startswith("in ")
+            clause = f"{which}, {clause}" if leads else f"{clause}, {which}"
+        return with_short_names(program, clause)
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return the edit as one `Fact`: the operator's name, its message fields, and the message filled with them.
@@ -259,6 +260,7 @@ class EditOnPath(ExplanatoryRewriting):
         (fact,) = self.edit.facts(program)
         place, *_ = self.spot.places(program)
         path = f"{program.name_of(program.source(place))} in {self.spot.expression(program)}"
+        path = with_short_names(program, path)
         return (Fact(fact.operator, {**fact.parameters, "path": path}, f"on the path through {path}, {fact.says}"),)
 
 
@@ -558,7 +560,8 @@ class FactorOnPath:
             reader, summand = program.reader(place), program.nodes[program.source(place)]
             is_summand = reader.name in ("add", "sub") and summand.operation.family != "input"
             named.append(summand if is_summand else reader)
-        return " and ".join(dict.fromkeys(expression_of(program, node) for node in named))
+        texts = " and ".join(dict.fromkeys(expression_of(program, node) for node in named))
+        return with_short_names(program, texts)
 
     def _arrays(self, name: str, sample: ProgramSample) -> tuple[Array, Array]:
         """Return two arrays: what the edges contribute to the target `name` in the learner's and in the right array.

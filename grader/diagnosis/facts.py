@@ -66,7 +66,7 @@ STEP_OF_TRAINING = fact_kind(
 )
 WEIGHTS_OF_PRIOR = fact_kind(
     "weights-of-prior",
-    "the new gradient is counted {new} times and the stored one {before} times: count each once",
+    "the new gradient is counted {new:times} and the stored one {before:times}: count each once",
 )
 RIGHT_ONLY_IN = fact_kind(
     "right-only-in",
@@ -113,6 +113,14 @@ WRONG_WHERE_EXACT = fact_kind(
             "result?"
         ),
         "Which comparison or division in your code assumes that no entry is 0 and no two are equal?",
+    ),
+)
+WRONG_WHERE_ZERO = fact_kind(
+    "wrong-where-zero",
+    "it is wrong only where {zero} is exactly 0: in {wrong} of {entries} entries, such as {zero}{index}",
+    hints=(
+        "Go through your code with an entry that is exactly 0. What is the result?",
+        "Which comparison or division in your code assumes that no entry is 0?",
     ),
 )
 UPSTREAM_NOT_IN_IT = fact_kind(
@@ -477,7 +485,8 @@ def _entry_fields(answer: Answer, trial: Trial, place: tuple[int, ...]) -> dict[
 def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistake:
     """Return the fact that an answer is wrong only in the trial whose inputs have exact zeros and equal entries.
 
-    Its message fields are the number of wrong entries, and the index of the first one with the input's entry there.
+    It is another one where the variable is 0 at every wrong entry of its gradient. Its message fields are the number of
+    wrong entries, and the index of the first one with the input's entry there.
 
     Args:
         answer: the answer.
@@ -487,6 +496,10 @@ def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistak
     place = tuple(int(i) for i in np.argwhere(wrong)[0])
     code = "wrong-local" if answer.wrt else "unknown"
     fields = {"wrong": int(wrong.sum()), "entries": wrong.size, **_entry_fields(answer, trial, place)}
+    if answer.kind == "gradient" and wrong.size > 1:
+        values = np.asarray(trial.inputs[answer.wrt])
+        if values.shape == wrong.shape and not values[wrong].any():
+            return WRONG_WHERE_ZERO(code, zero=answer.wrt, **fields)
     return WRONG_WHERE_EXACT(code, **fields)
 
 

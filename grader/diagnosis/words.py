@@ -13,6 +13,7 @@ from grader.course.exercise import RETURN
 from .hints import FIX_THE_CAUSE
 from .mistake import FACT_KINDS, Fact, Mistake
 
+OF_RESULT = "the result is also "  # with which a clause about a further factor begins
 ITEMS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
@@ -23,13 +24,18 @@ def with_words(mistake: Mistake) -> Mistake:
 
 
 def message_of(mistake: Mistake) -> str:
-    """Return the clauses of all facts of a mistake, about the answer: "it is not summed over bs; the result is ...".
+    """Return the clauses of all facts of a mistake, about the answer: "it is not summed over bs".
 
-    If the mistake names another answer as its `cause`, return a reference to that one: "as for x.g".
+    A further edit is a sentence of its own, "... is missing. Also, ..."; a further factor is none: "...; the result is
+    also multiplied by 2". If the mistake names another answer as its `cause`, return a reference to that one: "as for
+    x.g".
     """
     if mistake.cause:
         return f"as for {answer_in_words(mistake.cause)}"
-    return "; ".join(map(clause, mistake.facts))
+    message, *others = [*dict.fromkeys(map(clause, mistake.facts)), ""]
+    for other in filter(None, others):
+        message += f"; {other}" if other.startswith(OF_RESULT) else f". Also, {other}"
+    return message
 
 
 def answer_in_words(name: str) -> str:
@@ -122,6 +128,11 @@ def _subject(fields: Mapping[str, Any]) -> str:
     return str(fields.get("part", "every entry"))
 
 
+def _index(fields: Mapping[str, Any]) -> str:
+    """Return the index of the entry that a message names: "[0,1]"; empty for an array without axes."""
+    return f"[{','.join(map(str, fields['place']))}]" if fields["place"] else ""
+
+
 def _entry(fields: Mapping[str, Any]) -> str:
     """Return the entry of an input that a message names, with its value: "x[0,1] = 0.5".
 
@@ -130,7 +141,7 @@ def _entry(fields: Mapping[str, Any]) -> str:
     Args:
         fields: with the name of the input as `name`, the index as `place` and the entry as `value`.
     """
-    at = f"[{','.join(map(str, fields['place']))}]" if fields["place"] else ""
+    at = _index(fields)
     return f"{fields['name']}{at} = {fields['value']}" if fields["name"] else f"entry {at}"
 
 
@@ -189,6 +200,7 @@ DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "minus": lambda fields: "-" if fields.get("negative") else "",
     "subject": _subject,
     "entry": _entry,
+    "index": _index,
     "kinds": _kinds,
     "options": _options,
     "owner": lambda fields: f"the shape of {fields['owner']}, " if fields["owner"] else "",
@@ -242,7 +254,8 @@ def _zeros(wrong: int, fields: Mapping[str, Any]) -> str:
         fields: the message fields, with the number of entries that must be 0 as `zeros`.
     """
     zeros = fields["zeros"]
-    which = f"{wrong} of {zeros} entries" if zeros > 1 else "the entry"
+    some = f"all {zeros} entries" if wrong == zeros else f"{wrong} of {zeros} entries"
+    which = some if zeros > 1 else "the entry"
     return f"{which} that must be 0 {'is' if wrong == 1 else 'are'} nonzero; the others are right"
 
 
@@ -258,9 +271,15 @@ def _exact(wrong: int, fields: Mapping[str, Any]) -> str:
     return f"{wrong} of {fields['entries']} entries {'is' if wrong == 1 else 'are'} wrong"
 
 
+def _times(count: str, fields: Mapping[str, Any]) -> str:
+    """Return how many times something counts: "once", "twice", "not at all" or "0.5 times"; `fields` is not read."""
+    return {"0": "not at all", "1": "once", "2": "twice"}.get(count, f"{count} times")
+
+
 STYLES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "share": _share,
     "mask": _mask,
     "zeros": _zeros,
     "exact": _exact,
+    "times": _times,
 }

@@ -21,7 +21,7 @@ from grader.program.program import Program, Tangents
 
 from .case import Case, ProgramSample
 from .mistake import Fact, Mistake
-from .operators.places import expression_of
+from .operators.places import expression_of, with_short_names
 
 MOST_ENTRIES = 200  # of a value whose gradient is solved for
 PROBES = 24  # random directions of each target: two runs of the forward pass for each
@@ -108,12 +108,14 @@ def _wrong_gradient_fact(case: Case, sample: ProgramSample, names: tuple[str, ..
     node = wrong_value(case, sample, names)
     if node is not None:
         value, step = program.name_of(node.id), expression_of(program, node)
-        says = f"the gradient of {value} is already wrong; everything from {step} back to the inputs is right"
+        says = f"the gradient of {value} is already wrong; everything from there back to the inputs is right"
+        says = with_short_names(program, says)
         return Mistake("unknown", facts=(Fact("where", {"value": value, "step": step}, says),))
     node = wrong_value_of_loop(case, sample, names)
     if node is not None:
         step = expression_of(program, node)
         says = f"the gradient of {step} is already wrong in the loop; what the inputs get from it is right"
+        says = with_short_names(program, says)
         return Mistake("unknown", facts=(Fact("where-in-loop", {"step": step}, says),))
     return None
 

@@ -321,10 +321,8 @@ class GivenAnswer:
         if last.trial is not self.trials[-1] or any(sample.trial is not last.trial for sample in self.wrong):
             return None
         again = any(agrees(last.given, sample.given) for sample in earlier)
-        outcome = (
-            "it returns the earlier answer again" if again else "the answer is wrong, but right in every other trial"
-        )
-        says = f"in a second call with other numbers of the same sizes, {outcome}"
+        outcome = "returns the earlier answer again" if again else "gives a wrong answer; every other trial is right"
+        says = f"a second call with other numbers of the same sizes {outcome}"
         return Mistake("not-repeatable", says, hints.KEPT_BETWEEN_CALLS)
 
     @cached_property

@@ -2,6 +2,20 @@
 
 from handgrad import Exercise, Misconception, away_from, each_of, normal, number, output, positive, returned, stored
 
+
+def _chain(x):
+    """y = x + 2, z = 3 * y**2, out = z.mean()"""
+    y = x + 2
+    z = 3 * y**2
+    return z.mean()
+
+
+def _chain_with_loss(x, target):
+    """out = (3 * (x + 2) ** 2).mean(), loss = (out - target) ** 2"""
+    out = _chain(x)
+    return (out - target) ** 2
+
+
 dy_dx = Exercise(
     title="The derivative of y = x + 2",
     forward=lambda x: x + 2,
@@ -133,7 +147,7 @@ dout_dz = Exercise(
 
 dout_dx = Exercise(
     title="The whole chain, from x to out",
-    forward=lambda x: (3 * (x + 2) ** 2).mean(),
+    forward=_chain,
     inputs={"x": normal("...")},
     answers=returned("x"),
     hints={
@@ -171,7 +185,7 @@ dout_dx = Exercise(
 
 dloss_dx = Exercise(
     title="One more step: a loss with a target",
-    forward=lambda x, target: ((3 * (x + 2) ** 2).mean() - target) ** 2,
+    forward=_chain_with_loss,
     # The target stays below anything out can be: their difference is never lost to rounding.
     inputs={"x": normal("..."), "target": number(-6.0, -1.0)},
     answers=returned("x"),

@@ -59,7 +59,8 @@ def _smooth_cross_entropy(inp, targ, eps):
 def _svm(inp, targ):
     """loss = the sum over the wrong classes of (inp - inp of the right class + 1).clamp_min(0), mean over the batch"""
     margins = inp - inp.gather(1, targ.unsqueeze(-1)) + 1
-    wrong = 1 - _truth(inp, targ)
+    right = _truth(inp, targ)
+    wrong = 1 - right
     return (wrong * margins.clamp_min(0)).sum(-1).mean()
 
 

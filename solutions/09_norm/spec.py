@@ -22,32 +22,46 @@ _SEVERAL = (4, 5, 6, 7)  # with two or three entries a variance is mostly an acc
 
 
 def _standardized(inp):
-    """out = (inp - mean) / (var + 1e-5).sqrt(), mean and biased var over the last axis"""
-    centred = inp - inp.mean(-1, keepdim=True)
-    return centred / ((centred**2).mean(-1, keepdim=True) + 1e-5).sqrt()
+    """out = centred / (var + 1e-5).sqrt(), centred = inp - mean, mean and biased var over the last axis"""
+    mean = inp.mean(-1, keepdim=True)
+    centred = inp - mean
+    var = (centred**2).mean(-1, keepdim=True)
+    return centred / (var + 1e-5).sqrt()
 
 
 def _batchnorm(inp, gamma, beta):
     """out = gamma * (inp - mean) / (var + 1e-5).sqrt() + beta, mean and biased var over the batch"""
-    centred = inp - inp.mean(0)
-    inv = ((centred**2).mean(0) + 1e-5) ** -0.5
+    mean = inp.mean(0)
+    centred = inp - mean
+    var = (centred**2).mean(0)
+    inv = (var + 1e-5) ** -0.5
     hat = centred * inv
     return gamma * hat + beta
 
 
 def _layernorm(inp, gamma, beta):
     """out = gamma * (inp - mean) / (var + 1e-5).sqrt() + beta, mean and biased var over the last axis"""
-    centred = inp - inp.mean(-1, keepdim=True)
-    inv = ((centred**2).mean(-1, keepdim=True) + 1e-5) ** -0.5
+    mean = inp.mean(-1, keepdim=True)
+    centred = inp - mean
+    var = (centred**2).mean(-1, keepdim=True)
+    inv = (var + 1e-5) ** -0.5
     hat = centred * inv
     return gamma * hat + beta
+
+
+def _rmsnorm(inp, gamma):
+    """out = gamma * inp / rms, rms = ((inp**2).mean(-1, keepdim=True) + 1e-5).sqrt()"""
+    rms = ((inp**2).mean(-1, keepdim=True) + 1e-5).sqrt()
+    return gamma * inp / rms
 
 
 def _groupnorm(inp, gamma, beta, groups):
     """out = gamma[:, None] * hat + beta[:, None], hat being inp standardized in each group of channels"""
     grouped = inp.reshape(len(inp), groups, -1)
-    centred = grouped - grouped.mean(-1, keepdim=True)
-    inv = ((centred**2).mean(-1, keepdim=True) + 1e-5) ** -0.5
+    mean = grouped.mean(-1, keepdim=True)
+    centred = grouped - mean
+    var = (centred**2).mean(-1, keepdim=True)
+    inv = (var + 1e-5) ** -0.5
     hat = (centred * inv).reshape(inp.shape)
     return gamma[:, None] * hat + beta[:, None]
 
@@ -313,7 +327,7 @@ layernorm_grad = Exercise(
 
 rmsnorm_grad = Exercise(
     title="RMS norm, backwards",
-    forward=lambda inp, gamma: gamma * inp / ((inp**2).mean(-1, keepdim=True) + 1e-5).sqrt(),
+    forward=_rmsnorm,
     inputs={"inp": sized(normal("bs n"), n=_SEVERAL), "gamma": normal("n"), "out": output()},
     answers=stored("inp.g", "gamma.g"),
     hints={

@@ -4,8 +4,8 @@
 def attention_grad(q, k, v, out):
     """Store the gradient of the loss in `q.g`, `k.g` and `v.g`.
 
-    Forward: `out = (q @ k.mT / sqrt(d)).softmax(-1) @ v`; `.mT` transposes the last two axes. The gradient of the loss
-    with respect to `out` is already in `out.g`.
+    Forward: `scores = q @ k.mT / sqrt(d)`, `weights = scores.softmax(-1)`, `out = weights @ v`; `.mT` transposes the
+    last two axes. The gradient of the loss with respect to `out` is already in `out.g`.
 
     q: (bs, s, d), s queries in each example
     k: (bs, t, d), t keys

@@ -15,7 +15,9 @@ def _free(rng, _setting, shape):
 def _attention(q, k, v):
     """out = (q @ k.mT / sqrt(d)).softmax(-1) @ v"""
     d = q.shape[-1]
-    return (q @ k.mT / sqrt(d)).softmax(-1) @ v
+    scores = q @ k.mT / sqrt(d)
+    weights = scores.softmax(-1)
+    return weights @ v
 
 
 def causal(q, k, v):
@@ -25,12 +27,14 @@ def causal(q, k, v):
     t, d = q.shape[-2:]
     later = torch.ones(t, t).triu(1).bool()
     scores = (q @ k.mT / sqrt(d)).masked_fill(later, float("-inf"))
-    return scores.softmax(-1) @ v
+    weights = scores.softmax(-1)
+    return weights @ v
 
 
 def _swiglu(inp, w1, w2):
-    """out = (inp @ w1) * gate * gate.sigmoid(), gate = inp @ w2"""
-    value, gate = inp @ w1, inp @ w2
+    """out = value * (gate * gate.sigmoid()), value = inp @ w1, gate = inp @ w2"""
+    value = inp @ w1
+    gate = inp @ w2
     return value * (gate * gate.sigmoid())
 
 
@@ -41,7 +45,8 @@ def _rope(inp):
     c = inp.shape[-1] // 2
     p, i = (torch.arange(size, dtype=inp.dtype) for size in (inp.shape[-2], c))
     angle = p[:, None] / 10000 ** (i / c)
-    first, second = inp[..., :c], inp[..., c:]
+    first = inp[..., :c]
+    second = inp[..., c:]
     return torch.cat((first * angle.cos() - second * angle.sin(), first * angle.sin() + second * angle.cos()), -1)
 
 
@@ -49,8 +54,12 @@ def _multihead(x, wqkv, wo, heads):
     """q, k, v = (x @ wqkv).chunk(3, -1), each split into heads; out = the outputs of all heads side by side @ wo"""
     bs, t, _ = x.shape
     q, k, v = (part.reshape(bs, t, heads, -1).transpose(1, 2) for part in (x @ wqkv).chunk(3, -1))
-    mixed = _attention(q, k, v)
-    return mixed.transpose(1, 2).reshape(bs, t, -1) @ wo
+    c = q.shape[-1]
+    scores = q @ k.mT / sqrt(c)
+    weights = scores.softmax(-1)
+    mixed = weights @ v
+    joined = mixed.transpose(1, 2).reshape(bs, t, -1)
+    return joined @ wo
 
 
 def _info_nce(a, b, temperature):
@@ -68,8 +77,10 @@ def norm(x):
 def _block(x, wq, wk, wv, wo, w1, w2):
     """h = x + causal(n @ wq, n @ wk, n @ wv) @ wo, n = norm(x); out = h + (norm(h) @ w1).clamp_min(0) @ w2"""
     n = norm(x)
-    h = x + causal(n @ wq, n @ wk, n @ wv) @ wo
-    return h + (norm(h) @ w1).clamp_min(0) @ w2
+    mixed = causal(n @ wq, n @ wk, n @ wv)
+    h = x + mixed @ wo
+    hidden = (norm(h) @ w1).clamp_min(0)
+    return h + hidden @ w2
 
 
 def _heads(_rng, setting, _shape):

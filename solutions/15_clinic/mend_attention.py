@@ -4,8 +4,9 @@
 def mend_attention(q, k, v, out):
     """Store the gradient of the loss in `q.g`, `k.g` and `v.g`.
 
-    Forward: `out = (q @ k.t() / sqrt(d)).softmax(1) @ v`. The gradient of the loss with respect to `out` is already in
-    `out.g`. One line of the body is wrong, and the others are right. Find it and fix it.
+    Forward: `scores = q @ k.t() / root` with `root = d ** 0.5`, `weights = scores.softmax(1)`, `out = weights @ v`. The
+    gradient of the loss with respect to `out` is already in `out.g`. One line of the body is wrong, and the others are
+    right. Find it and fix it.
 
     q: (s, d), s queries
     k: (t, d), t keys

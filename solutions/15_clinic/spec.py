@@ -667,8 +667,19 @@ def _rnn(x, h, wx, wh, b):
 
 def _layernorm(inp, gamma, beta):
     """out = gamma * (inp - mean) / (var + 1e-5).sqrt() + beta, mean and biased var over the last axis"""
-    centred = inp - inp.mean(-1, keepdim=True)
-    return gamma * (centred / ((centred**2).mean(-1, keepdim=True) + 1e-5).sqrt()) + beta
+    mean = inp.mean(-1, keepdim=True)
+    centred = inp - mean
+    var = (centred**2).mean(-1, keepdim=True)
+    hat = centred / (var + 1e-5).sqrt()
+    return gamma * hat + beta
+
+
+def _attention(q, k, v):
+    """out = weights @ v, weights = scores.softmax(1), scores = q @ k.t() / root, root = d ** 0.5"""
+    root = q.shape[-1] ** 0.5
+    scores = q @ k.t() / root
+    weights = scores.softmax(-1)
+    return weights @ v
 
 
 # What a wrong line makes of the program of the forward pass.
@@ -875,7 +886,7 @@ for i in reversed(range(x.shape[1])):
 
 mend_attention = Exercise(
     title="Mend attention",
-    forward=lambda q, k, v: (q @ k.t() / q.shape[-1] ** 0.5).softmax(-1) @ v,
+    forward=_attention,
     inputs={"q": normal("s d"), "k": normal("t d"), "v": normal("t e"), "out": output()},
     answers=stored("q.g", "k.g", "v.g"),
     faulty="""\

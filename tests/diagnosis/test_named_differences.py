@@ -55,7 +55,7 @@ def curve(v: dict[str, Any]) -> torch.Tensor:
          "wrong-local: the squared error between `sigmoid(x)`"),
         (MANY, lambda v: share(v) * (share(v) - marks(v)), "extra-factor: multiplied by `softmax(x)` as well"),
         (MANY, lambda v: share(v) - v["t"].unsqueeze(1), "wrong-operand: the class indices themselves"),
-        (MANY, lambda v: marks(v) * (share(v) - 1), "diagonal-only: marked by the one-hot matrix of t"),
+        (MANY, lambda v: marks(v) * (share(v) - 1), "diagonal-only: marked by the one-hot encoding of t"),
         (MANY, lambda v: -marks(v) / share(v), "missing-local: the chain rule stops at `softmax(x)`"),
         (MANY, lambda v: v["x"].tanh() - marks(v), "wrong-local: the tanh of x is used"),
         (PICKED, lambda v: (share(v) - marks(v)) * len(v["x"]), "wrong-local: the softmax of x over the last axis"),

@@ -25,7 +25,11 @@ CASES: list[tuple[Exercise, Rule, str]] = [
     (SOFTMAX, lambda v: v["out"] * v["out_g"], "missing-path: the sum over the row is missing"),
     (SOFTMAX, lambda v: -v["out"] * total(v["out"] * v["out_g"]), "missing-path: only the sum over the row"),
     (SOFTMAX, lambda v: soft(v["x"], v["out_g"]), "wrong-point: x is used"),
-    (SOFTMAX, lambda v: soft(v["out"].softmax(-1), v["out_g"]), "wrong-point: the softmax of the probabilities"),
+    (
+        SOFTMAX,
+        lambda v: soft(v["out"].softmax(-1), v["out_g"]),
+        "wrong-point: the softmax of out is used",
+    ),
     (
         SOFTMAX,
         lambda v: v["out"] * (v["out_g"] + total(v["out"] * v["out_g"])),
@@ -76,7 +80,7 @@ CASES: list[tuple[Exercise, Rule, str]] = [
     ),
     (SOFTMAX, lambda v: v["out"] - v["out_g"], "wrong-local: out.g is subtracted from out"),
     (SOFTMAX, lambda v: v["out_g"].softmax(-1), "wrong-local: the softmax is applied to the upstream gradient"),
-    (LOG, lambda v: log(v["out"], v["out_g"]), "wrong-point: the logarithm of the probabilities"),
+    (LOG, lambda v: log(v["out"], v["out_g"]), "wrong-point: the logarithm of the softmax of x"),
     (LOG, lambda v: log(v["x"].exp(), v["out_g"]), "missing-local: the exponential, not divided by its sum"),
     (LOG, lambda v: v["out_g"] - total(v["out_g"]), "missing-local: not multiplied by"),
     (LOG, lambda v: (1 - v["out"].exp()) * v["out_g"], "diagonal-only: only its own output"),

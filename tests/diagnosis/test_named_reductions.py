@@ -72,11 +72,11 @@ def back(v: dict[str, Any]) -> torch.Tensor:
         (
             MAX,
             lambda v: wide(v) * (v["x"] == v["x"].amin(v["dim"], keepdim=True)),
-            "wrong-local: the opposite extreme",
+            "wrong-local: goes to the smallest entries",
         ),
         (MAX, lambda v: picked(v).double(), "missing-upstream: is missing, as if it were 1"),
         (MIN, lambda v: wide(v) * (v["x"] == v["x"].min()), "summed-wrong-axis: of all entries only"),
-        (MIN, lambda v: wide(v) * (v["x"] == v["x"].amax(v["dim"], True)), "wrong-local: the opposite extreme"),
+        (MIN, lambda v: wide(v) * (v["x"] == v["x"].amax(v["dim"], True)), "wrong-local: goes to the largest entries"),
         (RUNNING, lambda v: back(v) / n(v), "mean-for-sum"),
         (RUNNING, lambda v: back(v).flip(v["dim"]), "wrong-local"),
         (RUNNING, lambda v: v["out_g"].cumsum(v["dim"]).flip(v["dim"]), "wrong-local"),
@@ -119,7 +119,7 @@ def test_the_end_that_was_picked_is_told() -> None:
     def rule(v: dict[str, Any]) -> Any:
         return wide(v) * (v["x"] == v["x"].amin(v["dim"], True))
 
-    assert "the opposite extreme (the smallest entries for a maximum)" in verdict(MAX, rule).says
+    assert "the gradient of the maximum goes to the smallest entries" in verdict(MAX, rule).says
 
 
 # --- paths that contribute nothing in total ----------------------------------------------------------------------

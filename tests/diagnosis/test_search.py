@@ -126,7 +126,7 @@ def test_a_right_answer_speaks_against_an_edit_that_leads_to_it() -> None:
         return {"w": x.T @ (2 * g * y), "x": (2 * g * y + g * (1 - y.tanh() ** 2)) @ w.T}
 
     case = case_of(forward, wrong, x="bs n", w="n m")
-    assert "is passed on to w before the contribution" in said(explain(case, OPERATORS)["w"])
+    assert "is passed on to w too early: the contribution" in said(explain(case, OPERATORS)["w"])
     alone = Case(case.samples, case.names)
     assert said(explain(alone, OPERATORS)["w"]) == "missing-path: the path from y through `y.tanh()` is missing"
 
@@ -254,7 +254,7 @@ def test_a_kernel_may_take_the_sums_of_a_softmax_from_the_right_output() -> None
     found = explain(case_of(forward, wrong, q="bs n", k="t n", v="t m", bias="bs t"), OPERATORS)
     assert set(found) == {"q", "k", "v", "bias"}
     assert {mistake.cause for mistake in found.values()} == {"", "v"}
-    assert "is left out in the forward pass only" in said(found["v"])
+    assert "is left out where the forward pass is recomputed" in said(found["v"])
 
 
 def test_where_names_the_value_nearest_to_the_loss_whose_gradient_is_wrong() -> None:
@@ -266,7 +266,7 @@ def test_where_names_the_value_nearest_to_the_loss_whose_gradient_is_wrong() -> 
         return {"w": x.T @ g.exp()}
 
     says = said(explain(case_of(forward, wrong, x="t n", w="n m"), [], [FirstWrongGradient()])["w"])
-    assert says == "unknown: the gradient of z is already wrong; everything from `x @ w` back to the inputs is right"
+    assert says == "unknown: the gradient of z is already wrong; everything from there back to the inputs is right"
 
 
 def test_where_joins_answers_that_one_gradient_explains() -> None:

@@ -73,7 +73,7 @@ def test_two_facts_are_two_clauses() -> None:
         "the minus of `2 - x` is missing; the result is also multiplied by 1/2"
     )
     assert message_of(Mistake("wrong-sign", facts=(minus, Fact("upstream-twice", {}, "out.g is applied twice")))) == (
-        "the minus of `2 - x` is missing; out.g is applied twice"
+        "the minus of `2 - x` is missing. Also, out.g is applied twice"
     )
 
 

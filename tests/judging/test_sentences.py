@@ -55,7 +55,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "rnn_states_grad",
         RNN_STATES,
         "wh.g",
-        "in the gradient of wh through `h @ wh`, h of the last iteration is used in place of h0 in the first iteration",
+        "in the gradient of wh through `h @ wh`, h of the last time step is used in place of h0 at the first time step",
     ),
     "a transpose with the wrong sign is not read back": (
         "solve_grad",
@@ -93,7 +93,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    std = (inp.var(0, unbiased=False, keepdim=True) + 1e-5).sqrt()\n"
         "    inp.g = (out.g - out.g.mean(0) - out * (out.g * out).mean(0)) / std\n",
         "inp.g",
-        "in the gradient of inp through `centred / (... + #e-#).sqrt()`, the mean and the standard deviation are taken "
+        "in the gradient of inp through out, the mean and the standard deviation are taken "
         "over bs; they must be taken over n",
     ),
     "columns of two rows, of which rounding leaves little": (
@@ -103,7 +103,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    hat = (inp - inp.mean(0)) / std\n"
         "    inp.g = (out.g - out.g.mean(0) - hat * (out.g * hat).mean(0)) / std\n",
         "inp.g",
-        "in the gradient of inp through `centred / (... + #e-#).sqrt()`, the mean and the standard deviation are taken "
+        "in the gradient of inp through out, the mean and the standard deviation are taken "
         "over bs; they must be taken over n",
     ),
     "a count of all is a count": (
@@ -118,7 +118,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "def leaky_relu_grad(inp, out, slope):\n"
         "    inp.g = out.g * torch.where(inp > 0, slope, torch.ones_like(inp))\n",
         "inp.g",
-        "the two branches of `inp.where(inp > #, slope * inp)` are exchanged in the backward pass: each gets its"
+        "the two branches of the `where` are exchanged in the backward pass: each gets its"
         " gradient where the other one was chosen",
     ),
     "the gain has its name from the stub": (

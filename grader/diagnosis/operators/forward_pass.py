@@ -33,18 +33,19 @@ from .recurrences import cached_loop_carried_values
 
 PASSES: Mapping[Affects, str] = {
     "all": "",
-    "values": " in the forward pass only",
+    "values": " where the forward pass is recomputed",
     "backward": " in the backward pass only",
     "partners": " where the backward pass uses the result",
 }
 SUMS, PRODUCTS, MASKING = ("add", "sub"), ("mul", "div"), ("masked_fill", "where")
+FILLING = (*MASKING, "clamp")  # operations for which a missing number is a 0
 # What a number is as if it were missing.
 NEUTRAL: Mapping[str, float] = {**dict.fromkeys(SUMS, 0.0), **dict.fromkeys(PRODUCTS, 1.0), "pow": 1.0,
                                 **dict.fromkeys(MASKING, 0.0), "clamp": 0.0}  # fmt: skip
 
 
 def describe_affects(program: Program, affects: Affects) -> str:
-    """Return in which pass a changed node is wrong, as a message ends with it, such as " in the forward pass only".
+    """Return in which pass a changed node is wrong, as a message ends with it, such as " in the backward pass only".
 
     Return an empty string where it is wrong in both, and where the exercise asks for a value, not a gradient.
 
@@ -548,9 +549,10 @@ def describe_part_of_step(node: Node, slot: int | None, number: str) -> str:
 
 
 def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[str, str]:
-    """Return the fields `number`, `right`, `wrong` and `where` of a message about a number of a node.
+    """Return the fields `number`, `lack`, `right`, `wrong` and `where` of a message about a number of a node.
 
-    These are the right number, with what it is there and alone; the wrong one; and in which pass it is wrong.
+    These are the right number, with what it is there; that it is missing; the right number alone; the wrong one; and in
+    which pass it is wrong.
 
     Args:
         program: the program of a trial.
@@ -561,7 +563,8 @@ def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[
     source = number_source(program, node, choice.slot) if choice.slot is not None else ""
     right = describe_number(program, place, choice.number, source)
     return {
-        "number": describe_part_of_step(node, choice.slot, right),
+        "number": (number := describe_part_of_step(node, choice.slot, right)),
+        "lack": f"0 is used in place of {as_code(right)}" if node.name in FILLING else f"{number} is missing",
         "right": as_code(right),
         "wrong": "" if choice.how == "missing" else as_code(changed_number(right, choice.how)),
         "where": describe_affects(program, choice.affects),
@@ -575,7 +578,7 @@ def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[
     at=nodes,
     choices=lambda program, place: (each for each in number_changes(program, place) if each.how == "missing"),
     fields=number_fields,
-    message="in {step}, {number} is missing{where}",
+    message="in {step}, {lack}{where}",
 )
 def leave_out_number(program: Program, place: Place, choice: NumberChange) -> Program:
     """Leave out a constant number of a node: add 0, multiply by 1 or take the power 1 in place of it.

@@ -269,7 +269,7 @@ def _possible_labels(program: Program, node: Node) -> Iterator[Label]:
             marks = np.zeros(x.shape)
             if other.value.min() >= 0 and other.value.max() < x.shape[-1]:
                 np.put_along_axis(marks, other.value[..., None], 1.0, -1)
-                yield Label(marks, f"the one-hot matrix of {program.name_of(other.id)}", other.value[..., None])
+                yield Label(marks, f"the one-hot encoding of {program.name_of(other.id)}", other.value[..., None])
 
 
 class DifferenceFormula(NamedTuple):

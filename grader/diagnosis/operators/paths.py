@@ -517,8 +517,8 @@ def partial_sums(program: Program, place: Place) -> Iterator[PartialSum]:
 def describe_contribution(program: Program, kind: EdgeKind) -> str:
     """Return what edges of a kind contribute to a value: "the contribution of `norm(h)`".
 
-    For those of h into a sum, in which other terms may depend on h, too: "its direct contribution, as a term of
-    `h + norm(h)`,".
+    For those of h into a sum, in which other terms may depend on h, too: "the direct contribution of
+    `h + norm(h)`".
 
     Args:
         program: the program of a trial.
@@ -526,7 +526,7 @@ def describe_contribution(program: Program, kind: EdgeKind) -> str:
     """
     reader = describe_edge_kind(program, kind)
     is_sum = kind.key and program.nodes[program.forward.by_key[kind.key][0]].name in ("add", "sub")
-    return f"the direct contribution, as a term of {reader}," if is_sum else f"the contribution of {reader}"
+    return f"the direct contribution of {reader}" if is_sum else f"the contribution of {reader}"
 
 
 @operator(
@@ -535,11 +535,12 @@ def describe_contribution(program: Program, kind: EdgeKind) -> str:
     rank=1.8,
     at=edges,
     choices=partial_sums,
-    message="the gradient of {sum} is passed on to {operand} {when} {part} has been added to it",
+    message="the gradient of {sum} is passed on to {operand} too early: {when} been added by then",
     fields=lambda program, place, choice: {
         "sum": program.name_of(sum_with_same_gradient(program, place[0])),
-        "when": "when only" if choice.only else "before",
-        "part": describe_contribution(program, choice.edge_kind),
+        "when": f"only {describe_contribution(program, choice.edge_kind)} has"
+        if choice.only
+        else f"{describe_contribution(program, choice.edge_kind)} has not",
     },
 )
 def use_gradient_too_early(program: Program, place: Place, choice: PartialSum) -> Program | None:

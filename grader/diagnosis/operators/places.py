@@ -9,11 +9,15 @@ in all its iterations, or in the last one, or every product with a certain input
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import MappingProxyType
 from typing import Literal
 from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from grader.program.forward import SINK, Forward, Node, Place
 from grader.program.operation import SYMBOLS, Array, Family
@@ -32,6 +36,35 @@ ITERATION_RANKS: dict[Iterations, float] = {
 # The operator of the source by the name of an operation.
 BINARY: Mapping[str, type[ast.operator]] = {
     "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "div": ast.Div, "pow": ast.Pow
+}  # fmt: skip
+
+LONGEST_TEXT = 40  # of a quoted expression, if there is any way to say it in fewer characters
+LONGEST_QUOTE = 25  # characters of an expression in a sentence, if its value has a name or its function a word
+QUOTED = re.compile(r"(?:the `(?P<operation>\w+)` in )?`(?P<text>[^`]+)`(?! (?:in line \d|of `|in `|in every call))")
+OF_VALUE = re.compile(r"(?:gradient of|place of|that of|respect to|passed (?:from|to)|from the|and) $")
+AFTER_NOUN = re.compile(r"\bthe (?!derivative|gradient)[\w-]+ $")  # "the norm ", with an apposition
+TRANSPOSE = re.compile(r"gradient of `?(\w+)\.(?:t\(\)|mT|T)\b`?")
+# What is said of the iterations of a loop over time; the first pattern comes first.
+TIME_STEPS = (
+    (r"in every iteration of the forward pass but (the )?", "at every time step but the "),
+    (r"\biteration(s?) of the (?:forward|backward) pass\b", r"iteration\1"),
+    (r"\bin (every|the \w+) iteration\b", r"at \1 time step"),
+    (r"\bin all iterations\b", "at all time steps"),
+    (r"\bonly in the last one\b", "only at the last one"),
+    (r"\ban iteration\b", "a time step"),
+    (r"\biteration(s?)\b", r"time step\1"),
+)
+# Rearrangements, which are quoted: `x.reshape(n, -1)` says more than its name.
+QUOTED_FUNCTIONS = frozenset(
+    ("reshape", "view", "transpose", "permute", "t", "flatten", "unsqueeze", "squeeze", "expand", "chunk", "detach",
+     "tril", "triu", "flip", "roll", "scatter", "clone", "diagonal", "norm")
+)  # fmt: skip
+# The word for a function of which a forward pass has only one call; others are quoted: the `conv1d`.
+WORDS: Mapping[str, str] = {
+    "softmax": "the softmax", "log_softmax": "the log-softmax", "logsumexp": "the logsumexp", "tanh": "the tanh",
+    "sigmoid": "the sigmoid", "exp": "the exponential", "log": "the logarithm", "sqrt": "the square root",
+    "mean": "the mean", "sum": "the sum", "max": "the maximum", "min": "the minimum", "amax": "the maximum",
+    "amin": "the minimum", "square": "the square", "relu": "the relu", "vector_norm": "the norm",
 }  # fmt: skip
 
 
@@ -314,6 +347,82 @@ def expression_of(program: Program, node: Node) -> str:
     return f"`{node.text}`"
 
 
+def with_short_names(program: Program, clause: str) -> str:
+    """Return a clause in which long quoted expressions are replaced by what a learner calls their values or operations.
+
+    An expression of more than `LONGEST_QUOTE` characters becomes the name that its value is assigned to, such as hat,
+    or the word for its operation, where no other operation of the forward pass has this word: "the softmax". It stays
+    where there is neither. The gradient of a transposed array becomes that of the array, which is what a learner
+    stores. The iterations of a loop over an axis t are time steps.
+
+    Args:
+        program: the program of the trial that the clause is for.
+        clause: the clause, with expressions of the source in backticks.
+    """
+
+    def short(quoted: re.Match[str]) -> str:
+        """Return the name or the word for a quoted expression, or the expression as it is."""
+        text, operation = quoted["text"], quoted["operation"]
+        node = next((node for node in program.nodes if node.operands and node.text == text
+                     and operation in (None, node.name)), None)  # fmt: skip
+        if node is None or not (operation or len(text) > LONGEST_QUOTE or "..." in text):
+            return quoted[0]
+        before, after = clause[: quoted.start()], clause[quoted.end() :]
+        is_value = "derivative of" not in before and bool(OF_VALUE.search(before) or after.startswith(" is used"))
+        is_call, is_long = bool(_called(text)), "..." in text or len(text) > LONGEST_TEXT
+        word = "" if AFTER_NOUN.search(before) else _word_for_call(program, node)
+        name = program.name_of(node.id)
+        own = name if name.isidentifier() and not (is_call and node.id in program.forward.outputs) else ""
+        if len(program.forward.by_key[node.key]) > 1:
+            own = "" if re.search(rf"\b{own}\b", before + after) else own  # h is also what the iteration begins with
+            return word or own or quoted[0]
+        if not is_value:
+            return word or own or quoted[0]
+        return own or ("" if "`" in word and not is_long else word) or quoted[0]
+
+    clause = TRANSPOSE.sub(r"gradient of \1", QUOTED.sub(short, clause))
+    has_time = "t" in program.sizes and any(len(ids) > 1 for ids in program.forward.by_key.values())
+    return _with_time_steps(clause) if has_time else clause
+
+
+def _with_time_steps(clause: str) -> str:
+    """Return a clause about a loop over time with "time step" for each iteration of the forward pass.
+
+    The iteration that a backward loop runs first is that of the last time step, so that "the last iteration" misleads.
+    """
+    for pattern, words in TIME_STEPS:
+        clause = re.sub(pattern, words, clause)
+    return clause
+
+
+def _word_for_call(program: Program, node: Node) -> str:
+    """Return the word for the function that a node's expression calls, such as "the softmax" or "the `conv1d`".
+
+    Empty where the expression is no call, or where the forward pass calls a function of this name elsewhere, too.
+    """
+    calls = {(other.text, other.line): _called(other.text) for other in program.nodes}
+    function = _called(node.text)
+    if not function or function in QUOTED_FUNCTIONS or list(calls.values()).count(function) > 1:
+        return ""
+    if function == "pow":
+        is_square = len(node.values) > 1 and node.operand(1) is None and bool(np.all(np.equal(node.values[1], 2)))
+        return "the square" if is_square else ""
+    return WORDS.get(function, f"the `{function}`")
+
+
+@cache
+def _called(text: str) -> str:
+    """Return the name of the function that an expression calls: `softmax` for `scores.softmax(-1)`; empty for none."""
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return ""
+    function = tree.func if isinstance(tree, ast.Call) else None
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
 def operation_label(node: Node, constants: Mapping[int, str] = MappingProxyType({})) -> str:
     """Return the name of a node's operation as a learner spells it, with its constant operands.
 
@@ -399,6 +508,24 @@ def name_of_value(program: Program, value: int) -> str:
     """
     node, name = program.nodes[value], program.name_of(value)
     return f"the value of {node.name}" if name == expression_of(program, node) or " " in name else name
+
+
+def names_of_two_axes(program: Program, value: int, axis: int, other: int) -> tuple[str, str]:
+    """Return what a learner calls two axes of a value, such as `bs` and `c`.
+
+    Where both have one name, as the axes of scores of shape (t, t) have, return "axis 0" and "axis 1".
+
+    Args:
+        program: the program of a trial.
+        value: the id of the value.
+        axis: the number of one axis, from either end.
+        other: that of the other axis.
+    """
+    first, second = program.name_of_axis(value, axis), program.name_of_axis(value, other)
+    if first != second:
+        return first, second
+    rank = program.nodes[value].value.ndim
+    return f"axis {axis % rank}", f"axis {other % rank}"
 
 
 def describe_places(program: Program, places: Iterable[Place]) -> str:

@@ -20,7 +20,7 @@ from grader.program.selectors import ValueName, named_array, values_by_name
 
 from .contract import Example, operator
 from .partners import NAMED_ITERATIONS, ValueOfIteration
-from .places import edges, expression_of, name_of_value, operand_source, values
+from .places import edges, expression_of, name_of_value, number_source, operand_source, values
 
 pointwise = edges.of_family("pointwise")
 KINKED = ("relu", "leaky_relu", "clamp", "abs")  # their derivatives are constant up to a kink
@@ -320,11 +320,15 @@ def has_varying_derivative(program: Program, place: Place) -> bool:
 def name_of_derivative(program: Program, place: Place) -> str:
     """Return what a learner calls the local derivative of the edge `place`: "the derivative of `x.tanh()`".
 
-    For the edge of `hat` in the product `gamma * hat`: gamma.
+    For the edge of `hat` in the product `gamma * hat`: gamma; for that of x in `x * angle.cos()`: `angle.cos()`.
     """
     node = program.reader(place)
-    partner = node.operand(1 - place[1]) if node.name == "mul" and len(node.values) == 2 else None
-    return f"the derivative of {expression_of(program, node)}" if partner is None else program.name_of(partner)
+    if node.name == "mul" and len(node.values) == 2:
+        partner = node.operand(1 - place[1])
+        source = number_source(program, node, 1 - place[1]) if partner is None else ""
+        if partner is not None or source:
+            return as_code(source) if partner is None else program.name_of(partner)
+    return f"the derivative of {expression_of(program, node)}"
 
 
 Combination = Literal["added", "divided"]
@@ -336,9 +340,9 @@ Combination = Literal["added", "divided"]
     rank=2.5,
     at=pointwise.where(has_varying_derivative),
     choices=lambda program, place: COMBINATIONS,
-    message="the upstream gradient {how} {what}; multiply the two",
+    message="the upstream gradient is {how} {what}; it must be multiplied by {what}",
     fields=lambda program, place, choice: {
-        "how": "is divided by" if choice == "divided" else "is added to",
+        "how": "divided by" if choice == "divided" else "added to",
         "what": name_of_derivative(program, place),
     },
 )

@@ -26,7 +26,16 @@ from grader.program.program import Affects, EdgeContext, Program, Sweep
 from grader.program.queries import broadcast_to_operand, contraction_of, reduced_axes
 
 from .contract import Example, operator
-from .places import WHOLE, edges, expression_of, nodes, target_of, targets, with_gradient_of_any_shape
+from .places import (
+    WHOLE,
+    edges,
+    expression_of,
+    names_of_two_axes,
+    nodes,
+    target_of,
+    targets,
+    with_gradient_of_any_shape,
+)
 from .pointwise import local_derivative
 
 MOST_TERMS = 1_000_000  # that are laid out before they are summed
@@ -1236,8 +1245,14 @@ def wrong_axes(program: Program, place: Place) -> Iterator[int]:
     rank=2.0,
     at=edges.of_family("reduction", "normalisation"),
     choices=wrong_axes,
-    message="the derivative of {step} is taken along {axis}, not along the axis used in the forward pass",
-    fields=lambda program, place, choice: {"axis": program.name_of_axis(program.source(place), choice)},
+    message="the derivative of {step} is taken along {axis}; it must be taken along {right}",
+    fields=lambda program, place, choice: dict(
+        zip(
+            ("axis", "right"),
+            names_of_two_axes(program, program.source(place), choice, reduced_axes(program.reader(place))[0]),
+            strict=True,
+        )
+    ),
 )
 def differentiate_along_wrong_axis(program: Program, place: Place, choice: int) -> Program:
     """Compute the vjp of the reduction or softmax that reads the edge `place` along a wrong axis.
@@ -1637,7 +1652,7 @@ EXTREME_RULES: Mapping[str, ExtremeRule] = {
         "wrong-local",
         lambda x, axes, selected: softmax(x if _is_greatest(x, axes, selected).all() else -x, axes),
     ),
-    "the opposite extreme (the smallest entries for a maximum)": ExtremeRule(
+    "the entries at the opposite extreme": ExtremeRule(
         "wrong-local",
         lambda x, axes, selected: np.where(
             x == np.where(_is_greatest(x, axes, selected), x.min(axes, keepdims=True), x.max(axes, keepdims=True)),
@@ -1698,6 +1713,19 @@ def _extreme_along(x: Array, axes: tuple[int, ...], selected: Array, axis: int) 
     return np.where(x == (x.max(axis, keepdims=True) if greatest else x.min(axis, keepdims=True)), 1.0, 0.0)
 
 
+def describe_extreme(program: Program, place: Place, choice: str) -> str:
+    """Return a choice of `EXTREME_RULES` in words that fit a maximum or a minimum: "the smallest entries".
+
+    Args:
+        program: the program of a trial.
+        place: the edge that the maximum or minimum reads.
+        choice: a key of `EXTREME_RULES`, such as "the entries at the opposite extreme".
+    """
+    own, opposite = ("largest", "smallest") if "max" in program.reader(place).name else ("smallest", "largest")
+    words = choice.replace("the entries at the opposite extreme", f"the {opposite} entries")
+    return words.replace("the extreme of", f"the {own} of").replace("the extreme along", f"the {own} entries along")
+
+
 @operator(
     "other-entries-selected",
     code=lambda choice: EXTREME_RULES[choice].code,
@@ -1705,6 +1733,7 @@ def _extreme_along(x: Array, axes: tuple[int, ...], selected: Array, axis: int) 
     at=edges.of("amax", "amin", "max", "min"),
     choices=lambda program, place: EXTREME_RULES,
     message="the gradient of {step} goes to {choice}; it must go to the entries that were selected",
+    fields=lambda program, place, choice: {"choice": describe_extreme(program, place, choice)},
 )
 def select_wrong_entries(program: Program, place: Place, choice: str) -> Program:
     """Give the gradient of a maximum or minimum to wrong entries: g times wrong weights in place of a mask.

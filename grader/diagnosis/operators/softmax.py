@@ -22,7 +22,7 @@ from grader.program.queries import broadcast_to_operand, product_of_weights, red
 from grader.program.selectors import ValueName, values_by_name
 
 from .contract import Example, operator
-from .places import edges, name_of_value, nodes
+from .places import edges, name_of_value, names_of_two_axes, nodes
 from .upstream import name_of_gradient
 
 Axes = tuple[int, ...]
@@ -115,15 +115,25 @@ PROBABILITIES: Mapping[str, Probabilities] = {
 }
 
 
+def name_of_probabilities(program: Program, place: Place) -> str:
+    """Return what a learner calls the softmax probabilities in the vjp of an edge: out, or "the softmax of x"."""
+    name = program.name_of(place[0])
+    is_softmax = program.reader(place).name == "softmax"
+    return name if is_softmax and name.isidentifier() else f"the softmax of {program.name_of(program.source(place))}"
+
+
 @operator(
     "other-probabilities",
     code=lambda choice: PROBABILITIES[choice].code,
     rank=2.5,
     at=softmaxes,
     choices=lambda program, place: PROBABILITIES,
-    message="in the derivative of {step}, {wrong} is used in place of the softmax probabilities of {operand}",
+    message="in the derivative of {step}, {wrong} is used in place of {probabilities}",
     fields=lambda program, place, choice: {
-        "wrong": choice.replace("the operand", program.name_of(program.source(place)))
+        "wrong": choice.replace("the operand", program.name_of(program.source(place))).replace(
+            "the probabilities", name_of_probabilities(program, place)
+        ),
+        "probabilities": name_of_probabilities(program, place),
     },
 )
 def use_wrong_probabilities(program: Program, place: Place, choice: str) -> Program:
@@ -274,10 +284,10 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "missing-upstream", "the upstream gradient is missing in the elementwise term; only the sum over the"
         " row contains it", lambda r: r.weights - r.p * r.total(r.own)),
     "value in its own term": RowFormula(
-        "value-for-gradient", "in the elementwise term, {value} is used in place of its gradient",
+        "value-for-gradient", "the elementwise term contains {value} in place of its gradient",
         lambda r: r.weights * r.y - r.p * r.total(r.own)),
     "value in the sum": RowFormula(
-        "value-for-gradient", "in the sum over the row, {value} is used in place of its gradient",
+        "value-for-gradient", "the sum over the row contains {value} in place of its gradient",
         lambda r: r.own - r.p * r.total(r.weights * r.y)),
     "diagonal without upstream": RowFormula(
         "missing-upstream", "the upstream gradient is missing, and each entry affects only its own output",
@@ -724,12 +734,21 @@ def wrong_row_axes(program: Program, place: Place) -> Iterator[Axes]:
 
 
 def axes_field(program: Program, place: Place, axes: Axes) -> dict[str, str]:
-    """Return the message field `axes`: the name of one axis, such as `axis 0 of x`; `all entries` for several.
+    """Return the message fields `axes` and `right`: the wrong axes of a softmax, and its own, such as `t`.
 
-    `place` is an edge into the softmax; `axes` are counted from the back.
+    See `names_of_two_axes`; several axes are "all entries".
+
+    Args:
+        program: the program of a trial.
+        place: an edge into the softmax.
+        axes: the wrong axes, counted from the back.
     """
-    axis = "all entries" if len(axes) > 1 else program.name_of_axis(program.source(place), axes[0])
-    return {"axes": axis}
+    own = reduced_axes(program.reader(place))
+    wrong, right = names_of_two_axes(program, program.source(place), axes[0], own[0])
+    return {
+        "axes": wrong if len(axes) == 1 else "all entries",
+        "right": right if len(own) == 1 else "all entries",
+    }
 
 
 @operator(
@@ -738,7 +757,7 @@ def axes_field(program: Program, place: Place, axes: Axes) -> dict[str, str]:
     rank=2.0,
     at=softmaxes.of("softmax", "log_softmax"),
     choices=wrong_row_axes,
-    message="in the derivative of {step}, the sum runs over {axes} instead of the axis of the softmax",
+    message="in the derivative of {step}, the sum runs over {axes}; it must run over {right}",
     fields=axes_field,
 )
 def sum_row_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program:
@@ -920,8 +939,7 @@ def _() -> Example:
     rank=2.0,
     at=softmaxes,
     choices=wrong_row_axes,
-    message="in the derivative of {step}, the probabilities sum to 1 over {axes}; they must sum to 1 over the axis that"
-    " the forward pass uses",
+    message="in the derivative of {step}, the probabilities sum to 1 over {axes}; they must sum to 1 over {right}",
     fields=axes_field,
 )
 def normalise_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grader.program.forward import Place
+from grader.program.forward import SINK, Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, EdgeVjp, Program, Sweep
 from grader.program.queries import nodes_between
@@ -38,26 +38,33 @@ edges_of_several = edges.where(has_several_edges)
 
 
 def name_of_gradient(program: Program, value: int) -> str:
-    """Return what a learner calls the gradient of the value with an id.
+    """Return what a learner calls the gradient of the value with an id: that of the output, if the two are equal.
 
-    For an output, which nothing else reads, `out.g`, or `1` for a loss; otherwise `the gradient of h`.
+    For an output, which nothing else reads, and for `x @ w` in the output `x @ w + b`, `out.g`, or `1` for a loss;
+    otherwise `the gradient of h`.
     """
-    is_output = value in program.forward.outputs and len(program.forward.uses[value]) == 1
-    return (program.upstream_name or "1") if is_output else f"the gradient of {program.name_of(value)}"
-
-
-def describe_gradient(program: Program, value: int) -> str:
-    """Return what a learner calls the gradient of the value with an id: `the gradient of h`.
-
-    If it equals the given upstream gradient, the name of that comes first: `df (the gradient of x @ w)` for `x @ w` in
-    the output `x @ w + b`.
-    """
-    name, output = name_of_gradient(program, value), program.forward.outputs[-1]
     upstream = program.upstream_name
-    if value in program.forward.outputs or not upstream:
-        return name
-    own, given = program.right_sweep.gradient(value), program.right_sweep.gradient(output)
-    return f"{upstream} ({name})" if np.array_equal(own, given) else name
+    if value in program.forward.outputs and len(program.forward.uses[value]) == 1:
+        return upstream or "1"
+    own, given = (program.right_sweep.gradient(i) for i in (value, program.forward.outputs[-1]))
+    is_given = upstream and value not in program.forward.outputs and np.array_equal(own, given)
+    return upstream if is_given else f"the gradient of {program.name_of(value_with_same_gradient(program, value))}"
+
+
+def value_with_same_gradient(program: Program, value: int) -> int:
+    """Return the id of the first value with a name that has the same gradient, as l1 for `x @ w` in `l1 = x @ w + b`.
+
+    Return `value` where it has a name itself, or where there is none.
+    """
+    named = value
+    while not program.name_of(named).isidentifier():
+        gradient, *others = program.forward.uses[named]
+        if others or gradient[0] == SINK or program.nodes[gradient[0]].name != "add":
+            return value
+        if program.nodes[gradient[0]].value.shape != program.nodes[value].value.shape:
+            return value
+        named = gradient[0]
+    return named
 
 
 def codes_of_missing_upstream(program: Program, place: Place) -> Iterator[str]:
@@ -79,7 +86,7 @@ def codes_of_missing_upstream(program: Program, place: Place) -> Iterator[str]:
     at=made_values,
     choices=codes_of_missing_upstream,
     message="{gradient} is missing, as if it were 1",
-    fields=lambda program, place, choice: {"gradient": describe_gradient(program, place[0])},
+    fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0])},
 )
 def leave_out_upstream(program: Program, place: Place, choice: str) -> Program:
     """Replace the gradient of the value `place` by ones in the contributions to all operands that it is computed from.
@@ -182,7 +189,7 @@ def rule_of_replacement(program: Program, place: Place, choice: Replacement) -> 
     choices=replacements,
     message="{other} is used in place of {gradient}",
     fields=lambda program, place, choice: {
-        "other": choice.value.describe(program), "gradient": describe_gradient(program, place[0]),
+        "other": choice.value.describe(program), "gradient": name_of_gradient(program, place[0]),
     },
 )  # fmt: skip
 def use_value_for_gradient(program: Program, place: Place, choice: Replacement) -> Program | None:
@@ -283,7 +290,10 @@ def gradient_replacements(program: Program, place: Place) -> Iterator[GradientRe
     at=made_values.in_every_iteration,
     choices=gradient_replacements,
     message="the gradient of {other} is used in place of that of {value}",
-    fields=lambda program, place, choice: {"other": choice.value.describe(program)},
+    fields=lambda program, place, choice: {
+        "other": choice.value.describe(program),
+        "value": program.name_of(value_with_same_gradient(program, place[0])),
+    },
 )
 def use_gradient_of_value(program: Program, place: Place, choice: GradientReplacement) -> Program | None:
     """Replace the gradient of the value `place` by that of a value v in the contributions to all operands of its node.
@@ -322,7 +332,10 @@ def _() -> Example:
     at=edges_of_several.in_every_iteration,
     choices=gradient_replacements,
     message="in the gradient of {operand} through {step}, the gradient of {other} is used in place of that of {value}",
-    fields=lambda program, place, choice: {"other": choice.value.describe(program)},
+    fields=lambda program, place, choice: {
+        "other": choice.value.describe(program),
+        "value": program.name_of(value_with_same_gradient(program, place[0])),
+    },
 )
 def use_gradient_of_value_for_operand(program: Program, place: Place, choice: GradientReplacement) -> Program | None:
     """Compute the contribution of the edge `place` with the gradient of a wrong value v as upstream gradient.
