@@ -45,7 +45,10 @@ class Clock:
     """
 
     def __init__(self, seconds: float, give_up: GiveUp | None = None) -> None:
-        """Start counting the time; the timer is armed when the context is entered."""
+        """Start counting the time of `seconds`; the timer is armed when the context is entered.
+
+        If learner code catches every `OutOfTime`, `give_up` is called with the first one, and never returns.
+        """
         self.remaining, self.tick, self.give_up, self.most_caught = seconds, math.inf, give_up, MOST_CAUGHT
         self._begin()
 

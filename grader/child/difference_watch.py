@@ -51,7 +51,7 @@ class _ArgumentSteps:
     """
 
     def __init__(self, values: np.ndarray) -> None:
-        """Begin without any step."""
+        """Begin without any step of the argument, which has these values as given."""
         self.values = values.astype(complex).ravel()
         self.largest = float(np.abs(values).max(initial=0.0))
         self.unmoved: deque[complex] = deque(maxlen=MOST_NUMBERS)

@@ -110,6 +110,8 @@ def _parse(cell: str, before: int, filename: str, depth: int) -> Parsed:
 def _parse_lines(text: Sequence[str], before: int, filename: str = "") -> ast.Module:
     """Parse lines of Python, and number the lines of the tree on from `before`, the number of lines before them.
 
+    `filename` is that of the learner's source, for tracebacks.
+
     Raises:
         SyntaxError: the lines are not Python.
         ValueError: they hold null characters.

@@ -100,7 +100,11 @@ class _Job:
     def __init__(
         self, header: Mapping[str, Any], inputs: Arrays, sent: ReplyArrays, printed: CappedText, send: Send | None
     ) -> None:
-        """Prepare the job without running anything."""
+        """Prepare the job without running anything.
+
+        `header` describes the job, and `inputs` are the arrays that came with it; `sent` collects the arrays of the
+        reply, and `printed` the printed text; `send`, unless `None`, sends a reply when learner code never returns.
+        """
         self.header, self.inputs, self.sent, self.printed, self.send = header, inputs, sent, printed, send
         self.clock = Clock(header["time_limit"], None if send is None else self._give_up)
         self.facts_so_far: Facts = {"calls": []}
@@ -327,7 +331,10 @@ class _ObservedCall:
     """
 
     def __init__(self, function: Callable[..., Any], call: Facts, inputs: Arrays, filename: str) -> None:
-        """Build the arguments, and copies of them to compare with after the call."""
+        """Build the arguments that `call` describes from the arrays `inputs`, and copies to compare with them later.
+
+        `filename` is the path of the learner's source.
+        """
         self.function, self.filename, self.returned = function, filename, None
         self.arguments = {name: _build_argument(value, inputs) for name, value in call["arguments"]}
         self.tensors = {name: inputs[value["tensor"]] for name, value in call["arguments"] if "tensor" in value}
@@ -442,7 +449,7 @@ class CostMeter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return False  # wrapping for dynamo would import all of it, a second on first use
 
     def __init__(self, huge: float = math.inf) -> None:
-        """Begin with nothing counted."""
+        """Begin with nothing counted; more than `huge` bytes held at once are too much."""
         super().__init__()  # type: ignore[no-untyped-call]
         self.huge, self.work, self.peak, self.held = huge, 0, 0, 0
         self.from_huge, self.alive = set[int](), dict[int, int]()

@@ -144,7 +144,10 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """
 
     def __init__(self, sources: Mapping[str, str], folder: str, run: Run) -> None:
-        """Begin with no module loaded."""
+        """Begin with no module loaded.
+
+        `sources` are the texts of the submission's files by module name, `folder` is where they are; `run` runs one.
+        """
         self.sources, self.folder, self.run = sources, folder, run
         self.loaded: list[str] = []
 

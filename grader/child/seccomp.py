@@ -156,7 +156,11 @@ def unavailable_reason() -> str:
 
 
 def _refusal(machine: str) -> int:
-    """Put the filter in force in this process, and return the number of the error if that fails; 0 if it works."""
+    """Put the filter for an architecture, such as `"x86_64"`, in force in this process.
+
+    Returns:
+        The number of the error if the system refuses it, or if it has no effect; 0 if it works.
+    """
     try:
         prctl(PR_SET_NO_NEW_PRIVS, 1)
         Filter(machine).apply()

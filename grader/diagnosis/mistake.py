@@ -112,7 +112,13 @@ FACT_KINDS: dict[str, FactKind] = {}
 
 
 def fact_kind(name: str, message: str, *, besides: str = "", hints: tuple[str, ...] = ()) -> FactKind:
-    """Return a new kind of fact, after adding it to `FACT_KINDS`; for the parameters see `FactKind`.
+    """Return a new kind of fact, after adding it to `FACT_KINDS`.
+
+    Args:
+        name: its name, which no other fact and no operator has.
+        message: a clause about the answer, such as "it is {number} everywhere", with message fields in braces.
+        besides: the clause for a fact that is told after another mistake; empty where none is.
+        hints: hints that come before those of the code.
 
     Raises:
         ValueError: there is a kind of this name.

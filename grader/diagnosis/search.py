@@ -402,7 +402,7 @@ def edits_on_path(case: Case) -> Iterator[Candidate]:
     forks = _forks(program)
     for edit, screen, change in _changes_by_screen(case):
         if isinstance(edit, Edit) and edit.rank <= LIKELIEST and screen.sample.program is program:
-            for spot in _forks_behind(program, forks, edit, _moved_targets(screen, change)):
+            for spot in _forks_from_edit(program, forks, edit, _moved_targets(screen, change)):
                 yield EditOnPath(edit, spot)
 
 
@@ -419,7 +419,7 @@ def _forks(program: Program) -> list[tuple[Spot, int]]:
     return [(spot, _targets_of_edges(program, spot)) for spot in spots if not spot.rank]
 
 
-def _forks_behind(
+def _forks_from_edit(
     program: Program, forks: Iterable[tuple[Spot, int]], edit: Edit, names: Iterable[str]
 ) -> Iterator[Spot]:
     """Yield those of the edges `forks` that lie between an edit and one of the targets `names`.
@@ -561,7 +561,8 @@ def pairs_with_explaining_edit(case: Case, operators: Iterable[Operator[Hashable
     explained = set(case.names) - unexplained
     forks = _forks(case.listing) if firsts else []
     for edit in firsts:
-        for spot in reversed(list(_forks_behind(case.listing, forks, edit, unexplained))):  # nearest to the edit first
+        between = list(_forks_from_edit(case.listing, forks, edit, unexplained))
+        for spot in reversed(between):  # nearest to the edit first
             yield EditOnPath(edit, spot, edit_explains=True)
     for operator in sorted(operators, key=lambda each: each.rank) if firsts else ():
         for second in edits(operator, case.listing) if operator.rank <= MOST_RANK_OF_SECOND else ():

@@ -407,7 +407,9 @@ def _explanation_of(
 
 
 def _mistake_pictures(verdicts: Verdicts, findings: Sequence[Finding]) -> tuple[Picture, ...]:
-    """Return the picture of each gradient that is wrong, in the run in which most are; those without a figure not.
+    """Return the picture of each wrong gradient, as in the first informative run in which it is wrong.
+
+    Left out are gradients of a wrong shape, and those whose mistake another wrong gradient already shows.
 
     Args:
         verdicts: the judge of the gradients, with their arrays.
@@ -512,7 +514,15 @@ def _notes_on_other_inputs(question: Question, drawing: Drawing, answer: Answer,
 
 
 def _fails_alone(question: Question, drawing: Drawing, answer: Answer, axis: str, size: int) -> bool:
-    """Return whether a gradient is wrong where one axis has another size and every other axis the given one."""
+    """Return whether an answer is wrong where one axis has another size and every other axis the given one.
+
+    Args:
+        question: the inputs, and the code under test.
+        drawing: draws the trial.
+        answer: the gradient to judge.
+        axis: the name of the axis.
+        size: its other size.
+    """
     code_trial = drawing.trial_of(drawing.setting(ONE_AXIS_KIND, {**drawing.sizes, axis: size}), question.rng)
     return code_trial is not None and Run(
         code_trial, question.code.observe(code_trial.call, at_other_sizes=True)

@@ -312,7 +312,11 @@ def with_double_parameters(forward: Callable[..., Any], depth: int = 0) -> Calla
 
 
 def _double_cell(cell: types.CellType, depth: int) -> types.CellType:
-    """Return a closure's cell with the module or function in it in float64; the cell itself if that changes nothing."""
+    """Return a closure's cell with the module or function in it in float64; the cell itself if that changes nothing.
+
+    `depth` is the number of functions that close over one another around that function; beyond `DEEPEST`, it is left
+    unchanged.
+    """
     try:
         value = cell.cell_contents
     except ValueError:  # not yet filled

@@ -456,7 +456,11 @@ def _solve(a: Array, b: Array, /, left: bool = True) -> Array:
 
 
 def _solve_vjp_of_matrix(g: Array, y: Array, a: Array, b: Array, left: bool = True) -> Array:
-    """Return the vjp of `_solve` for the matrices: -c @ y.T, with the contribution c to b, or -y.T @ c; shape: a's."""
+    """Return the vjp of `_solve` for the matrices a: -c @ y.T, or -y.T @ c if not `left`; c is the vjp for b.
+
+    Returns:
+        Shape: that of a.
+    """
     c = _solve(a.swapaxes(-1, -2), g, left)
     if left and _has_vectors(a, b):
         c, y = c[..., None], y[..., None]
@@ -464,7 +468,11 @@ def _solve_vjp_of_matrix(g: Array, y: Array, a: Array, b: Array, left: bool = Tr
 
 
 def _solve_vjp(g: Array, _: Array, a: Array, b: Array, left: bool = True) -> Array:
-    """Return the vjp of `_solve` for the right-hand sides: c with a.T @ c = g; shape: that of b."""
+    """Return the vjp of `_solve` for the right-hand sides: c with a.T @ c = g, or c @ a.T = g if not `left`.
+
+    Returns:
+        Shape: that of b.
+    """
     return unbroadcast(_solve(a.swapaxes(-1, -2), g, left), b)
 
 

@@ -163,7 +163,7 @@ class _Samples:
     """
 
     def __init__(self, allowed: AllowedGradient) -> None:
-        """Begin without samples."""
+        """Begin without samples of the gradient that `allowed` describes."""
         self.allowed = allowed
         self.expected = allowed.expected
         self._drawn: list[np.ndarray] = []
@@ -219,8 +219,8 @@ class _Samples:
     def _is_between(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Return a mask of the entries of a gradient that are between the least and the greatest sample.
 
-        For each `other` entry that is not, further samples are drawn, those furthest off first. The first entry that
-        remains outside ends this, and the following ones stay False.
+        For each entry of the mask `other` that is not, further samples are drawn: first for the entries furthest from
+        torch's gradient. At the first one that stays outside this stops, and the entries after it count as outside.
 
         Args:
             array: the gradient to judge, shaped like the right one.
@@ -481,7 +481,7 @@ class _Moving(TorchFunctionMode):
     """
 
     def __init__(self, pattern: Pattern | None) -> None:
-        """Begin before the first call of a function."""
+        """Begin before the first call of a function; `pattern` is the noise to add, `None` for none."""
         super().__init__()
         self.pattern = pattern
         self.has_kinks = False

@@ -254,7 +254,7 @@ class _Detaching(TorchFunctionMode):
     """
 
     def __init__(self, constants: Sequence[torch.Tensor] = ()) -> None:
-        """Begin before the first call of `detach`."""
+        """Begin before the first call of `detach`; the calls return the tensors `constants`, in order, if any."""
         super().__init__()
         self.constants = list(constants)
         self.detached: list[torch.Tensor] = []

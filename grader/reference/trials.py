@@ -452,7 +452,14 @@ def holds_in_a_similar_trial(
 
 
 def exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generator, *, metered: bool = False) -> Trial:
-    """Draw one trial of an exercise, which is not yet confirmed by finite differences."""
+    """Draw one trial of an exercise, which is not yet confirmed by finite differences.
+
+    Args:
+        exercise: the exercise.
+        setting: the sizes.
+        rng: the random numbers that its inputs and its upstream gradient are drawn from.
+        metered: whether the worker measures the work and the peak memory of the call.
+    """
     return _trial_from(exercise, setting, draw(exercise.samplers, rng, setting), rng, metered=metered)
 
 

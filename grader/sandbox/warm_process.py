@@ -429,7 +429,7 @@ def is_readable(fd: int, seconds: float) -> bool:
 
 
 def _could_not_start(why: str) -> InfrastructureError:
-    """Return the error for a process that does not become ready; the next job starts another one."""
+    """Return the error for a process that does not become ready; `why` is a clause: `it ended with exit code 1`."""
     return InfrastructureError(f"the worker process could not start: {why}. Run the same command again.")
 
 

@@ -780,7 +780,8 @@ def _() -> Example:
 def has_derivative_of_value(program: Program, place: Place) -> bool:
     """Return whether the function's derivative can be computed from its value, as 1 - y ** 2 for y = tanh(x).
 
-    The function is the reader of the edge `place`. So it is for a logsumexp, with exp(x - y); a softmax does not count.
+    The function is the reader of the edge `place`. It also holds for y = logsumexp(x), with the derivative exp(x - y);
+    a softmax does not count.
     """
     operation = program.reader(place).operation
     return operation.value_vjp is not None and operation.family in ("pointwise", "reduction")

@@ -1059,9 +1059,9 @@ UNSHUFFLINGS: Mapping[str, Unshuffling] = {
     fields=lambda program, place, choice: {"mistake": UNSHUFFLINGS[choice].message},
 )
 def undo_shuffle_wrongly(program: Program, place: Place, choice: str) -> Program:
-    """Move the gradient of `pixel_shuffle` back to the channels in a wrong order: one of `UNSHUFFLINGS`.
+    """Move the gradient of `pixel_shuffle` back to the channels in a wrong order.
 
-    `place` is an edge into the `pixel_shuffle`.
+    The choice is a key of `UNSHUFFLINGS`, which holds the order. `place` is an edge into the `pixel_shuffle`.
     """
     axes = UNSHUFFLINGS[choice].axes
 

@@ -772,9 +772,10 @@ class JacobianMisuse:
 
 
 def misused_jacobians(program: Program, place: Place) -> Iterator[JacobianMisuse]:
-    """Yield `JacobianMisuse`s: the name of an x, if the value `place` is y = f(x), a function of several operations.
+    """Yield `JacobianMisuse`s of a value y = f(x), the value `place`: each names an x, and which wrong matrix is used.
 
-    At least one of them must not work entry by entry: else the Jacobian is its own transpose.
+    f is a function of several operations. At least one of them must not work entry by entry: else the Jacobian is its
+    own transpose. The inverse is tried only for a y of at most `LARGEST_JACOBIAN` entries.
     """
     for source in sources_of_function(program, place):
         operand = source.find(program, place[0])

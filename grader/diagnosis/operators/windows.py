@@ -434,8 +434,8 @@ EDGES: Mapping[str, tuple[bool, bool]] = {
 def add_padding_to_edges(program: Program, place: Place, choice: str) -> Program:
     """Add the upstream gradient at the padding of a `pad` to the entries at the edges, as for a repeated edge.
 
-    The choice is a key of `EDGES`, which says to which of the two. For pad(x, (2, 1)) and "the first entry": g[0] +
-    g[1] + g[2] at the first entry. `place` is the edge of x.
+    The choice is a key of `EDGES`: whether it is added to the first entry, the last one or both. For pad(x, (2, 1)) and
+    "the first entry": g[0] + g[1] + g[2] at the first entry. `place` is the edge of x.
     """
 
     def rule(at: EdgeContext) -> Array:
