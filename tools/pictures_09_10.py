@@ -18,7 +18,7 @@ def _heat(picture: SvgDrawing, x: float, y: float, rows: Table, limit: float, sh
             left, top = x + j * SMALL_WIDTH, y + i * SMALL_HEIGHT
             picture.box(left, top, SMALL_WIDTH, SMALL_HEIGHT, "box", 0)
             _tint(picture, left, top, SMALL_WIDTH, SMALL_HEIGHT, value / limit)
-            text = "0" if abs(value) < 5e-4 else show.format(value)
+            text = "0" if abs(value) < 5e-4 else show.format(value * (1 + 1e-9))  # halves away from 0, of both signs
             picture.text(left + SMALL_WIDTH / 2, top + SMALL_HEIGHT / 2 + 4, text, "code small")
 
 
