@@ -214,6 +214,9 @@ def _lesson_task(course: Course, unit: str) -> Task:
 def _in_parallel(tasks: dict[str, Task]) -> Iterator[Callable[[str], Iterable[AuditFinding]]]:
     """Run tasks in other processes while the block runs.
 
+    Args:
+        tasks: the tasks, by name.
+
     Yields:
         A function that returns the findings of the task with this name, and waits for them if need be.
     """

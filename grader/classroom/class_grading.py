@@ -151,7 +151,7 @@ def grade_class(
             results.keep_others(others)
         grading = replace(grading, seed=results.common_seed(grading.seed))
         try:
-            pending = _pending(results, chosen, grading, progress)
+            pending = _submissions_to_grade(results, chosen, grading, progress)
             if pending:
                 _write_results(results, pending, grading, progress)
             if not grading.students:
@@ -209,7 +209,7 @@ def _roster_key(class_folder: ClassFolder, name: str) -> str:
     return name if name in people else class_folder.key_of(Submission(name, ()), True) or name
 
 
-def _pending(
+def _submissions_to_grade(
     results: ResultsFolder, chosen: Sequence[Submission], grading: Grading, progress: _ProgressCounter
 ) -> list[Submission]:
     """Return the submissions that must be graded; count the others, whose stored result is from the same content.

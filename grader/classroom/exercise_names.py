@@ -84,7 +84,9 @@ class ExerciseNames:
 
     def unit_of(self, folder: str) -> str:
         """Return the id of the unit that a folder's name means; empty if it means none."""
-        return folder if folder in self._in_unit else self._units.get(_spelled(COPY.sub("", _folded(folder))), "")
+        if folder in self._in_unit:
+            return folder
+        return self._units.get(_course_spelling(COPY.sub("", _casefolded(folder))), "")
 
     def find(self, name: str, unit: str = "") -> NameMatch | None:
         """Return the exercise that the name of a file means; `None` if it means none.
@@ -96,11 +98,11 @@ class ExerciseNames:
         anywhere, in_unit = self._anywhere, self._in_unit.get(unit, {})
         if exact := in_unit.get(name) or anywhere.get(name):
             return NameMatch(exact, True)
-        spelled = TWICE.sub(r"\1", _folded(name)) if len(name) <= LONGEST else ""
+        spelled = TWICE.sub(r"\1", _casefolded(name)) if len(name) <= LONGEST else ""
         stem, ending = os.path.splitext(spelled.replace(".yml", ".yaml"))
         copies = 0
         for _ in range(MOST_COPY_MARKS if ending in (".py", ".yaml") else 0):
-            normal = _spelled(stem) + ending
+            normal = _course_spelling(stem) + ending
             if exercise := in_unit.get(normal) or anywhere.get(normal):
                 return NameMatch(exercise, False, copies)
             marks = COPY.finditer(stem)
@@ -137,11 +139,11 @@ class ExerciseNames:
         return units
 
 
-def _folded(name: str) -> str:
+def _casefolded(name: str) -> str:
     """Return a name without case, and with each letter in one spelling of Unicode."""
     return unicodedata.normalize("NFKC", name).casefold().strip()
 
 
-def _spelled(stem: str) -> str:
+def _course_spelling(stem: str) -> str:
     """Return a name as the course spells names: with underscores for spaces and hyphens."""
     return re.sub(r"[ -]+", "_", stem.strip(" -_"))

@@ -313,15 +313,15 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
     if summary.undated:
         count = len(summary.undated)
         who, counts = ("1 submission has", "counts") if count == 1 else (f"{count} submissions have", "count")
-        yield f"{who} no known time, and {counts} as in time: {_listed(summary.undated)}."
+        yield f"{who} no known time, and {counts} as in time: {_first_few_titles(summary.undated)}."
     if summary.undated_late:
-        says = f"Late by the names that Canvas gave, and counted as in time: {_listed(summary.undated_late)}"
+        says = f"Late by the names that Canvas gave, and counted as in time: {_first_few_titles(summary.undated_late)}"
         yield f"{says}. Write their times into the roster."
     if summary.above:
-        more = f"More than {summary.max_score:g} points by {ADJUSTMENTS_FILE}: {_listed(summary.above)}."
+        more = f"More than {summary.max_score:g} points by {ADJUSTMENTS_FILE}: {_first_few_titles(summary.above)}."
         yield f"{more} Correct the file if that is a mistake."
     if summary.unlisted:
-        yield f"Not on the roster, and graded under their own names: {_listed(summary.unlisted)}."
+        yield f"Not on the roster, and graded under their own names: {_first_few_titles(summary.unlisted)}."
     if summary.renamed:
         count = len(summary.renamed)
         who = f"{count} student{' is' if count == 1 else 's are'} called otherwise"
@@ -331,7 +331,7 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
             plain(f"{who} than in the last run ({first_few_names(pairs)}): their results are now named by {by}.")
         )
     if summary.removed:
-        yield f"Earlier results that no longer count, put away in removed/: {_listed(summary.removed)}."
+        yield f"Earlier results that no longer count, put away in removed/: {_first_few_titles(summary.removed)}."
     empty = {entry.student for entry in summary.nothing}
     for student, notes in [(student, notes) for student, notes in summary.noted.items() if student not in empty][
         :MOST_NAMES
@@ -344,11 +344,11 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
         yield f"{who} notes: see {GRADES_FILE}."
     absent, failed = {*summary.absent}, {failure.student for failure in summary.errors}
     if scored := [name for name in summary.absent if name not in empty | failed]:
-        yield f"On the roster, with a score, and handed in nothing: {_listed(scored)}."
+        yield f"On the roster, with a score, and handed in nothing: {_first_few_titles(scored)}."
     if without := [name for name in summary.absent if name in empty]:
-        yield f"On the roster, and handed in nothing: {_listed(without)}."
+        yield f"On the roster, and handed in nothing: {_first_few_titles(without)}."
     if summary.untouched:
-        listed = _listed(summary.untouched)
+        listed = _first_few_titles(summary.untouched)
         yield f"Handed in nothing but stubs or blank answer sheets, and graded with 0 points: {listed}."
     if summary.nothing:
         if others := [entry for entry in summary.nothing if entry.student not in absent]:
@@ -362,7 +362,7 @@ def _submissions(count: int) -> str:
     return f"{count} submission{'' if count == 1 else 's'}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _first_few_titles(names: Sequence[str]) -> str:
     """Return the first `MOST_NAMES` of some names, and how many more there are: "ada, bob and 3 more"."""
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return one_line(plain(listed(names[:MOST_NAMES]))) + more

@@ -212,7 +212,7 @@ def moodle_submission(entry: File | Folder) -> Submission | None:
         return None
     who = composed_name(match["who"])
     name, _, number = who.rpartition("_")
-    folder = entry if isinstance(entry, Folder) else _folder_of(entry.name, [_renamed(entry, match["name"])])
+    folder = entry if isinstance(entry, Folder) else _folder_of(entry.name, [_with_name(entry, match["name"])])
     known_as = frozenset({name, f"Participant {number}"})
     return Submission(who, (folder,), known_as, is_ambiguous=_is_ambiguous(entry, MOODLE_MARK))
 
@@ -229,7 +229,7 @@ def canvas_submission(entry: File | Folder) -> Submission | None:
     late = bool(match["late"] or match["late_too"])
     student = composed_name(match["who"].replace("_LATE_", "_").removeprefix("LATE_"))
     name, upload = match["name"] or f"{match['typed']}.html", int((match["upload"] or "0")[:18])
-    file = replace(_renamed(entry, name), upload=upload)  # the later upload is the newer
+    file = replace(_with_name(entry, name), upload=upload)  # the later upload is the newer
     known_as = frozenset({student.rpartition("_")[0], match["id"] or student})
     notes, is_ambiguous = (LATE,) if late else (), _is_ambiguous(entry, CANVAS_MARK)
     return Submission(student, (_folder_of(student, [file]),), known_as, notes, is_ambiguous, order=upload)
@@ -245,7 +245,7 @@ def _folder_of(name: str, files: Sequence[File]) -> Folder:
     return Folder(name, None, partial(tuple, files))
 
 
-def _renamed(file: File, name: str | None) -> File:
+def _with_name(file: File, name: str | None) -> File:
     """Return the file under another name, or as it is if the name is `None` or empty."""
     return replace(file, name=name or file.name)
 

@@ -127,7 +127,7 @@ class ResultsFolder:
             submission: the student's submission.
             seed: the seed; any if `None`. A result of which nothing was graded has no seed, and fits each.
         """
-        stored = self._stored(submission.key)
+        stored = self._stored_results(submission.key)
         return stored is not None and (seed is None or stored.seed in (None, seed)) and not stored.ungraded
 
     def reuse(self, submission: Submission, facts: SubmissionFacts) -> bool:
@@ -136,7 +136,7 @@ class ResultsFolder:
         Returns:
             Whether it was; if not, the submission must be graded.
         """
-        stored = self._stored(submission.key)
+        stored = self._stored_results(submission.key)
         if stored is None or stored.made_from != facts.made_from:
             return False
         known = replace(stored, submission=facts.hashes, known_as=submission.other_names)
@@ -338,7 +338,7 @@ class ResultsFolder:
             name: the student's key.
             results: the results now, with the reason.
         """
-        stored = self._stored(name)
+        stored = self._stored_results(name)
         if stored is None or stored.reason or stored.notes[:1] != (results.reason,):
             return False
         before, now = StoredGrades.of(stored), StoredGrades.of(results)
@@ -391,7 +391,7 @@ class ResultsFolder:
         for name in students:
             if result_file(self.out, name).name in self._file_names:
                 continue  # somebody of this very name handed in
-            stored = self._stored(name)
+            stored = self._stored_results(name)
             if stored is not None and stored.made_from == self.digest:
                 self._count_stored(name, stored, replace(stored, submission=NO_SUBMISSION), NOTHING)
                 continue
@@ -536,7 +536,7 @@ class ResultsFolder:
             undated_late=tuple(key for key in undated if key in late),
         )
 
-    def _stored(self, name: str) -> StudentResults | None:
+    def _stored_results(self, name: str) -> StudentResults | None:
         """Return the stored results of a student; `None` if there are none that can be read."""
         with suppress(UsageError):  # of another version
             stored = read_record(self._file(name), self._exercise_of)
@@ -748,7 +748,7 @@ def _lock(folder: Path, advice: str) -> Iterator[tuple[int, int]]:
 
 
 def _identity(folder: Path | int) -> tuple[int, int]:
-    """Return the device and inode of a folder, which stay the same when it is moved."""
+    """Return the device and inode of a folder, given by path or descriptor, which stay the same when it is moved."""
     status = os.stat(folder)
     return status.st_dev, status.st_ino
 

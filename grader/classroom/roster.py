@@ -436,7 +436,7 @@ def _derived_names(cells: Mapping[str, str]) -> Iterator[str]:
 
 
 def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
-    """Return the same submissions, each under its student's key on the roster.
+    """Return the class with the same submissions, each under its student's key on the roster.
 
     A submission of nobody on the roster keeps its own name. If several submissions have a name of one student, the
     newest counts; if no platform says which is the newest, the student is an error. A submission that has only a part

@@ -17,7 +17,7 @@ MOST_VARIANTS = 200
 NOT_READ = "not-read"
 
 
-def _known(code: str) -> str:
+def _public_code(code: str) -> str:
     """Return a code, if it is public.
 
     Raises:
@@ -30,7 +30,7 @@ def _known(code: str) -> str:
     return code
 
 
-Code = Annotated[str, AfterValidator(_known)]
+Code = Annotated[str, AfterValidator(_public_code)]
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Label = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*$", max_length=24)]
 ParameterName = Annotated[str, StringConstraints(pattern=ID)]

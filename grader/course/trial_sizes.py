@@ -87,7 +87,7 @@ def settings(
 
     def different(fixed: Sizes = MappingProxyType({})) -> dict[str, int]:
         """Return pairwise different sizes, except the fixed ones, with those that no setting has had yet."""
-        sizes = {**_different(axes, rng, allowed, due=due), **fixed}
+        sizes = {**_different_sizes(axes, rng, allowed, due=due), **fixed}
         for axis, extremes in due.items():
             extremes.discard(sizes.get(axis, 0))
         return sizes
@@ -96,7 +96,7 @@ def settings(
         ("pairwise different sizes", different(), 2),
         ("a trial with other sizes", different(), 1),
         (ONE_KIND if batch else "a trial with further sizes", different(batch), 3),
-        ("a square case", {axis: _nearest(side, allowed.get(axis, ())) for axis in axes}, 2),
+        ("a square case", {axis: _allowed_size(side, allowed.get(axis, ())) for axis in axes}, 2),
         (LARGE_UPSTREAM_KIND, different(), 2),
     ]
     kinds += [("a trial with further sizes", different(), 2) for _ in range(least - len(kinds))]
@@ -118,7 +118,7 @@ def second_batch_of_one(
         return None
     axes = tuple(first.sizes)
     batch = {axis: 1 for axis in (BATCH, FIRST_OF_ANY) if axis in axes}
-    return Setting(len(series), ONE_KIND, {**_different(axes, rng, allowed), **batch}, first.rank)
+    return Setting(len(series), ONE_KIND, {**_different_sizes(axes, rng, allowed), **batch}, first.rank)
 
 
 def exact_setting(
@@ -134,7 +134,7 @@ def exact_setting(
     """
     axes = _axes(specs)
     free = EXACT_SIZES.get(len(axes), MANY_EXACT_SIZES)
-    return Setting(index, EXACT_KIND, _different(axes, rng, allowed, free))
+    return Setting(index, EXACT_KIND, _different_sizes(axes, rng, allowed, free))
 
 
 def large_setting(specs: tuple[str, ...], index: int, never_holds: str = "") -> Setting:
@@ -164,7 +164,7 @@ def watched_sizes(specs: tuple[str, ...], rng: np.random.Generator, allowed: All
         rng: the random numbers.
         allowed: by axis, the sizes that it may have; any if it is missing.
     """
-    return Setting(0, "a trial of its own", _different(_axes(specs), rng, allowed, WATCHED_SIZES))
+    return Setting(0, "a trial of its own", _different_sizes(_axes(specs), rng, allowed, WATCHED_SIZES))
 
 
 def _axes(specs: tuple[str, ...]) -> Axes:
@@ -172,7 +172,7 @@ def _axes(specs: tuple[str, ...]) -> Axes:
     return named_axes(specs) + tuple(f"_{i}" for i in range(3) if any(ANY in axes_of(spec) for spec in specs))
 
 
-def _different(
+def _different_sizes(
     axes: Axes,
     rng: np.random.Generator,
     allowed: Allowed,
@@ -208,6 +208,6 @@ def _side(side: int, allowed: Allowed) -> int:
     return side if side in common or not common else min(common)
 
 
-def _nearest(size: int, allowed: tuple[int, ...]) -> int:
+def _allowed_size(size: int, allowed: tuple[int, ...]) -> int:
     """Return `size` if it is one of the allowed sizes, or if none are given; else the largest of them."""
     return size if size in allowed or not allowed else max(allowed)

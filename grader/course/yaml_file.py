@@ -64,7 +64,7 @@ def parse_yaml(path: Path, text: str, model: type[Content], advice: Mapping[str,
 
 
 def line_of(text: str, location: Sequence[str | int]) -> int:
-    """Return the line of an entry of a YAML text, counted from 1; of the innermost part that it has.
+    """Return the line of an entry of a YAML text, from 1; if there is no such entry, of the last key that exists.
 
     Args:
         text: the text.

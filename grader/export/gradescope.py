@@ -205,7 +205,7 @@ def autograder(course: Course, units: Collection[str], secret: str) -> bytes:
     Raises:
         UsageError: the course has no such unit.
     """
-    config = _restricted(course.config, units)
+    config = _restricted_config(course.config, units)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         _add(archive, "setup.sh", SETUP.encode(), executable=True)
@@ -221,7 +221,7 @@ def autograder(course: Course, units: Collection[str], secret: str) -> bytes:
     return content.getvalue()
 
 
-def _restricted(config: CourseFile, units: Collection[str]) -> CourseFile:
+def _restricted_config(config: CourseFile, units: Collection[str]) -> CourseFile:
     """Return the course file with only the given units, or unchanged if none is given."""
     known = {unit.id for unit in config.units}
     if unknown := next((unit for unit in units if unit not in known), None):

@@ -272,7 +272,7 @@ class ExplainScores(SaveAutoGrades):  # type: ignore[misc]
                     usual = "No response." if untouched and not utils.is_task(cell) else None
                     comments[name].auto_comment = graded["comments"].get(name, usual)
             gradebook.db.commit()
-        note_content_hash(nb.metadata, _submitted(self, place["assignment"], place["student"]))
+        note_content_hash(nb.metadata, _folder_of_submission(self, place["assignment"], place["student"]))
         return nb, resources
 
     def _save_score(self, cell: NotebookNode, grade: Any, *, by_hand: bool) -> None:
@@ -304,7 +304,7 @@ def _root(configurable: Any) -> Path:
     return Path.cwd()
 
 
-def _submitted(configurable: Any, assignment: str, student: str) -> Path:
+def _folder_of_submission(configurable: Any, assignment: str, student: str) -> Path:
     """Return the folder that a student's submission was read from.
 
     Args:

@@ -70,7 +70,7 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
             The notebook and the resources.
         """
         place = resources["nbgrader"]
-        kernelspec, released = self._released(place["db_url"], place["assignment"], place["notebook"])
+        kernelspec, released = self._released_notebook(place["db_url"], place["assignment"], place["notebook"])
         nb.metadata["kernelspec"] = dict(kernelspec) or nb.metadata["kernelspec"]
         earlier_notes = notes_in(nb)
         is_ungradable = ungradable_note(nb) is not None
@@ -85,7 +85,7 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
         add_notes(nb, notes)
         return nb, resources
 
-    def _released(self, database: str, assignment: str, notebook: str) -> ReleasedNotebook:
+    def _released_notebook(self, database: str, assignment: str, notebook: str) -> ReleasedNotebook:
         """Return a notebook as it was released.
 
         It is read from the gradebook once, and cached in the exporter that this preprocessor belongs to, which

@@ -324,17 +324,17 @@ def formula(question: Expression, text: str) -> list[np.ndarray]:
 
 def points_of(question: Expression) -> tuple[Point, ...]:
     """Return the points at which the formulas of a question are compared."""
-    return _points(_given(question), (), ())
+    return _points(_variables_of(question), (), ())
 
 
 def _points_of_shape(question: Shape) -> tuple[Point, ...]:
     """Return the points at which the shapes of a question are compared; a parameter has one size in all of them."""
     sizes = tuple((name, size) for name, (size,) in question.params.items())
     names = re.findall(r"[A-Za-z_]\w*", " ".join((question.right, *question.wrong)))
-    return _points(_given(question), tuple(dict.fromkeys(names)), sizes)
+    return _points(_variables_of(question), tuple(dict.fromkeys(names)), sizes)
 
 
-def _given(question: Shape | Expression) -> tuple[tuple[str, Given], ...]:
+def _variables_of(question: Shape | Expression) -> tuple[tuple[str, Given], ...]:
     """Return the variables of a question by name, each as a `Given`."""
     return tuple(
         (name, given if isinstance(given, Given) else Given(axes=given)) for name, given in question.given.items()

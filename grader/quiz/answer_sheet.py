@@ -164,7 +164,7 @@ def _add_question(text: str, quiz: Quiz, sheet: Sheet, name: str, answer: str) -
 
 
 def _yaml(answer: str) -> str:
-    """Return YAML that is read as this text."""
+    """Return an answer as a YAML value: as it is, or in quotes if YAML could read it as something else."""
     return answer if PLAIN.fullmatch(answer) and answer not in NOTHING else json.dumps(answer, ensure_ascii=False)
 
 

@@ -157,7 +157,7 @@ def _tokens(text: str) -> Iterator[Token]:
     while place < len(text):
         match = _TOKEN.match(text, place)
         if match is None:
-            raise ExpressionError(_meaningless(text[place]))
+            raise ExpressionError(_meaningless_message(text[place]))
         kind, written, place = match.lastgroup or "", match[0], match.end()
         if kind == "newline":
             if depth or not last.ends_operand or re.match(r"\s*[-+*/@)\].,]", text[place:]):
@@ -198,7 +198,7 @@ def _meanings(kind: str, written: str) -> list[tuple[str, str]]:
         return [("number", written.replace(",", "."))]
     if kind == "text":
         if meaningless := next((sign for sign in written if not _is_plain_ascii(sign) and sign not in "…·⊗"), ""):
-            raise ExpressionError(_meaningless(meaningless))
+            raise ExpressionError(_meaningless_message(meaningless))
         return [("text", written[1:-1].replace("…", "..."))]
     if written == ".T":
         return [("sign", "."), ("name", "T")]
@@ -210,7 +210,7 @@ def _is_plain_ascii(sign: str) -> bool:
     return sign.isascii() and (sign.isprintable() or sign in "\t\n\r")
 
 
-def _meaningless(sign: str) -> str:
+def _meaningless_message(sign: str) -> str:
     """Return the message for a sign that has no meaning in formulas."""
     if _is_plain_ascii(sign):
         return f"the sign {sign} has no meaning here: use + - * / @ ** and brackets"
@@ -363,7 +363,7 @@ def _in_python(tokens: Sequence[Token], known: Collection[str]) -> Iterator[Toke
                 raise ExpressionError(f"what is {token.written} divided by? Put brackets there")
             yield Token("sign", "·", token.written)
         if token.kind == "name" and token.text in NO_NAMES - LINKS:
-            raise ExpressionError(REFUSED.get(token.text, _misplaced(before, token)))
+            raise ExpressionError(REFUSED.get(token.text, _misplaced_message(before, token)))
         if before.text == "." and before.kind == "sign":
             _check_attribute(token)
         if token.opens:
@@ -372,7 +372,7 @@ def _in_python(tokens: Sequence[Token], known: Collection[str]) -> Iterator[Toke
             if len(brackets) == 1:
                 raise ExpressionError(f"{token.text} closes a bracket that was never opened")
             if bracket.opened + token.text not in ("()", "[]"):
-                raise ExpressionError(_never_closed(bracket.opened))
+                raise ExpressionError(_never_closed_message(bracket.opened))
             brackets.pop()
         elif before.ends_operand and token.text not in (".", "**", "^") and not token.ends_operand:
             bracket.is_divided = token.text in ("/", "//")
@@ -387,7 +387,7 @@ def _in_python(tokens: Sequence[Token], known: Collection[str]) -> Iterator[Toke
             yield token
         before = token
     if len(brackets) > 1:
-        raise ExpressionError(_never_closed(brackets[-1].opened))
+        raise ExpressionError(_never_closed_message(brackets[-1].opened))
 
 
 def _check_attribute(name: Token) -> None:
@@ -402,12 +402,12 @@ def _check_attribute(name: Token) -> None:
         raise ExpressionError(f".{name.text} is not allowed: only arithmetic and array methods are")
 
 
-def _never_closed(opened: str) -> str:
+def _never_closed_message(opened: str) -> str:
     """Return the message for a bracket that is never closed."""
     return f"the bracket {opened} is never closed: put {')' if opened == '(' else ']'} where it ends"
 
 
-def _misplaced(before: Token, token: Token) -> str:
+def _misplaced_message(before: Token, token: Token) -> str:
     """Return the message for a token that may not follow the one before it."""
     if token.text == "*" and before.text in ("", "(", "["):
         return "* has no place here"
@@ -443,7 +443,7 @@ def _tree(tokens: Sequence[Token]) -> ast.expr:
         column = error.offset or math.inf  # 0 where the text ends too early
         place = next((place for place, end in enumerate(ends) if end > column), len(tokens))
         before, token, _ = [Token("sign", ""), *tokens, END, END][place : place + 3]
-        raise ExpressionError(_misplaced(before, token)) from error
+        raise ExpressionError(_misplaced_message(before, token)) from error
     except (ValueError, MemoryError, RecursionError) as error:
         raise ExpressionError("it is nested too deeply: the answer is much simpler") from error
 

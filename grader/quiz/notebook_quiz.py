@@ -124,7 +124,7 @@ def _assigned_values(name: str, texts: Sequence[str]) -> Iterator[ast.expr]:
     room, has_value = LARGEST, False
     for text in reversed(texts):
         try:
-            for value in reversed(list(_assigned(name, text, room))):
+            for value in reversed(list(_values_in_cell(name, text, room))):
                 has_value = True
                 yield value
         except ReadError as error:
@@ -135,7 +135,7 @@ def _assigned_values(name: str, texts: Sequence[str]) -> Iterator[ast.expr]:
         raise broken
 
 
-def _assigned(name: str, text: str, room: int) -> Iterator[ast.expr]:
+def _values_in_cell(name: str, text: str, room: int) -> Iterator[ast.expr]:
     """Yield the expressions that a cell assigns to a name.
 
     Args:
