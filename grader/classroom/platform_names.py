@@ -160,7 +160,7 @@ def single_submission(path: Path) -> Submission:
 
 
 def plain_submission(entry: File | Folder, prefix: str) -> Submission | None:
-    """Return the submission that a folder or an archive with the student's name is; `None` for any other file.
+    """Return the submission of a folder or an archive that is named after its student; `None` for any other file.
 
     Args:
         entry: the folder or archive.
@@ -203,9 +203,9 @@ def misfit_submission(entry: File | Folder, why: str) -> Submission:
 
 
 def moodle_submission(entry: File | Folder) -> Submission | None:
-    """Return the submission that an entry is by the name that Moodle gives; `None` if it has no such name.
+    """Return the submission of an entry that Moodle has named; `None` if its name has another form.
 
-    The name is `Name_12345_assignsubmission_file`, that of a folder or the beginning of a file's name.
+    Moodle's form is `Name_12345_assignsubmission_file`, for a folder or at the beginning of a file's name.
     """
     match = MOODLE.fullmatch(entry.name)
     if match is None:
@@ -218,7 +218,7 @@ def moodle_submission(entry: File | Folder) -> Submission | None:
 
 
 def canvas_submission(entry: File | Folder) -> Submission | None:
-    """Return the submission that a file is by the name that Canvas gives; `None` if it has no such name.
+    """Return the submission of a file that Canvas has named; `None` for a folder, or if the name has another form.
 
     `lastnamefirst_LATE_123_456_lin_grad.py` names the student, the student's number, the number of the upload, and
     the file.

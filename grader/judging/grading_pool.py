@@ -454,12 +454,12 @@ def _close_all(processes: Sequence[_Process | Worker]) -> None:
 
 
 def _sent_verdicts_or(task: _Task, result: ExerciseResult, why: str) -> ExerciseResult:
-    """Return the verdicts that the process sent before it was lost, with `why` mistakes are not named; else `result`.
+    """Return the result of an exercise whose process was lost: the verdicts that it had sent, or else `result`.
 
     Args:
-        task: the submission, with the verdicts, if any, on its current exercise.
-        result: what is returned if there are none.
-        why: why no mistakes could be looked for.
+        task: the submission, with the verdicts that were sent on its current exercise, if any.
+        result: the result without any verdicts.
+        why: why the verdicts do not name mistakes, for a note in them.
     """
     return result if task.verdicts is None else without_mistakes(task.verdicts, why)
 

@@ -87,7 +87,7 @@ def _picture_html(picture: Picture, scale: float) -> str:
 
 
 def _band_html(picture: Picture, band: Band) -> str:
-    """Return tables side by side below their caption, which scroll together where they are too wide."""
+    """Return the tables of a band as HTML, side by side below their caption; they scroll together if too wide."""
     captions = "".join(f'<div class="dim">{escape(line)}</div>' for line in band.caption.splitlines())
     tables = "".join(_table_html(table) for table in band.tables)
     name = f"{picture.answer}: {', '.join(table.heading for table in band.tables)}"
