@@ -196,7 +196,7 @@ class _ShellCalls(ast.NodeTransformer):
         return [*self._statements(*shell_call, node)] or self._replace_by_pass(node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
-        """Replace an assignment of a result of `get_ipython()`: by that of the expression it runs, or by `pass`."""
+        """Replace `x = get_ipython()...`: by an assignment of the expression that the call runs, or by `pass`."""
         shell_call = _shell_call(node.value)
         if shell_call is None:
             return node

@@ -416,7 +416,7 @@ def _build_argument(value: Facts, inputs: Arrays) -> Any:
 def _is_same(argument: Any, copy: Any) -> bool:
     """Return whether an argument still equals the copy that was made before the call.
 
-    Tensors are compared bit for bit with an array, functions by their code, defaults and attributes.
+    A tensor, whose copy is an array, is compared bit for bit; functions are compared by code, defaults and attributes.
     """
     if isinstance(copy, np.ndarray):
         with suppress(Exception):  # a tensor that cannot be compared any more has changed

@@ -109,7 +109,10 @@ def _install_stand_in(name: str, **names: Callable[..., object]) -> None:
 
 
 def _size_function(name: str) -> Callable[..., object]:
-    """Return the function of this name about symbolic sizes, for plain numbers: a hint, say, is the size itself.
+    """Return a stand-in, for sizes that are plain numbers, for the function with this name about symbolic sizes.
+
+    A function whose name begins with `is_` or `has_` returns `False`; one such as `guard_int` or `hint_int` returns the
+    size itself.
 
     Raises:
         AttributeError: the name is not that of a function about sizes.

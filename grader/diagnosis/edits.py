@@ -309,7 +309,8 @@ class WithoutIdleEdges(EditVariant):
     def apply(self, program: Program) -> Program:
         """Return the program with the edit, and without those idle edges whose contribution the edit may change.
 
-        These would no longer contribute zero. Return the program unchanged where the edit does not apply in this trial.
+        Idle edges are those whose right contribution is zero. Return the program unchanged where the edit does not
+        apply in this trial.
 
         Raises:
             NoCandidate: the program has idle edges, but the edit may change the contribution of none, so that the

@@ -316,7 +316,7 @@ def weighted_with_prior(answer: Answer, samples: Samples) -> Mistake | None:
 
 
 def weight_text(weight: float) -> str:
-    """Return a weight that least squares found, with three digits: what is no more than their rounding is `0`."""
+    """Return a weight that least squares found, with three digits; `0` for one that may be no more than rounding."""
     return f"{weight:.3g}" if abs(weight) > TOLERANCE else "0"
 
 

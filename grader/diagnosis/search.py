@@ -548,10 +548,11 @@ def explaining_edits(case: Case) -> list[Edit]:
 
 
 def pairs_with_explaining_edit(case: Case, operators: Iterable[Operator[Hashable]]) -> Iterator[Candidate]:
-    """Yield an edit that explains an answer by itself in two other ways, which may explain the other answers.
+    """Yield rewritings made of an edit that explains an answer: they may explain the other answers as well.
 
-    First come `EditOnPath`s: an explained answer may be one to which all paths lead that the edit has an effect along.
-    Then `TwoEdits`: the second edit may change an answer that is still unexplained, and none that is explained.
+    First come `EditOnPath`s: the edit has an effect along some edges only, which may be all that lead to the explained
+    answer. Then `TwoEdits`: a second edit may change an answer that is still unexplained, and changes none that is
+    explained.
 
     Args:
         case: the wrong answers, after the search for single edits.

@@ -263,7 +263,10 @@ def _watched(function: Any, returned: list[Any]) -> Any:
 
 
 def _upstream_name(function: Any) -> str:
-    """Return the name of the upstream gradient in a Function's `backward`; "out_g" unless it is the only parameter."""
+    """Return the learner's name of the upstream gradient: `grad` for `backward(ctx, grad)` of a custom function.
+
+    Return `"out_g"` where `backward` has no single parameter beside `ctx`.
+    """
     try:
         _, *names = inspect.signature(function.backward).parameters.values()
     except (TypeError, ValueError):
@@ -285,7 +288,7 @@ def _differs(before: Any, after: Any) -> bool:
 
 
 def _error_with_line(error: Exception) -> str:
-    """Return an exception on one line, with the line of its author's code that raised it."""
+    """Return an exception as text on one line, with the line of the code under test that it comes from."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [f for f in frames if not any(Path(f.filename).is_relative_to(ours) for ours in (OWN, TORCH))]
     where = f", line {theirs[-1].lineno} of {Path(theirs[-1].filename).name}" if theirs else ""

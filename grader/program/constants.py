@@ -117,14 +117,14 @@ class Constants:
     def rerun(
         self, key: tuple[object, ...], run: Callable[[ConstantCall], torch.Tensor]
     ) -> dict[tuple[int, int], Array]:
-        """Return the constants that change, as they are if the calls with a key return other tensors.
+        """Return the constants that come out different if the calls with a key return other tensors.
 
         Args:
             key: the key of these calls: their position in the source.
             run: takes one of these calls; returns the tensor in place of its result.
 
         Returns:
-            By place (node, slot) the constant there, of any shape. Constants that depend on none of these calls are
+            By place (node, slot) the new constant there, of any shape. Constants that depend on none of these calls are
             missing, and those that come out different each time.
 
         Raises:

@@ -51,7 +51,7 @@ def describe_affects(program: Program, affects: Affects) -> str:
 
     Args:
         program: the program of a trial.
-        affects: where the change takes effect: `"all"`, `"values"` (the example), `"backward"` or `"partners"`, see
+        affects: where the change takes effect: `"all"`, `"values"`, `"backward"` (the example) or `"partners"`, see
             `Program.with_nodes`.
     """
     return "" if program.is_value else PASSES[affects]
@@ -551,8 +551,8 @@ def describe_part_of_step(node: Node, slot: int | None, number: str) -> str:
 def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[str, str]:
     """Return the fields `number`, `lack`, `right`, `wrong` and `where` of a message about a number of a node.
 
-    These are the right number, with what it is there; that it is missing; the right number alone; the wrong one; and in
-    which pass it is wrong.
+    For the 3 in x / 3 that is doubled in both passes: "the denominator 3", "the denominator 3 is missing", "3", "6",
+    and an empty text, as there is no pass without the mistake.
 
     Args:
         program: the program of a trial.
@@ -904,7 +904,7 @@ class ConstantChange:
 
     @property
     def code(self) -> str:
-        """Return the public code: `inverted-mask` where the number says where a mask ends."""
+        """Return the public code: `inverted-mask` where the number says where a mask ends, else `wrong-point`."""
         return "inverted-mask" if self.name in MASK_NUMBERS else "wrong-point"
 
     def number(self, call: ConstantCall) -> float:

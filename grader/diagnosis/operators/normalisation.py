@@ -965,7 +965,7 @@ def over_other_axes(known: Normalisation, x: Array, choice: OtherStatistics) -> 
 
 
 def other_statistics(program: Program, place: Place) -> Iterator[OtherStatistics]:
-    """Yield `OtherStatistics`: axes that are not those of a normalisation, with the normalised value right or not.
+    """Yield `OtherStatistics`: wrong axes of a mean and a variance, and whether the normalised value stays right.
 
     Args:
         program: the program of a trial.

@@ -562,7 +562,10 @@ def pairs_of(program: Program, place: Place) -> PairLayout | None:
 
 
 def takes_pairs(program: Program, place: Place) -> bool:
-    """Return whether the node `place` joins pairs of entries along an axis that two selections have split."""
+    """Return whether the node `place` joins pairs of entries along an axis that two selections have split.
+
+    True for the `cat` that ends a rotary embedding: of x1 * c - x2 * s and x1 * s + x2 * c for the halves x1, x2 of x.
+    """
     pairs = pairs_of(program, place)
     return pairs is not None and bool(pairs.selections)
 
