@@ -189,7 +189,7 @@ class _ShellCalls(ast.NodeTransformer):
     ignored: list[int] = field(default_factory=list)
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt | list[ast.stmt]:
-        """Replace a statement that is a call of `get_ipython()`."""
+        """Replace a call of `get_ipython()` by the statements that it runs, or by `pass`; other statements stay."""
         shell_call = _shell_call(node.value)
         if shell_call is None:
             return node

@@ -163,7 +163,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None if spec.name in self.sources else PassedOver(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Run the text of a file in its module; a stand-in has none."""
+        """Run the text of a submitted file in its module; do nothing for a stand-in."""
         if text := self.sources.get(module.__name__):
             module.__file__ = f"{self.folder}{module.__name__}.py"
             self.run(text, module.__file__, vars(module))

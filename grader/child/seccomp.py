@@ -129,7 +129,7 @@ class Filter:
     """
 
     def __init__(self, machine: str) -> None:
-        """Put the filter of the machine into memory; it is not in force yet."""
+        """Put the filter for an architecture, such as `"x86_64"`, into memory; it is not in force yet."""
         content = program(machine)
         self.buffer = ctypes.create_string_buffer(content, len(content))
         self.program = struct.pack("HP", len(content) // 8, ctypes.addressof(self.buffer))  # `struct sock_fprog`

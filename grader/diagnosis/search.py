@@ -523,7 +523,7 @@ def factors_on_paths(case: Case) -> Iterator[Candidate]:
 
 
 def _only_drops_edges(program: Program) -> bool:
-    """Return whether a program is edited in this way alone: one edge or more is dropped, and none is added."""
+    """Return whether the only edits of a program are that one edge or more is dropped."""
     drops = bool(program.edited_vjps) and all(rule is zero_vjp for rule in program.edited_vjps.values())
     return drops and not program.added and program.forward is program.right.forward
 

@@ -336,5 +336,5 @@ def with_layout(g: torch.Tensor, kind: str) -> torch.Tensor:
 
 
 def read_as_contiguous(g: torch.Tensor) -> torch.Tensor:
-    """Return the tensor, shaped like `g`, that code sees which reads the memory of `g` as if it were contiguous."""
+    """Return what one gets by reading the memory of a tensor `g` as if it were contiguous; shape: that of g."""
     return g.as_strided(g.shape, torch.empty(g.shape, device="meta").stride())

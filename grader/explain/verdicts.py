@@ -137,7 +137,10 @@ class Run:
         return has_shape and bool(self.compared(answer).convention.any())
 
     def with_conventions(self, answer: Answer) -> np.ndarray:
-        """Return the right gradient, at each kink with the value of the answer, an array, where that is right, too."""
+        """Return the right gradient, but with the answer's own value at each kink where that is right as well.
+
+        The answer must be an array of the right shape.
+        """
         array = self.array(answer)
         assert array is not None
         return np.where(self.compared(answer).convention, array, self.right(answer))
@@ -571,7 +574,13 @@ def _factor(run: Run, name: str, mistake: Mistake) -> Mistake | None:
 def _samples(
     runs: Sequence[Run], answer: Answer, array_in: Callable[[Run, Answer], np.ndarray | None]
 ) -> Iterator[Sample]:
-    """Yield the sample of an answer in each run in which it is an array, shaped like the input."""
+    """Yield the sample of an answer in each run in which it is an array, shaped like the input.
+
+    Args:
+        runs: the runs.
+        answer: the answer.
+        array_in: takes a run and the answer; returns the learner's array there, `None` where there is none.
+    """
     for run in runs:
         if (array := array_in(run, answer)) is not None:
             yield sample_of(answer, run.trial, array)

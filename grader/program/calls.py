@@ -639,6 +639,9 @@ def _parameter_names(func: Function, name: str, count: int) -> list[str]:
 
 @cache
 def _declared_parameters(name: str) -> tuple[tuple[str, ...], ...]:
-    """Return the parameters by position of each form of an operator of torch; empty if it has none of this name."""
+    """Return the names of the parameters by position of each form of an operator of torch, such as `("self", "other")`.
+
+    The result is empty if torch has no operator with this name.
+    """
     forms = torch._C._jit_get_schemas_for_operator(f"aten::{name}")
     return tuple(tuple(item.name for item in form.arguments if not item.kwarg_only) for form in forms)

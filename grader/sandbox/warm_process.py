@@ -234,7 +234,10 @@ class ForkingProcess(WarmProcess):
         self.control.close()
 
     def is_ready_within(self, seconds: float) -> bool | None:
-        """Wait for a message on the socket; return `True` if it came, `False` at the end, `None` after `seconds`."""
+        """Wait for a message on the socket.
+
+        Return `True` if it came, `False` if the other end is closed, and `None` if nothing came within `seconds`.
+        """
         if not is_readable(self.control.fileno(), seconds):
             return None
         with contextlib.suppress(OSError):
@@ -350,7 +353,10 @@ class SpawnedProcess(WarmProcess):
             self.jobs.close()
 
     def is_ready_within(self, seconds: float) -> bool | None:
-        """Wait for the first frame; return `True` once it is there, `False` at the end, `None` after `seconds`."""
+        """Wait for the first frame.
+
+        Return `True` once it is there, `False` if the stream has ended, and `None` if nothing came within `seconds`.
+        """
         try:
             return self.replies.get(timeout=seconds) is not None
         except queue.Empty:

@@ -256,7 +256,16 @@ def _right_adjoint(a: Array, g: Array) -> Array:
 
 
 def _right_matrix_vjp(c: Array, y: Array, b: Array) -> Array:
-    """Return the contribution to the matrix: -c @ y.T."""
+    """Return the right contribution to the matrix a of a @ y = b: -c @ y.T, with c the contribution to b.
+
+    Args:
+        c: the contribution to b; shape: (..., n, k).
+        y: the solution; shape: (..., n, k).
+        b: the right-hand side, which is not read.
+
+    Returns:
+        Shape: (..., n, n).
+    """
     return np.asarray(-c @ _transpose(y))
 
 
