@@ -14,14 +14,41 @@ from grader.course.sampling import normal, output, upstream
 
 TWICE = Exercise("x * sin(x)", lambda x: x * x.sin(), {"x": normal("n m"), "out_g": upstream()}, returned("x"))
 MEAN = Exercise("a mean", lambda x: (x * x.sin() + x**3).mean(), {"x": normal("bs n")}, stored("x.g"))
+SQUARES = Exercise(
+    "x * sin(x) + x**2", lambda x: x * x.sin() + x**2, {"x": normal("n m"), "out_g": upstream()}, returned("x")
+)
 HALF = Exercise("half of x + x**2", lambda x: (x + x**2) / 2, {"x": normal("bs n"), "out": output()}, stored("x.g"))
+
+
+def _residual(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    h = x + torch.tanh(x @ w)
+    return h.exp()
+
+
+def _cubed(x: torch.Tensor) -> torch.Tensor:
+    return x * x * x.sin()
+
+
+RESIDUAL = Exercise(
+    "h.exp() of a residual", _residual, {"x": normal("bs n"), "w": normal("n n"), "out": output()}, returned("x")
+)
+CUBED = Exercise("x * x * sin(x)", _cubed, {"x": normal("n m"), "out_g": upstream()}, returned("x"))
 
 
 @pytest.mark.parametrize(
     ("exercise", "rule", "name"),
     [
         (TWICE, lambda v: v["out_g"] * v["x"].sin(), "missing-path: through `x.sin()` is missing"),
-        (TWICE, lambda v: v["out_g"] * v["x"] * v["x"].cos(), "missing-path: through `x * x.sin()` is missing"),
+        (TWICE, lambda v: v["out_g"] * v["x"] * v["x"].cos(),
+         "missing-path: the direct path from x, the factor x of `x * x.sin()`, is missing"),
+        (SQUARES, lambda v: v["out_g"] * (v["x"].sin() + v["x"] * v["x"].cos()),
+         "missing-path: the path from x through `x**2` is missing"),
+        (SQUARES, lambda v: v["out_g"] * v["x"].sin(),
+         "missing-path: only that of the factor x of `x * x.sin()` is used"),
+        (RESIDUAL, lambda v: (v["out_g"] * v["out"] * (1 - torch.tanh(v["x"] @ v["w"]) ** 2)) @ v["w"].T,
+         "missing-path: the direct path from x to h, the term x of `x + torch.tanh(x @ w)`, is missing"),
+        (CUBED, lambda v: v["out_g"] * (v["x"] * v["x"].sin() + v["x"] ** 2 * v["x"].cos()),
+         "missing-path: one of the two paths from x through `x * x` is missing"),
         (TWICE, lambda v: v["out_g"] * v["x"].cos(), "wrong-local: are multiplied; multiply each"),
         (TWICE, lambda v: v["x"].sin() + v["x"] * v["x"].cos(), "missing-upstream: is missing, as if it were 1"),
         (TWICE, lambda v: v["x"].sin() + v["out_g"] * v["x"] * v["x"].cos(),

@@ -44,7 +44,7 @@ from grader.program.selectors import ComputedValue, NamedValue, OperandValue
 from grader.reference.trial import Trial
 from grader.results.codes import CODES
 
-from .places import WHOLE, Places, Spot, expression_of, plain_side
+from .places import WHOLE, Places, Spot, expression_of, name_of_value, operand_source, plain_side
 
 C = TypeVar("C", bound=Hashable)
 Rewrite = Callable[[Program, Place, C], Program | None]
@@ -53,6 +53,11 @@ Fields = Callable[[Program, Place, C], Mapping[str, str]]
 Code = str | Callable[[C], str]
 
 MOST_NAMES = 2  # of operands in one message
+ROLES: Mapping[str, tuple[str, str]] = {
+    "add": ("term", "term"), "sub": ("term", "term"), "mul": ("factor", "factor"), "matmul": ("factor", "factor"),
+    "div": ("numerator", "denominator"), "pow": ("base", "exponent"),
+}  # fmt: skip
+"""By the name of an operation, what its left and its right operand are called."""
 FIELD = re.compile(r"\{(\w+)\}")  # of a message
 EXAMPLE_SIZES, EXAMPLE_TRIALS = (3, 4, 5, 6, 7), 3  # three iterations at least; the sizes of a trial differ pairwise
 
@@ -170,8 +175,8 @@ class Operator(Generic[C]):
         Of these names, those that the message uses are filled in: `step`, the edited operation in the learner's source;
         `derivative`, its local derivative, such as `the derivative of tanh(x)` or `the factor w of x * w`;
         `value`, the name of its value; `operand`, the operand that the edge belongs to, and `partner`, all other
-        operands; `upstream`, the upstream gradient; `output`; `choice`. What the operator's own `fields` returns is
-        added.
+        operands; `path`, the path by the edge; `upstream`, the upstream gradient; `output`; `choice`. What the
+        operator's own `fields` returns is added.
 
         Args:
             program: the right program of the trial that the message is made for.
@@ -281,12 +286,14 @@ def describe_choice(program: Program, choice: Hashable) -> str:
     """Return a choice in the learner's words: the name of a value, the operation of an `EdgeKind`, or `str(choice)`.
 
     For `NamedValue("x")`: `x`; for "sum": `sum`; for the `EdgeKind` of the edges by which `h @ u` reads a value:
-    `` `h @ u` ``.
+    `` `h @ u` ``, and by which `x * sin(x)` reads its left factor: ``the factor x of `x * sin(x)` ``.
     """
     if isinstance(choice, NamedValue | ComputedValue | OperandValue):
         return choice.describe(program)
     if isinstance(choice, EdgeKind):
-        return describe_edge_kind(program, choice)
+        place = (program.forward.by_key[choice.key][0], choice.slot) if choice.key and choice.slot is not None else None
+        direct = "" if place is None else direct_operand(program, place)
+        return f"{direct} of {describe_edge_kind(program, choice)}" if direct else describe_edge_kind(program, choice)
     return str(choice)
 
 
@@ -317,6 +324,49 @@ def describe_edge_kind(program: Program, kind: EdgeKind) -> str:
         return program.output_name
     reader = expression_of(program, program.nodes[program.forward.by_key[kind.key][0]])
     return f"{reader} in the next iteration" if kind.iterations == 1 else reader
+
+
+def direct_operand(program: Program, place: Place) -> str:
+    """Return what the operand of an edge is in its operation, where a second path leads to it by another operand.
+
+    Such as "the factor x" for the edge of x in `x * sin(x)`, and "the term h" for that of h in `h + f(h)`. Empty where
+    the operation has one path to the operand, or reads it twice itself, as `x * x`.
+
+    Args:
+        program: the program of a trial.
+        place: the edge.
+    """
+    node, value = program.reader(place), program.source(place)
+    others = [operand for slot, operand in node.operands if slot != place[1]]
+    is_read_twice = value in others
+    if is_read_twice or not any(program.forward.ancestors[other] >> value & 1 for other in others):
+        return ""
+    text = operand_source(node.text, node.name, place[1])
+    role = ROLES.get(node.name, ("operand", "operand"))[place[1] > 0]
+    return f"the {role} {as_code(text) if text else name_read_by(program, node.id, value)}"
+
+
+def describe_path(program: Program, spot: Spot, place: Place) -> str:
+    """Return the path by the edges of a spot: "the path from x through `tanh(x)`".
+
+    Where the operation has several paths to its operand, say which: "the direct path from h to out, the term h of
+    `h + f(h)`", "one of the two paths from x through `x * x`".
+
+    Args:
+        program: the program of a trial.
+        spot: the edges.
+        place: the typical place of the spot.
+    """
+    operand, step, node = _operand_names(program, spot, place), spot.expression(program), program.reader(place)
+    if place[1] == WHOLE or node.id == SINK or spot.is_wide:
+        return f"the path from {operand} through {step}"
+    if direct := direct_operand(program, place):
+        value = name_of_value(program, node.id)
+        to = "" if value.startswith("the value of") else f" to {value}"
+        return f"the direct path from {operand}{to}, {direct} of {step},"
+    if [source for _, source in node.operands].count(program.source(place)) == 2 and node.name in ("add", "mul"):
+        return f"one of the two paths from {operand} through {step}"
+    return f"the path from {operand} through {step}"
 
 
 def _operand_names(program: Program, spot: Spot, place: Place) -> str:
@@ -380,6 +430,7 @@ def _place_fields(program: Program, spot: Spot, place: Place) -> dict[str, Calla
         "derivative": lambda: describe_local_derivative(program, place, spot.expression(program)),
         "value": lambda: program.output_name if reader.id == SINK else program.name_of(reader.id),
         "operand": lambda: _operand_names(program, spot, place),
+        "path": lambda: describe_path(program, spot, place),
         "partner": lambda: " and ".join(program.name_of(dict(reader.operands)[slot]) for slot in slots) or "a constant",
         "upstream": lambda: program.upstream_name,
         "output": lambda: program.output_name,

@@ -43,7 +43,7 @@ def has_fellow_contributions(program: Program, place: Place) -> bool:
     code="missing-path",
     rank=1.0,
     at=edges.where(has_fellow_contributions),
-    message="the path from {operand} through {step} is missing",
+    message="{path} is missing",
 )
 def drop_path(program: Program, place: Place, choice: None) -> Program:
     """Leave out the contribution of the edge `place`; its operand keeps the contributions of its further edges."""
@@ -113,7 +113,7 @@ def leads_to_shared_values(program: Program, place: Place) -> bool:
     code="missing-path",
     rank=1.9,
     at=edges.where(leads_to_shared_values),
-    message="the path from {operand} through {step} is missing",
+    message="{path} is missing",
 )
 def drop_paths_together(program: Program, place: Place, choice: None) -> Program:
     """Leave out the contribution of the edge `place`; the values that it reaches keep what they get elsewhere.
@@ -636,7 +636,7 @@ def _() -> Example:
     code="wrong-factor",
     rank=2.0,
     at=edges.where(has_fellow_contributions),
-    message="the path from {operand} through {step} is counted twice",
+    message="{path} is counted twice",
 )
 def count_path_twice(program: Program, place: Place, choice: None) -> Program:
     """Double the contribution of the edge `place`, whose operand also gets contributions along further edges."""
@@ -672,7 +672,7 @@ def has_fellow_contributions_in_loop(program: Program, place: Place) -> bool:
     code="wrong-factor",
     rank=3.0,
     at=edges.where(has_fellow_contributions_in_loop),
-    message="the contribution of the path from {operand} through {step} is halved",
+    message="the contribution of {path} is halved",
 )
 def halve_path(program: Program, place: Place, choice: None) -> Program:
     """Halve the contribution of the edge `place`, whose reader runs in several iterations of a loop.
@@ -792,8 +792,7 @@ def is_one_of_two_contributions(program: Program, place: Place) -> bool:
     code="missing-path",
     rank=2.0,
     at=edges.where(is_one_of_two_contributions),
-    message="the path from {operand} through {step} is counted twice and the other path is missing; the two are not"
-    " equal",
+    message="{path} is counted twice and the other path is missing; the two are not equal",
 )
 def take_path_for_both(program: Program, place: Place, choice: None) -> Program:
     """Double the contribution of the edge `place`, and leave out the second contribution to its operand.

@@ -174,6 +174,12 @@ class Spot:
         return expression_of(program, node)
 
     @property
+    def is_wide(self) -> bool:
+        """Return whether it holds all operations of one name, of one role or in several calls, and not a single one."""
+        nodes = self._nodes
+        return nodes is not None and nodes.width in ("role", "operation", "source")
+
+    @property
     def iterations_clause(self) -> str:
         """Return in which iterations the spot is; empty where it is in every one.
 
