@@ -75,10 +75,12 @@ class Fit:
     Args:
         rank: the candidate's likelihood rank, and more where the candidate makes an answer wrong that is right.
         mistakes: by target the mistake in the answer.
+        changes_right_answer: whether the candidate makes an answer wrong that is right.
     """
 
     rank: float
     mistakes: Mapping[str, Mistake]
+    changes_right_answer: bool = False
 
 
 def explain(
@@ -119,7 +121,8 @@ def explain(
         if case.comparisons > comparisons:
             case.suspects.append(candidate)
         if mistakes:
-            fits.append(Fit(candidate.rank + CHANGES_RIGHT_ANSWER * candidate.changes_right_answer(case), mistakes))
+            contradicted = candidate.changes_right_answer(case)
+            fits.append(Fit(candidate.rank + CHANGES_RIGHT_ANSWER * contradicted, mistakes, contradicted))
             last = last_rank(case, fits)
             if last < float("inf"):  # every answer is explained
                 budget = most = min(budget, case.work + WORK_FOR_TIES)
@@ -159,8 +162,9 @@ def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, Mistake]:
 
     A candidate that explains several answers is reported at the one nearest to the loss, and the mistakes of the others
     name that answer as their cause. Such a candidate may be a little rarer than those that explain one of the answers
-    alone. A mistake that edits no operation gets the places of another candidate for the answer that is hardly less
-    likely, if there is one.
+    alone, unless it makes an answer wrong that is right. Where the same mistake on another path gives the same numbers,
+    both are told. A mistake that edits no operation gets the places of another candidate for the answer that is hardly
+    less likely, if there is one.
 
     Args:
         case: the wrong answers.
@@ -173,16 +177,55 @@ def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, Mistake]:
 
     def explained(fit: Fit) -> list[str]:
         """Return the targets that a fit explains, that have no mistake yet, and for which it is likely enough."""
-        return [n for n in fit.mistakes if n not in mistakes and fit.rank <= ranks[n] + SHARED]
+        rarer = 0.0 if fit.changes_right_answer else SHARED
+        return [n for n in fit.mistakes if n not in mistakes and fit.rank <= ranks[n] + rarer]
 
     while len(mistakes) < len(ranks):
         best = max(fits, key=lambda fit: (len(explained(fit)), -fit.rank))  # of equal ones, the first
         cause, *followers = sorted(explained(best), key=case.distance)
+        twin = next((fit for fit in fits if _is_on_parallel_path(case, best, fit, (cause, *followers))), None)
         likely = [best, *(fit for fit in fits if fit is not best and fit.rank <= best.rank + TIED)]
         for name in (cause, *followers):
             at = next((fit.mistakes[name].at for fit in likely if name in fit.mistakes and fit.mistakes[name].at), ())
-            mistakes[name] = replace(best.mistakes[name], at=at, cause="" if name == cause else cause)
+            mistake = best.mistakes[name] if twin is None else _either(best.mistakes[name], twin.mistakes[name])
+            mistakes[name] = replace(mistake, at=at, cause="" if name == cause else cause)
     return mistakes
+
+
+def _is_on_parallel_path(case: Case, fit: Fit, other: Fit, names: Iterable[str]) -> bool:
+    """Return whether a second fit is the same mistake at other edges, so that nothing tells the two apart.
+
+    For the gradient of z in `f(z[:, None] - z)`, where f is symmetric: the path through `z[:, None]` is missing, or the
+    other one. Only edges count, and none behind the other on a path: a path is missing at all of its edges.
+
+    Args:
+        case: the wrong answers.
+        fit: a candidate that explains the answers `names`, which has a single edit.
+        other: another candidate.
+        names: the targets.
+    """
+    if other is fit or other.rank != fit.rank or other.changes_right_answer != fit.changes_right_answer:
+        return False
+    forward = case.samples[0].program.forward if case.samples else None
+    for name in names:
+        pair = fit.mistakes[name], other.mistakes.get(name)
+        if forward is None or pair[1] is None or pair[0].code != pair[1].code:
+            return False
+        own, others = ([(fact.operator, fact.says) for fact in mistake.facts] for mistake in pair if mistake)
+        is_same_edit = len(own) == len(others) == 1 and own[0][0] == others[0][0] and own[0][1] != others[0][1]
+        if not (is_same_edit and pair[0].at and pair[1].at):
+            return False
+        for first, second in itertools.product(pair[0].at, pair[1].at):
+            in_series = forward.is_behind(first, second) or forward.is_behind(second, first)
+            if WHOLE in (first[1], second[1]) or first == second or in_series:
+                return False
+    return True
+
+
+def _either(mistake: Mistake, twin: Mistake) -> Mistake:
+    """Return a mistake whose clause names the same mistake on another path, too, that gives the same numbers."""
+    fact, says = mistake.facts[0], twin.facts[0].says
+    return replace(mistake, facts=(replace(fact, says=f"{fact.says}, or {says}; the two give the same numbers"),))
 
 
 def _least_ranks(fits: Sequence[Fit]) -> dict[str, float]:

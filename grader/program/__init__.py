@@ -17,8 +17,10 @@
 - *expression*: the piece of source that computes a node's value, such as `x @ w`.
 - *key*: the position in the source that nodes share in all iterations of a loop; with the iteration it names a node.
 - *width*: by what nodes are grouped to be edited together. From narrow to wide: `"key"`; `"source"`, one expression in
-  all calls of the function that it stands in; `"role"`, one operation on one input, such as every `@` that reads x;
-  `"operation"`, such as every `@`. A node is in one group of each width, but in any number of `"role"`.
+  all calls of the function that it stands in; `"repeated"`, one value that the source computes at several places, such
+  as both `1 - p` in `(1 - p) * x + (1 - p) * y`; `"role"`, one operation on one input, such as every `@` that reads x;
+  `"operation"`, such as every `@`. A node is in one group of each width, but in any number of `"role"`,
+  and in a `"repeated"` one only where there is such a place.
 - *bit mask*: a set of values as an int, in which bit i stands for the value with the id i.
 - *einsum letters*: one letter for each axis of an array: for `x @ w` they are `ik`, `kj` and, of the value, `ij`.
 - *option*: an argument of an operation that is no operand, such as `dim`.

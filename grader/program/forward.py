@@ -213,9 +213,10 @@ class Node:
 
 IDENTITY = Operation("identity", "pointwise", lambda x: x, (lambda g, value, x: g,))
 # How many nodes are one place: those of one key, in all iterations of a loop; of one expression in the source,
-# whichever call runs it; of one operation that reads a certain input; of one operation.
-Width = Literal["key", "source", "role", "operation"]
-WIDTHS: tuple[Width, ...] = ("key", "source", "role", "operation")
+# whichever call runs it; of one value that the source computes at several places; of one operation that reads a certain
+# input; of one operation.
+Width = Literal["key", "source", "repeated", "role", "operation"]
+WIDTHS: tuple[Width, ...] = ("key", "source", "repeated", "role", "operation")
 
 Change = Callable[[Node], Node]  # of a node whose operands are already what they have become
 
@@ -404,21 +405,51 @@ class Forward:
 
         Args:
             node: the node.
-            width: by what nodes are grouped: `"key"`, `"source"`, `"role"` or `"operation"`.
+            width: by what nodes are grouped: `"key"`, `"source"`, `"repeated"`, `"role"` or `"operation"`.
 
         Returns:
             A tuple of one identity: the node's key, the end of the key that is the same in every call of the function,
-            or the name of the operation. For `"role"` one pair for each input that the node reads, perhaps none: for
-            `x @ w`, ("matmul", "x") and ("matmul", "w").
+            or the name of the operation. For `"repeated"` the operation and its expression in the source, or nothing
+            where no other expression computes the same value. For `"role"` one pair for each input that the node reads,
+            perhaps none: for `x @ w`, ("matmul", "x") and ("matmul", "w").
         """
         if width == "key":
             return (node.key,)
         if width == "source":
             return (node.key[-3:],)  # the innermost instruction, the operation and the part
+        if width == "repeated":
+            return ((node.name, node.text),) if node.id in self._repeated else ()
         if width == "role":
             read = {operand for _, operand in node.operands}
             return tuple((node.name, name) for name, i in self.inputs.items() if i in read)
         return (node.name,)
+
+    def is_behind(self, place: Place, other: Place) -> bool:
+        """Return whether a path leads from the edge or node `place` on to the edge or node `other` in the forward pass.
+
+        Args:
+            place: an edge (reader, slot), or a node (id, any slot that is no edge of it).
+            other: another one.
+        """
+        start = self.sources.get(other, other[0])
+        return SINK not in (place[0], start) and bool(self.ancestors[start] >> place[0] & 1)
+
+    @cached_property
+    def _repeated(self) -> frozenset[int]:
+        """Return the ids of the nodes whose expression stands at several places of the source, with equal operands.
+
+        Such as both `1 - p` in `(1 - p) * x + (1 - p) * y`.
+        """
+        values: dict[Hashable, set[int]] = {}
+        first = [node.id for node in self.nodes]  # by id the first node that computes the same
+        for node in self.nodes:
+            if node.text and node.operation.family != "input":
+                operands = tuple((slot, first[operand]) for slot, operand in node.operands)
+                alike = values.setdefault((node.name, node.text, node.call, operands), set())
+                alike.add(node.id)
+                first[node.id] = min(alike)
+        several = (ids for ids in values.values() if len({self.nodes[i].key for i in ids}) > 1)
+        return frozenset().union(*several)
 
     @cached_property
     def followers(self) -> tuple[int, ...]:

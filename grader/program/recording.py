@@ -34,6 +34,7 @@ from .program import Program
 from .rearrangement import Slot
 
 HERE, TORCH = os.path.dirname(__file__) + os.sep, os.path.dirname(torch.__file__) + os.sep
+METHODS = (TORCH + "_tensor.py", TORCH + "overrides.py")  # through which every `1 - x` goes, wherever it stands
 EXPLAIN = os.path.join(os.path.dirname(os.path.dirname(__file__)), "explain") + os.sep  # runs what it explains
 LONGEST_TEXT = 40  # of an expression in a message
 MODULES = re.compile(r"\btorch\.(?:nn\.functional|linalg|special)\.")
@@ -276,8 +277,8 @@ def _current_position() -> tuple[tuple[tuple[str, int, int, int], ...], SourceEx
     variables that its call is assigned to, or the text of the call.
 
     Returns:
-        The instructions, outermost first, each as the file, line and column where its function begins, and its offset;
-        and the expression.
+        The instructions, outermost first, each as the file, line and column where its function begins, and its offset,
+        but for those of torch's methods; and the expression.
     """
     frames = list(_frames())
     own = [expression_at(*frame) for frame in frames if not frame[0].co_filename.startswith((HERE, TORCH, EXPLAIN))]
@@ -287,7 +288,8 @@ def _current_position() -> tuple[tuple[tuple[str, int, int, int], ...], SourceEx
         if not returned or not caller.text:
             break
         variables, returned = caller.variables or (caller.text,), caller.is_returned
-    instructions = tuple((*_function_start(code), at) for code, at in reversed(frames))
+    executed = [frame for frame in reversed(frames) if frame[0].co_filename not in METHODS]
+    instructions = tuple((*_function_start(code), at) for code, at in executed)
     return instructions, expression._replace(variables=variables, call=callers[0].text if callers else "")
 
 

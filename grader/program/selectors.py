@@ -72,6 +72,8 @@ class Selector:
                 if self.iterations == "every"
                 else f"{text} in {_iterations_in_words('iteration', self.iterations)}"
             )
+        if self.width == "repeated":
+            return _iterations_in_words(f"`{node.text}`", self.iterations)
         of = f" of {self.identity[1]}" if self.width == "role" and isinstance(self.identity, tuple) else ""
         return _iterations_in_words(f"`{node.name}`{of}", self.iterations)
 

@@ -131,6 +131,56 @@ def test_a_right_answer_speaks_against_an_edit_that_leads_to_it() -> None:
     assert said(explain(alone, OPERATORS)["w"]) == "missing-path: the path from y through `y.tanh()` is missing"
 
 
+def test_a_cause_that_makes_a_right_answer_wrong_is_not_told_for_two_that_each_have_a_likelier_one() -> None:
+    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Count the last use of w and b alone, and pass the gradient of x back rightly."""
+        states, dw, db = [x], torch.zeros_like(w), torch.zeros_like(b)
+        for _ in range(3):
+            states.append(states[-1] + torch.tanh(states[-1] @ w + b))
+        for number, state in enumerate(reversed(states[:-1])):
+            dz = g * (1 - torch.tanh(state @ w + b) ** 2)
+            if number == 0:
+                dw, db = state.T @ dz, dz.sum(0)
+            g = g + dz @ w.T
+        return {"x": g, "w": dw, "b": db}
+
+    def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        for _ in range(3):
+            x = x + torch.tanh(x @ w + b)
+        return x
+
+    explanations = explain(case_of(forward, wrong, x="bs n", w="n n", b="n"), OPERATORS)
+    assert "to the gradient of w, only that of the last iteration is kept" in said(explanations["w"])
+    assert "to the gradient of b, only that of the last iteration is kept" in said(explanations["b"])
+
+
+def test_two_paths_that_contribute_the_same_are_both_named() -> None:
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": 3 * g * (x[:, None] - x).square().mul(x[:, None] - x).sign().mul((x[:, None] - x) ** 2).sum(1)}
+
+    case = case_of(lambda x: ((x[:, None] - x).abs() ** 3).sum(), wrong, x="bs n")
+    says = said(explain(case, OPERATORS)["x"])
+    assert "the path from x through `x[:, None]` is missing, or the path from x through" in says
+    assert says.endswith("; the two give the same numbers")
+
+
+def test_a_path_into_a_loop_is_missing_where_the_loop_reads_nothing_else() -> None:
+    def forward(x: Tensor) -> Tensor:
+        y = -x
+        for _ in range(3):
+            y = y - y.sum(0)
+        return y.exp() * x
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y = -x
+        for _ in range(3):
+            y = y - y.sum(0)
+        return {"x": g * y.exp()}
+
+    case = case_of(forward, wrong, x="bs n")
+    assert said(explain(case, OPERATORS)["x"]) == "missing-path: the path from x through `-x` is missing"
+
+
 def test_some_iterations_only() -> None:
     case = case_of(recurrence, recurrent_gradients(lambda t, count: -1 if t == 0 else 1), **RECURRENT)
     (explanation,) = explain(case, [NAMED["sign-flipped"]]).values()

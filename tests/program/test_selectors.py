@@ -43,6 +43,19 @@ def key_of(program: Program, name: str, number: int = 0) -> tuple:
     return [node for node in program.nodes if node.name == name][number].key
 
 
+def test_a_value_that_the_source_computes_at_several_places_is_one_group() -> None:
+    def forward(x: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
+        y = (1 - p[0]) * x + (1 - p[0]) * x.sin()
+        p = p * 2
+        return y * (1 - p[0])  # reads alike, but is another value
+
+    program = record(forward, {"x": torch.ones(3), "p": torch.ones(2)})
+    (others,) = [ids for (_, text), ids in program.forward.groups["repeated"].items() if text == "1 - p[0]"]
+    assert [program.nodes[i].text for i in others] == ["1 - p[0]"] * 2
+    selector = next(each for each in node_selectors(program) if each.nodes(program) == others)
+    assert selector.describe(program) == "every `1 - p[0]`"
+
+
 def test_iterations_are_selected_in_any_number_of_them() -> None:
     three, five = (record(recurrence, recurrent_inputs(n)) for n in (3, 5))
     key = key_of(three, "tanh")

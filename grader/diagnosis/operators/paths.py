@@ -140,6 +140,22 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs 3", "y": "4"})
 
 
+@drop_paths_together.example
+def _() -> Example:
+    """Show p * (x + y * p) + (1 - p) * y + (1 - p) * sin(x), p = sigmoid(c)[0], whose p gets nothing through 1 - p."""
+
+    def forward(x: Tensor, y: Tensor, c: Tensor) -> Tensor:
+        p = torch.sigmoid(c)
+        return p[0] * (x + y * p[0]) + (1 - p[0]) * y + (1 - p[0]) * torch.sin(x)
+
+    def wrong(x: Tensor, y: Tensor, c: Tensor, g: Tensor) -> dict[str, Tensor]:
+        p, dp = torch.sigmoid(c), torch.zeros_like(c)
+        dp[0] = (g * (x + 2 * y * p[0])).sum()
+        return {"c": dp * p * (1 - p)}
+
+    return Example(forward, wrong, {"x": "bs n", "y": "bs n", "c": "k"})
+
+
 @dataclass(frozen=True)
 class IterationsToKeep:
     """The only iterations of a loop whose contributions to one value are kept.

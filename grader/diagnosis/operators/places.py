@@ -29,7 +29,7 @@ Kind = Literal["edge", "node", "value", "target", "output"]
 Predicate = Callable[[Program, Place], bool]
 
 # What a wider place, or only some of its iterations, adds to the likelihood rank of an edit.
-WIDTH_RANKS = {"key": 0.0, "source": 0.3, "role": 0.5, "operation": 1.0}
+WIDTH_RANKS = {"key": 0.0, "source": 0.3, "repeated": 0.3, "role": 0.5, "operation": 1.0}
 ITERATION_RANKS: dict[Iterations, float] = {
     "every": 0.0, "last": 0.6, "all but the last": 0.7, "first": 0.8, "all but the first": 0.9,
 }  # fmt: skip
@@ -161,10 +161,11 @@ class Spot:
     def expression(self, program: Program) -> str:
         """Return the edited operation in the learner's words: its expression, such as `` `x @ w` ``.
 
-        For a spot that holds all operations of one name, with one input or with any, return ``every `matmul` of u``.
+        For a spot that holds all operations of one name, with one input or with any, return ``every `matmul` of u``;
+        for all of one expression that the source repeats, ``every `1 - p` ``.
         """
         nodes = self._nodes
-        if nodes is not None and nodes.width in ("role", "operation"):
+        if nodes is not None and nodes.width in ("repeated", "role", "operation"):
             return replace(nodes, iterations="every", slot=None).describe(program)
         place, *others = self.places(program)
         node = program.reader(place)
@@ -190,7 +191,7 @@ class Spot:
         nodes = self._nodes
         if nodes is None or nodes.iterations == "every":
             return ""
-        if nodes.width in ("role", "operation"):
+        if nodes.width in ("repeated", "role", "operation"):
             excepted = nodes.iterations.startswith("all but ")
             which = nodes.iterations.removeprefix("all but ") if excepted else f"the {nodes.iterations}"
             return f"{'but not ' if excepted else ''}for {which} of them"

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from grader.diagnosis.hints import EVERY_ITERATION, WHICH_ITERATION
-from grader.program.forward import SINK, Forward, Key, Place
+from grader.program.forward import SINK, Forward, Key, Place, bits
 from grader.program.program import EdgeContext, EdgeVjp, Program
 from grader.program.queries import EdgeKind, Loop, LoopCarriedValue, edges_by_kind, loop_carried_values, loops
 
@@ -150,7 +150,9 @@ def carries(program: Program, place: Place) -> Iterator[Carry]:
     - both once more for all values that the loop carries, such as h and c of an LSTM, if there are several;
     - `Carry((key of h,), only=kind)` for each kind of edges, if there are three or more: all but those of this kind.
 
-    The first three only where two edges or more lead from later iterations to these values, or nothing else reads them.
+    The first three only where two edges or more lead from later iterations to these values, or nothing else reads them;
+    and where an iteration reads more of the targets than the values, or these targets are read nowhere else: else the
+    path into the loop is missing.
 
     Args:
         program: the program.
@@ -159,12 +161,33 @@ def carries(program: Program, place: Place) -> Iterator[Carry]:
     for keys in keys_carried_together(program, place):
         ways = [edges_from_later(program, program.forward.by_key[key][0]) for key in keys]
         alone = len(keys) == 1 and len(program.forward.uses[place[0]]) == 1  # else a path is dropped
-        if sum(map(len, ways)) > 1 or alone:
+        if (sum(map(len, ways)) > 1 or alone) and not is_path_into_loop(program, keys[0]):
             yield Carry(keys)
             yield Carry(keys, enters=False)
     kinds = [kind for kind in edges_by_kind(program, place[0]) if (kind.iterations or 0) > 0]
     if len(kinds) > 2:
         yield from (Carry((program.nodes[place[0]].key,), only=kind) for kind in kinds)
+
+
+def is_path_into_loop(program: Program, key: Key) -> bool:
+    """Return whether a loop is one of several paths to the targets, which come into it by its initial value alone.
+
+    Args:
+        program: the program.
+        key: the key of the loop-carried value.
+    """
+    forward = program.forward
+    first, *_, last = forward.by_key[key]
+    before = value_before(program, first)
+    if before is None:
+        return False
+    inside = [i for i in bits(forward.ancestors[last]) if i > before and forward.ancestors[i] >> before & 1]
+    sources = {operand for i in inside for _, operand in forward.edges[i]}
+    if any(not forward.ancestors[operand] >> before & 1 for operand in sources):
+        return False
+    return any(
+        len(forward.uses[target]) > 1 for target in forward.targets.values() if forward.ancestors[before] >> target & 1
+    )
 
 
 def describe_carry(program: Program, choice: Carry) -> str:
