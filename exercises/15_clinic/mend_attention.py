@@ -1,4 +1,4 @@
-"""A backward pass of attention, to be mended. The lesson is README.md in this folder."""
+"""A backward pass of attention with one wrong line. The lesson is README.md in this folder."""
 
 # You may import Python's modules, torch, numpy, and the files in this folder. Plots and tables are ignored.
 

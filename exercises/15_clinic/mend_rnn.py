@@ -1,4 +1,4 @@
-"""A backward pass through time, to be mended. The lesson is README.md in this folder."""
+"""A backward pass through time with one wrong line. The lesson is README.md in this folder."""
 
 # You may import Python's modules, torch, numpy, and the files in this folder. Plots and tables are ignored.
 

@@ -234,8 +234,9 @@ class Exercise:
 
     @property
     def output_name(self) -> str:
-        """Return the learner's name of the output."""
-        return self.argument_with_role("output") or "the output"
+        """Return the learner's name of the output: "the loss" where gradients are stored and no output is given."""
+        is_loss = any(answer.stored for answer in self.answers)
+        return self.argument_with_role("output") or ("the loss" if is_loss else "the output")
 
     @property
     def upstream_name(self) -> str:

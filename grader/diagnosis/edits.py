@@ -672,10 +672,11 @@ class EditInRows(ExplanatoryRewriting):
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return the edit's facts, with the rows added to the clause of the first one.
 
-        The clause is "for the last row, ", the clause of the edit, and "; the other rows are right".
+        The clause is that of the edit, and "in the last row only", or "in every row but the first".
         """
         (fact, *others) = self.edit.facts(program)
-        says = f"for {ROW_WORDS[self.rows]}, {fact.says}; the other rows are right"
+        which = f"in {ROW_WORDS[self.rows]} only" if self.rows in ("first", "last") else f"in {ROW_WORDS[self.rows]}"
+        says = f"{fact.says}, {which}" if "," in fact.says else f"{fact.says} {which}"
         return (Fact(fact.operator, {**fact.parameters, "rows": self.rows}, says), *others)
 
 

@@ -82,11 +82,11 @@ RIGHT_FOR_SMALL_UPSTREAM = fact_kind(
 )
 WRONG_WITH = fact_kind(
     "wrong-with",
-    "it is right only where {name} does not use {parts}",
+    "it is right only when {name} does not use {parts}",
 )
 RIGHT_ONLY_WHERE = fact_kind(
     "right-only-where",
-    "it is right only where {where}",
+    "it is right only when {where}",
     hints=(
         "Go through your code by hand with an option that fails. Which line does not do what the forward pass does?",
         "Print the shape after every line, for an option that works and for one that fails.",

@@ -203,7 +203,7 @@ DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "index": _index,
     "kinds": _kinds,
     "options": _options,
-    "owner": lambda fields: f"the shape of {fields['owner']}, " if fields["owner"] else "",
+    "owner": lambda fields: f"that of {fields['owner']}, " if fields["owner"] else "",
     "varying": _varying,
     "example": _example,
     "those": lambda fields: "those" if len(fields["answers"]) > 1 else fields["answers"][0],
@@ -268,7 +268,10 @@ def _exact(wrong: int, fields: Mapping[str, Any]) -> str:
     """
     if fields["entries"] == 1:
         return "the value is wrong"
-    return f"{wrong} of {fields['entries']} entries {'is' if wrong == 1 else 'are'} wrong"
+    total = fields["entries"]
+    return (
+        f"{f'all {total}' if wrong == total else f'{wrong} of {total}'} entries {'is' if wrong == 1 else 'are'} wrong"
+    )
 
 
 def _times(count: str, fields: Mapping[str, Any]) -> str:

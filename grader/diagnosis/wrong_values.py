@@ -213,9 +213,10 @@ def step_behind_right_answers(case: Case, program: Program, name: str) -> Mistak
     if not 0 < len(steps) <= MOST_STEPS:
         return None
     first, *others = sorted(witnesses, key=case.distance)
-    who = f"{first} and {others[0]} are" if others else f"{first} is"
+    who = f"the gradients of {first} and {others[0]} are" if others else f"the gradient of {first} is"
     where = " and ".join(steps)
-    says = f"{who} right, and so, most likely, is the gradient of {where}: look at what goes from there to {name}"
+    says = f"{who} right, and so, most likely, is that of {where}: look at the step from there to {name}"
+    says = with_short_names(program, says)
     return Mistake("unknown", facts=(Fact("where-behind", {"step": where, "right": first}, says),))
 
 

@@ -162,7 +162,7 @@ def no_score(record: StudentResults) -> str:
 def why_not_graded(answer: AnswerResult) -> str:
     """Return a sentence for the student on why an answer is an error, with the names of files to choose between.
 
-    Its message, the reason for the instructor, is in the sentence only if the student can mend it.
+    Its message, the reason for the instructor, is in the sentence only if the student can fix it.
     """
     return text(CONFLICT.format(answer.message)) if answer.code == TWO_ANSWERS else NOT_GRADED
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 UNNAMED = "unnamed"
 """Stands for the code of a wrong answer that was recorded without one."""
 TWO_ANSWERS = "two-answers"
-"""Is the code of an error that the student can mend: all others are failures of the grader."""
+"""Is the code of an error that the student can fix: all others are failures of the grader."""
 
 STRUCTURE_MEANINGS: Mapping[str, str] = {
     "todo": "Nothing was written for this answer yet.",

@@ -7,6 +7,13 @@ from handgrad import Exercise, Misconception, away_from, each_of, mask, normal, 
 # lo and hi for each trial: of either sign, so that no mask made from 0 or from |inp| fits.
 _RANGES = ((-0.75, 0.5), (0.25, 1.5), (-2.0, -0.5), (-0.5, 1.75))
 
+
+def _gelu(inp):
+    """out = inp * phi, phi = (1 + (inp / 2**0.5).erf()) / 2"""
+    phi = (1 + (inp / 2**0.5).erf()) / 2
+    return inp * phi
+
+
 relu_grad = Exercise(
     title="ReLU, backwards",
     forward=lambda inp: inp.clamp_min(0),
@@ -167,7 +174,7 @@ def _slope_of_sigmoid_approximation(inp, out_g):
 
 gelu_grad = Exercise(
     title="GELU, backwards",
-    forward=lambda inp: inp * (1 + (inp / 2**0.5).erf()) / 2,
+    forward=_gelu,
     inputs={"inp": normal("..."), "out": output()},
     answers=stored("inp.g"),
     hints={

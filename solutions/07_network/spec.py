@@ -23,6 +23,12 @@ def _network(inp, targ, w1, b1, w2, b2):
     return (out.squeeze(-1) - targ).pow(2).mean()
 
 
+def _tied(inp, w):
+    """out = hidden @ w.t(), hidden = (inp @ w).tanh()"""
+    hidden = (inp @ w).tanh()
+    return hidden @ w.t()
+
+
 def _without_squeeze(inp, targ, w1, b1, w2, b2):
     """Return the loss in which (bs, 1) minus (bs,) broadcasts to (bs, bs)."""
     hidden = (inp @ w1 + b1).clamp_min(0)
@@ -84,7 +90,7 @@ forward_and_backward = Exercise(
 
 tied_weights_grad = Exercise(
     title="Tied weights: one matrix, used twice",
-    forward=lambda inp, w: (inp @ w).tanh() @ w.t(),
+    forward=_tied,
     # Small weights keep tanh away from its flat ends, where rounding would be all that is left of its slope.
     inputs={"inp": normal("bs n"), "out": output(), "w": normal("n m", scale=0.4)},
     answers=stored("inp.g", "w.g"),

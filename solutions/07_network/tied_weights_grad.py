@@ -4,7 +4,8 @@
 def tied_weights_grad(inp, out, w):
     """Store the gradient of the loss in `inp.g` and `w.g`.
 
-    Forward: `out = (inp @ w).tanh() @ w.t()`. The gradient of the loss with respect to `out` is already in `out.g`.
+    Forward: `hidden = (inp @ w).tanh()`, `out = hidden @ w.t()`. The gradient of the loss with respect to `out` is
+    already in `out.g`.
 
     inp: (bs, n)
     out: (bs, n), and out.g: (bs, n)

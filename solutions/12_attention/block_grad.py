@@ -9,8 +9,8 @@ def block_grad(x, wq, wk, wv, wo, w1, w2, out):
     Forward: `n = norm(x)`, `mixed = causal(n @ wq, n @ wk, n @ wv)`, `h = x + mixed @ wo`, `hidden = (norm(h) @
     w1).clamp_min(0)`, `out = h + hidden @ w2`. `causal` is the attention of `causal_attention_grad`, with its `scores`
     and `weights`, for q, k and v of c or e columns, divided by sqrt(c). `norm` works on each row:
-    `centred = x - x.mean(-1, keepdim=True)`, `centred / ((centred**2).mean(-1, keepdim=True) + 1e-5).sqrt()`. The
-    gradient of the loss with respect to `out` is already in `out.g`.
+    `centred = x - x.mean(-1, keepdim=True)`, `var = (centred**2).mean(-1, keepdim=True)`, `centred / (var +
+    1e-5).sqrt()`. The gradient of the loss with respect to `out` is already in `out.g`.
 
     x: (bs, t, d)
     wq: (d, c)

@@ -71,7 +71,8 @@ def _info_nce(a, b, temperature):
 def norm(x):
     """Return each row minus its mean, divided by its standard deviation"""
     centred = x - x.mean(-1, keepdim=True)
-    return centred / ((centred**2).mean(-1, keepdim=True) + 1e-5).sqrt()
+    var = (centred**2).mean(-1, keepdim=True)
+    return centred / (var + 1e-5).sqrt()
 
 
 def _block(x, wq, wk, wv, wo, w1, w2):

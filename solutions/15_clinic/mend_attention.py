@@ -1,4 +1,4 @@
-"""A backward pass of attention, to be mended. The lesson is README.md in this folder."""
+"""A backward pass of attention with one wrong line. The lesson is README.md in this folder."""
 
 
 def mend_attention(q, k, v, out):
@@ -14,7 +14,7 @@ def mend_attention(q, k, v, out):
     out: (s, e), and so is out.g
     """
     ### BEGIN SOLUTION
-    # Each query shares out its attention over the keys: the rows of the weights add up to 1.
+    # Each query distributes its attention over the keys: the rows of the weights add up to 1.
     root = q.shape[1] ** 0.5
     weights = (q @ k.t() / root).softmax(1)
     weights_g = out.g @ v.t()

@@ -1,4 +1,4 @@
-"""A backward pass of layer norm, to be mended. The lesson is README.md in this folder."""
+"""A backward pass of layer norm with one wrong line. The lesson is README.md in this folder."""
 
 
 def mend_layernorm(inp, gamma, beta, out):

@@ -1,4 +1,4 @@
-"""A backward pass through time, to be mended. The lesson is README.md in this folder."""
+"""A backward pass through time with one wrong line. The lesson is README.md in this folder."""
 
 import torch
 

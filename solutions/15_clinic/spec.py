@@ -172,12 +172,12 @@ test_scale = examination(
         ("does not sum scale.g over the batch", "inp.g = out.g * scale\nscale.g = out.g * inp", "scale.g", "one-row"),
         ("takes the mean of scale.g", "inp.g = out.g * scale\nscale.g = (out.g * inp).mean(0)", "scale.g", "one-row"),
         (
-            "leaves out.g out of inp.g",
+            "does not use out.g in inp.g",
             "inp.g = scale.expand_as(inp).clone()\nscale.g = (out.g * inp).sum(0)",
             "inp.g",
             "ones",
         ),
-        ("leaves out.g out of scale.g", "inp.g = out.g * scale\nscale.g = inp.sum(0)", "scale.g", "ones"),
+        ("does not use out.g in scale.g", "inp.g = out.g * scale\nscale.g = inp.sum(0)", "scale.g", "ones"),
         (
             "sums out.g and inp first, and multiplies afterwards",
             "inp.g = out.g * scale\nscale.g = out.g.sum(0) * inp.sum(0) / len(inp)",
@@ -312,7 +312,7 @@ test_row_mean = examination(
         ("does not divide by n", "inp.g = out.g[:, None].expand(inp.shape).clone()", "one-column"),
         ("divides by bs in place of n", "inp.g = out.g[:, None].expand(inp.shape) / len(inp)", "square"),
         ("divides by the number of all entries", "inp.g = out.g[:, None].expand(inp.shape) / inp.numel()", "one-row"),
-        ("leaves out.g out", "inp.g = torch.full_like(inp, 1 / inp.shape[1])", "ones"),
+        ("does not use out.g", "inp.g = torch.full_like(inp, 1 / inp.shape[1])", "ones"),
         (
             "uses the mean of out.g for all rows",
             "inp.g = torch.full_like(inp, 1 / inp.shape[1]) * out.g.mean()",
@@ -726,7 +726,7 @@ def _mend_hints(*names, first, then, last):
 
 
 mend_linear = Exercise(
-    title="Mend a linear layer with relu",
+    title="Fix a linear layer with relu",
     forward=lambda inp, w, b: (inp @ w + b).relu(),
     inputs={"inp": normal("bs n"), "w": weights("n m"), "b": normal("m"), "out": output()},
     answers=stored("inp.g", "w.g", "b.g"),
@@ -747,7 +747,7 @@ b.g = pre_g.sum(0)""",
 )
 
 mend_cross_entropy = Exercise(
-    title="Mend cross-entropy",
+    title="Fix cross-entropy",
     forward=lambda inp, targ: (inp.logsumexp(-1) - inp[range(len(targ)), targ]).mean(),
     inputs={"inp": normal("bs c"), "targ": indices("bs", "c")},
     answers=stored("inp.g"),
@@ -765,7 +765,7 @@ inp.g /= inp.shape[1]""",
 )
 
 mend_layernorm = Exercise(
-    title="Mend layer norm",
+    title="Fix layer norm",
     forward=_layernorm,
     inputs={"inp": sized(normal("bs n"), n=(4, 5, 6)), "gamma": normal("n"), "beta": normal("n"), "out": output()},
     answers=stored("inp.g", "gamma.g"),
@@ -821,7 +821,7 @@ gamma.g = (out.g * hat).sum(0)""",
 )
 
 mend_rnn = Exercise(
-    title="Mend backpropagation through time",
+    title="Fix backpropagation through time",
     forward=_rnn,
     inputs={
         "x": normal("bs t n"),
@@ -885,7 +885,7 @@ for i in reversed(range(x.shape[1])):
 )
 
 mend_attention = Exercise(
-    title="Mend attention",
+    title="Fix attention",
     forward=_attention,
     inputs={"q": normal("s d"), "k": normal("t d"), "v": normal("t e"), "out": output()},
     answers=stored("q.g", "k.g", "v.g"),

@@ -242,7 +242,7 @@ def test_some_rows_only(rows: slice, words: str) -> None:
         return {"x": dx}
 
     explanation = explain(case_of(layer, wrong, **LAYER), [NAMED["derivative-missing"]])["x"]
-    assert said(explanation).startswith(f"partial-batch: for {words}")
+    assert said(explanation).startswith(f"partial-batch: the gradient is missing in {words}")
 
 
 def test_two_edits() -> None:
@@ -374,8 +374,8 @@ def test_where_says_what_is_behind_the_answers_that_are_right() -> None:
         return loop_backward(x, wx, wh, g, carry=lambda g: g, last=lambda dz: dz.sum(0) ** 3 + dz)
 
     says = said(explain(case_of(loop, wrong, **LOOP), [], [FirstWrongGradient(), BehindRightAnswers("x")])["x"])
-    step = "the gradient of `x[:, t] @ wx`"
-    assert says == f"unknown: wx is right, and so, most likely, is {step}: look at what goes from there to x"
+    step = "that of `x[:, t] @ wx`: look at the step from there to x"
+    assert says == f"unknown: the gradient of wx is right, and so, most likely, is {step}"
 
 
 def test_where_names_no_value_whose_wrong_gradient_would_make_a_right_answer_wrong() -> None:

@@ -24,7 +24,7 @@ BS = ["bs", 3]
         # shapes
         ("same-shape", {"shape": [7]}, "its shape is always (7,), whatever the sizes"),
         ("wrong-shape", {"shape": [BS, ["", 1]], "expected": [BS], "owner": "w", "options": [["dim", "0"]]},
-         "its shape is (bs=3, 1); it should be the shape of w, (bs=3,); here dim is 0"),
+         "its shape is (bs=3, 1); it should be that of w, (bs=3,); here dim is 0"),
         ("broadcast", {"a": "x", "b": "t", "shape": [BS, BS], "expected": [BS]},
          "its shape is (bs=3, bs=3): x and t were broadcast against each other; it should be (bs=3,)"),
         # factors, of every entry or of a part of the answer

@@ -108,7 +108,7 @@ def test_a_test_is_written_in_place_of_dots(course: Course) -> None:
         (
             "an upstream gradient of ones",
             "your test rejects 10 of 20 wrong backward passes and accepts 10 of 10 right ones. "
-            "One of the wrong ones that it accepts leaves out.g out. In every call of your test, all entries of out.g"
+            "One of the wrong ones that it accepts does not use out.g. In every call of your test, all entries of out.g"
             " are the same number",
             "it accepts: inp.g = torch.full_like(inp, 1 / inp.shape[1])",
             "If every entry of `out.g` is the same, can the test see whether `out.g` was used?",

@@ -208,7 +208,7 @@ def test_where_there_is_no_loss_the_output_moves(grade: Grade) -> None:
 def test_an_option_that_decides_is_named_alone(grade: Grade) -> None:
     source = "def pad_grad(inp, out, before, after):\n    inp.g = out.g[:, before:-after]\n"
     (answer,) = grade("pad_grad", source).answers
-    assert answer.message == "it is right only where after is not 0"
+    assert answer.message == "it is right only when after is not 0"
 
 
 def test_two_arrays_are_shown_with_as_many_digits_as_tell_them_apart() -> None:
@@ -283,7 +283,7 @@ def test_the_evidence_speaks_of_the_output_where_there_is_no_loss(grade: Grade) 
 def test_an_answer_of_another_shape_has_no_evidence_but_names_the_axes(grade: Grade) -> None:
     answer = grade("lin_grad", LIN.format(*RIGHT[:2], "out.g.sum(0, keepdim=True)")).answers[2]
     assert (answer.code, answer.evidence, answer.error) == ("wrong-shape", "", None)
-    assert re.search(r"its shape is \(1, m=\d\); it should be the shape of b, \(m=\d,\)", answer.message)
+    assert re.search(r"its shape is \(1, m=\d\); it should be that of b, \(m=\d,\)", answer.message)
 
 
 def test_expected_numbers_are_shown_only_where_the_policy_allows_it(course: Course, worker: Worker) -> None:

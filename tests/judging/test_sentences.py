@@ -35,7 +35,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "conv1d_grad",
         "def conv1d_grad(inp, w, b, out):\n    inp.g = w.g = b.g = out.g.sum(0)\n",
         "b.g",
-        "its shape is (o=#, #); it should be the shape of b, (o=#,)",
+        "its shape is (o=#, #); it should be that of b, (o=#,)",
     ),
     "finite entries are explained where others are nan": (
         "pow_both_grad",

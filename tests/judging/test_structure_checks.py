@@ -133,7 +133,7 @@ VALUES = {
     "an ndarray of float64": (
         "w.g = (inp.t() @ out.g).double().numpy()",
         "wrong-dtype",
-        "it is a numpy array of float64; w is float32",
+        "it is a numpy array of dtype float64; w is float32",
     ),
     "a number of numpy's": ("w.g = out.g.numpy().sum()", "wrong-shape", r"its shape is \(\)"),
     "another attribute": ("w.grad = inp.t() @ out.g", "wrong-attribute", "stored w.grad; the gradient belongs in w.g"),

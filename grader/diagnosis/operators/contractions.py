@@ -291,7 +291,7 @@ RESHAPES: Mapping[str, Callable[[Array], Array]] = {
     "the rows of the two factors are in different orders, so that wrong pairs of rows are multiplied": lambda q: (
         np.swapaxes(q, 0, 1).reshape(q.shape)
     ),
-    "the rows of the two factors are in different orders and wrong pairs of rows are multiplied": lambda q: np.swapaxes(
+    "the rows of the two factors are in different orders, and wrong pairs are multiplied": lambda q: np.swapaxes(
         q.reshape(q.shape[1], q.shape[0], *q.shape[2:]), 0, 1
     ),
 }

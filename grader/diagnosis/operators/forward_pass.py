@@ -1757,7 +1757,12 @@ def replacement_values(program: Program, place: Place) -> Iterator[ValueName]:
     rank=4.0,
     at=values,
     choices=replacement_values,
-    message="{choice} is used in place of {value} everywhere, as if {value} had not been computed",
+    message="{choice} is used in place of {value} everywhere{as_if}",
+    fields=lambda program, place, choice: {
+        "as_if": f", as if {program.name_of(place[0])} had not been computed"
+        if program.nodes[place[0]].operands
+        else ""
+    },
 )
 def replace_value(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Compute every node that reads a value from a wrong value instead: x for y wherever y is read, in both passes.

@@ -23,6 +23,7 @@ from grader.course.sampling import normal, positive, sized
 from grader.program.forward import Forward, Node, Place
 from grader.program.operation import Array, Operand, Operation
 from grader.program.program import Affects, Program
+from grader.program.queries import reduced_axes
 from grader.program.rearrangement import joined_axes, refined_shape
 from grader.program.selectors import ValueName, values_by_name
 
@@ -482,15 +483,33 @@ def describe_averaging(program: Program, place: Place, choice: TermAveraging) ->
     """
     known = normalisation_of(program, place)
     count = "n - 1" if known is not None and choice.term == "variance" and known.count == known.n - 1 else "n"
+    n, meaning = ("n", "") if known is None else count_of_axes(program, known.source, known.axes)
     if choice.how == "not summed":
         done = "summed" if known is not None and known.count == 1 else "averaged"
         return f"not {done} over the entries that are normalised together"
     done = (
         "summed, but not divided"
         if choice.how == "summed"
-        else f"divided by {choice.how.removeprefix('averaged with ')}"
+        else f"divided by {choice.how.removeprefix('averaged with ').replace('n', n)}"
     )
-    return f"{done}; it must be divided by {count}, where n is the number of entries that are normalised together"
+    return f"{done}; it must be divided by {count.replace('n', n)}{meaning}"
+
+
+def count_of_axes(program: Program, value: int, axes: Axes) -> tuple[str, str]:
+    """Return what a learner calls the number of entries along some axes of a value, and what that means.
+
+    The name of an axis, such as `bs`, says it by itself; else return "n" and ", where n is the number of entries that
+    are normalised together".
+
+    Args:
+        program: the program of a trial.
+        value: the id of the value.
+        axes: the axes, counted from the front.
+    """
+    name = name_axes(program, value, axes)
+    if name.isidentifier():
+        return name, ""
+    return "n", ", where n is the number of entries that are normalised together"
 
 
 @operator(
@@ -762,7 +781,7 @@ WRONG_SCALES: Mapping[str, tuple[str, Formula]] = {
         lambda known, g: known.gradient(g) - known.r * known.variance_term(g),
     ),
     **{
-        f"computed with {more:g} more under the square root": (
+        f"computed with {more:g} added under the square root": (
             "wrong-point",
             partial(_gradient_with_larger_epsilon, more),
         )
@@ -789,7 +808,7 @@ def scale_gradient_wrongly(program: Program, place: Place, choice: str) -> Progr
         program: the right program.
         place: the node that computes the normalised value.
         choice: which of these, a key of `WRONG_SCALES`: "missing", "applied twice", "replaced by a multiplication",
-            "computed with 0.1 more under the square root"; or "missing, and so are all other terms", for g
+            "computed with 0.1 added under the square root"; or "missing, and so are all other terms", for g
             alone.
 
     Returns:
@@ -1339,17 +1358,29 @@ def is_variance(program: Program, place: Place) -> bool:
     return squares.name == "square" or (squares.name == "pow" and bool(np.all(squares.values[1] == 2)))
 
 
+def fields_of_variance(program: Program, place: Place) -> dict[str, str]:
+    """Return the fields of a message about a variance that is divided by n - 1 in place of n, or the reverse.
+
+    They are `wrong` and `right`, such as "bs - 1" and "bs"; and `meaning`, which says what n is where it has no name.
+
+    Args:
+        program: the program of a trial.
+        place: the node of the variance, standard deviation, or mean of squares.
+    """
+    node = program.reader(place)
+    n, meaning = count_of_axes(program, node.operands[0][1], reduced_axes(node))
+    wrong, right = (n, f"{n} - 1") if _is_unbiased(node) else (f"{n} - 1", n)
+    return {"wrong": wrong, "right": right, "meaning": meaning}
+
+
 @operator(
     "other-variance",
     code="wrong-factor",
     rank=3.5,
     at=nodes.of("var", "std", "mean").where(is_variance),
     choices=lambda program, place: VARIANCE_AFFECTS,
-    message="the forward pass is recomputed with a variance divided by {wrong}; {step} divides by {right}, where n is"
-    " the number of entries",
-    fields=lambda program, place, choice: dict(
-        zip(("wrong", "right"), ("n", "n - 1") if _is_unbiased(program.reader(place)) else ("n - 1", "n"), strict=True)
-    ),
+    message="the forward pass is recomputed with a variance divided by {wrong}; it must be divided by {right}{meaning}",
+    fields=lambda program, place, choice: fields_of_variance(program, place),
 )
 def use_wrong_variance(program: Program, place: Place, choice: Affects) -> Program:
     """Compute a variance, sum of squares / n, with n - 1 in place of n, or the reverse, in both passes or the values.

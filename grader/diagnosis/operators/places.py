@@ -38,12 +38,12 @@ BINARY: Mapping[str, type[ast.operator]] = {
     "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "div": ast.Div, "pow": ast.Pow
 }  # fmt: skip
 
-LONGEST_TEXT = 40  # of a quoted expression, if there is any way to say it in fewer characters
+LONGEST_TEXT = 32  # of a quoted expression, if there is any way to say it in fewer characters
 LONGEST_QUOTE = 25  # characters of an expression in a sentence, if its value has a name or its function a word
 QUOTED = re.compile(r"(?:the `(?P<operation>\w+)` in )?`(?P<text>[^`]+)`(?! (?:in line \d|of `|in `|in every call))")
 OF_VALUE = re.compile(r"(?:gradient of|place of|that of|respect to|passed (?:from|to)|from the|and) $")
 AFTER_NOUN = re.compile(r"\bthe (?!derivative|gradient)[\w-]+ $")  # "the norm ", with an apposition
-TRANSPOSE = re.compile(r"gradient of `?(\w+)\.(?:t\(\)|mT|T)\b`?")
+TRANSPOSE = re.compile(r"gradient of (?:`(\w+)\.(?:t|unsqueeze)\(-?\d?\)`|`?(\w+)\.m?T\b`?)")
 # What is said of the iterations of a loop over time; the first pattern comes first.
 TIME_STEPS = (
     (r"in every iteration of the forward pass but (the )?", "at every time step but the "),
@@ -171,7 +171,11 @@ class Spot:
         node = program.reader(place)
         if nodes is not None and nodes.width == "source":
             texts = {node.text, *(program.reader(other).text for other in others)}
-            return f"`{node.text}` in every call" if len(texts) == 1 and node.text else f"every `{node.name}`"
+            if len(texts) > 1 or not node.text:
+                return f"every `{node.name}`"
+            last = program.reader((others or [place])[-1])
+            called = _called(last.call) if last.variable == last.call else ""  # what the function returns
+            return f"`{called if len(node.text) > LONGEST_QUOTE and called else node.text}` in every call"
         return expression_of(program, node)
 
     @property
@@ -381,13 +385,17 @@ def with_short_names(program: Program, clause: str) -> str:
         name = program.name_of(node.id)
         own = name if name.isidentifier() and not (is_call and node.id in program.forward.outputs) else ""
         if len(program.forward.by_key[node.key]) > 1:
+            own = own or node.variable
             own = "" if re.search(rf"\b{own}\b", before + after) else own  # h is also what the iteration begins with
-            return word or own or quoted[0]
+            return (own or word if is_value else word or own) or quoted[0]
         if not is_value:
             return word or own or quoted[0]
         return own or ("" if "`" in word and not is_long else word) or quoted[0]
 
-    clause = TRANSPOSE.sub(r"gradient of \1", QUOTED.sub(short, clause))
+    if program.upstream_name and len(program.forward.outputs) == 1:
+        own = f"the gradient of {program.output_name} is used in place of that of"
+        clause = clause.replace(own, f"{program.upstream_name} is used in place of the gradient of")
+    clause = TRANSPOSE.sub(r"gradient of \1\2", QUOTED.sub(short, clause))
     has_time = "t" in program.sizes and any(len(ids) > 1 for ids in program.forward.by_key.values())
     return _with_time_steps(clause) if has_time else clause
 

@@ -340,10 +340,11 @@ Combination = Literal["added", "divided"]
     rank=2.5,
     at=pointwise.where(has_varying_derivative),
     choices=lambda program, place: COMBINATIONS,
-    message="the upstream gradient is {how} {what}; it must be multiplied by {what}",
+    message="the upstream gradient is {how} {what}; {right}",
     fields=lambda program, place, choice: {
         "how": "divided by" if choice == "divided" else "added to",
-        "what": name_of_derivative(program, place),
+        "what": (what := name_of_derivative(program, place)),
+        "right": "multiply the two" if " of " in what else f"it must be multiplied by {what}",
     },
 )
 def add_or_divide_by_derivative(program: Program, place: Place, choice: Combination) -> Program:
@@ -595,7 +596,7 @@ def operation_of_gradient(at: EdgeContext) -> Array:
     code="wrong-local",
     rank=3.0,
     at=pointwise.where(applied_to_gradient_is_wrong),
-    message="the function in {step} is applied to the gradient; multiply the gradient by its derivative",
+    message="the function in {step} is applied to the gradient; multiply by the derivative of the function instead",
 )
 def apply_operation_to_gradient(program: Program, place: Place, choice: None) -> Program:
     """Contribute f(g) in place of g * f'(x), f being the operation that reads x by `place`: tanh(g) for tanh(x)."""

@@ -698,8 +698,8 @@ CUT_WORDS: Mapping[str, str] = {
     "one entry too early": "begins one entry too early",
     "one entry too late": "begins one entry too late",
     "into equal parts": "begins as if all joined arrays had this size",
-    "into equal parts, whatever their sizes are,": "is as large as if all joined arrays had one size",
-    "into equal parts, rounded down,": "is as large as if all joined arrays had one size (rounded down)",
+    "into equal parts, whatever their sizes are,": "is as large as if all joined arrays had the same size",
+    "into equal parts, rounded down,": "is as large as if all joined arrays had the same size, rounded down",
 }
 
 
@@ -735,7 +735,7 @@ def wrong_cuts(program: Program, place: Place) -> Iterator[WrongCut]:
     rank=2.0,
     at=edges.of("cat"),
     choices=wrong_cuts,
-    message="{array} gets a wrong part of the gradient of {step}: it {how}",
+    message="{array} gets the wrong part of the gradient of {step}: it {how}",
     fields=lambda program, place, choice: {
         "how": CUT_WORDS[choice.how],
         "array": "every joined array" if choice.every else program.name_of(program.source(place)),
@@ -885,13 +885,13 @@ class Displacement:
     how: str
 
     def describe(self, axis: str) -> str:
-        """Return what happens to the entries, such as "shifted by one entry along t, towards its end".
+        """Return what happens to the entries, such as "shifted by one entry towards the end of t".
 
         Args:
             axis: the name of the axis.
         """
         moved, _, end = self.how.partition(" towards the ")
-        return f"{moved} along {axis}{f', towards its {end}' if end else ''}"
+        return f"{moved} towards the {end} of {axis}" if end else f"{moved} along {axis}"
 
 
 def name_of_moved_axis(program: Program, place: Place, move: Displacement) -> str:

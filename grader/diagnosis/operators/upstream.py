@@ -683,7 +683,7 @@ def describe_misuse(use: str, value: str, source: str) -> str:
     function = f"function that computes {value} from {source}"
     if use == "derivative at its value":
         return f"derivative of the {function} is taken at {value}; it must be taken at {source}"
-    return f"{function} is applied to the gradient; multiply the gradient by its derivative"
+    return f"{function} is applied to the gradient; multiply by the derivative of the function instead"
 
 
 @operator(
