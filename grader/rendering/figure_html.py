@@ -33,6 +33,8 @@ KEYS = {
     "stamp": "Each tile is one entry: orange above 0 and blue below, the stronger, the larger.",
 }
 
+OF_TRIALS = "Where an array has few entries, the points are those of all trials."
+
 
 def figure_html(figure: Figure, scale: float = 0.0) -> str:
     """Return a figure as an HTML element.
@@ -256,5 +258,7 @@ def figures_html(figures: Sequence[Figure], scale: float = 0.0) -> str:
         return ""
     drawn = "".join(figure_html(figure, scale) for figure in figures)
     keys = " ".join(KEYS[kind] for kind in dict.fromkeys(figure.kind for figure in figures) if kind in KEYS)
+    if any(figure.is_of_several_trials for figure in figures):
+        keys += f" {OF_TRIALS}"
     key = f'<div class="dim key">{keys}</div>' if keys else ""
     return f'<div class="shapes">{drawn}</div>{key}'

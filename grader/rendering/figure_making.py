@@ -111,11 +111,13 @@ def scatters(compared: ComparedAnswer) -> Iterator[Figure]:
     is_finite = np.isfinite(compared.right) & np.isfinite(compared.yours)
     right, yours = compared.right[is_finite], compared.yours[is_finite]
     lines = _lines(compared, right, yours) if right.size > 1 else []
+    trials: tuple[str, ...] = ()
     if right.size < FEW and not lines:
         right, yours, lines = _entries_of_all_trials(compared)
+        trials = _trial_of_each_entry(_usual_samples(compared))
         if right.size < LEAST:
             return
-    yield _scatter(compared, compared.title, right, yours, lines)
+    yield _scatter(compared, compared.title, right, yours, lines, trials)
     if not lines or lines[0].values.ndim > 1:
         yield from _scatter_of_equal(compared)
     if all(line.values.ndim > 1 or line.name.endswith(f" * {compared.title}") for line in lines):
@@ -123,7 +125,12 @@ def scatters(compared: ComparedAnswer) -> Iterator[Figure]:
 
 
 def _scatter(
-    compared: ComparedAnswer, name: str, across: np.ndarray, yours: np.ndarray, lines: Sequence[Series]
+    compared: ComparedAnswer,
+    name: str,
+    across: np.ndarray,
+    yours: np.ndarray,
+    lines: Sequence[Series],
+    trials: Sequence[str] = (),
 ) -> Figure:
     """Return the scatter of the learner's entries against others, of which at most `MOST_POINTS` are shown.
 
@@ -133,9 +140,11 @@ def _scatter(
         across: the other entries, of shape (entries,).
         yours: the learner's entries, of the same shape.
         lines: the lines that the points are on.
+        trials: the trial of each entry; none if they are of one trial.
     """
     chosen = np.linspace(0, across.size - 1, min(across.size, MOST_POINTS)).round().astype(int)
-    points = (Series(name, across[chosen]), Series(compared.own, yours[chosen]))
+    labels = tuple(trials[i] for i in chosen) if trials else ()
+    points = (Series(name, across[chosen], labels), Series(compared.own, yours[chosen], labels))
     return Figure("scatter", f"{compared.own} against {name}", (*points, *lines))
 
 
@@ -166,6 +175,12 @@ def _entries_of_all_trials(compared: ComparedAnswer) -> tuple[np.ndarray, np.nda
     return right, yours, [Series(f"{compared.own} = a factor for each size * {compared.title}", lines)]
 
 
+def _trial_of_each_entry(samples: Sequence[Sample]) -> tuple[str, ...]:
+    """Return `trial 1`, `trial 2`, ... for each entry of samples; empty if there is only one."""
+    numbers = (f"trial {number}" for number, sample in enumerate(samples, 1) for _ in range(np.size(sample.expected)))
+    return tuple(numbers) if len(samples) > 1 else ()
+
+
 def _usual_samples(compared: ComparedAnswer) -> list[Sample]:
     """Return the samples of the trials that are neither exact nor of a large upstream gradient."""
     kinds = (EXACT_KIND, LARGE_UPSTREAM_KIND)
@@ -186,7 +201,8 @@ def _scatter_by_argument(compared: ComparedAnswer) -> Iterator[Figure]:
         if slope is not None:
             by = replace(compared, title=f"{compared.title} * {name}")
             line = Series(f"{compared.own} = {_with_factor(by, slope, False)}", np.array([slope, 0.0]))
-            yield _scatter(compared, by.title, right, yours, [line])
+            trials = _trial_of_each_entry([sample for sample, _ in known])
+            yield _scatter(compared, by.title, right, yours, [line], trials)
             return
 
 

@@ -51,6 +51,8 @@ def _scatter_lines(figure: Figure) -> Iterator[Line]:
         yield ((INDENT, ""), ("".join(row).rstrip(), ""))
     yield ((INDENT, ""), (f"{across.name}{scale}", "dim"))
     yield ((INDENT, ""), ("on / both are equal (.), o is off it", "dim"))
+    if figure.is_of_several_trials:
+        yield ((INDENT, ""), ("the points are those of all trials", "dim"))
 
 
 def _stamp_lines(figure: Figure) -> Iterator[Line]:
@@ -152,12 +154,13 @@ def _scatter_sentences(figure: Figure) -> Iterator[str]:
     across, yours, *lines = figure.series
     scale = max(largest_magnitude(across.values, yours.values), 1e-300)
     off = np.abs(across.values - yours.values) > ON_LINE * scale
+    plot = f"In a plot of {figure.title}{' in all trials' if figure.is_of_several_trials else ''}"
     if lines:
-        yield f"In a plot of {figure.title}, the points are on a line: {lines[0].name}."
+        yield f"{plot}, the points are on a line: {lines[0].name}."
         return
     lost = int((off & (np.abs(yours.values) <= ON_LINE * scale)).sum())
     extra = int((off & (np.abs(across.values) <= ON_LINE * scale)).sum())
-    yield f"In a plot of {figure.title}, {int(off.sum())} of {off.size} points are off the diagonal, on no common line."
+    yield f"{plot}, {int(off.sum())} of {off.size} points are off the diagonal, on no common line."
     if lost:
         yield f"At {lost} of them yours is 0 and {across.name} is not."
     if extra:

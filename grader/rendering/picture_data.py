@@ -67,7 +67,8 @@ class Series:
     Args:
         name: what they are, such as `yours`; of a line in a scatter, its equation.
         values: float64; of a line in a scatter its slope and intercept, or several of these.
-        labels: of a stamp the names of the axes; else a label for each value, or none.
+        labels: of a stamp the names of the axes; of the points of a scatter the trial of each, if they are of several;
+            else a label for each value, or none.
     """
 
     name: str
@@ -95,6 +96,11 @@ class Figure:
     title: str
     series: tuple[Series, ...]
     shaded: bool = False
+
+    @property
+    def is_of_several_trials(self) -> bool:
+        """Return whether it is a scatter of the entries of several trials, and not only of the one that is shown."""
+        return self.kind == "scatter" and len(set(self.series[0].labels)) > 1
 
 
 @dataclass(frozen=True)

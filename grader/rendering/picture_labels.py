@@ -1,13 +1,13 @@
 """Labels of the marked operations of a graph: a formula of what must be and of what is done, in the source's own names.
 
-Where the diagnosis does not name both, there is no label.
+Where the diagnosis does not name both, the label is a few words on the kind of the mistake.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,11 +46,105 @@ CHANGES: Mapping[str, tuple[str, ...]] = {
     "wrong-order": ("1, 2 -> 2, 1",),
     "hard-coded": ("n -> a number",),
 }
+# By operator, the same where its code does not say enough. A label is left out unless all its fields are known.
+CHANGES_BY_OPERATOR: Mapping[str, str] = {
+    "path-counted-twice": "counted twice",
+    "derivative-with-another-value": "{value} -> {other}",
+    "derivative-of-another-function": "f' -> {name}'",
+    "derivative-twice": "f' -> f'**2",
+    "formula-wrong": "{mistake}",
+    "value-for-derivative": "f' -> {factor}",
+    "function-at-another-value": "{source} -> {point}",
+    "stops-early": "gradient of {choice}",
+    "gradient-of-another-target": "gradient of {choice}",
+    "gradient-of-another-value-for-operand": "gradient of {other}",
+    "gradients-exchanged": "gradient of {choice}",
+    "values-exchanged": "exchanged with {other}",
+    "other-gradient-added": "+ {other}",
+    "upstream-missing": "{gradient} -> 1",
+    "upstream-twice": "{upstream} -> {upstream}**2",
+    "upstream-in-every-iteration": "+ {upstream} in every step",
+    "divided-by-another-count": "/ {right} -> / {count}",
+    "size-of-another-axis": "{right} -> {wrong}",
+    "value-mistaken": "{value} -> {choice}",
+    "number-missing": "without {right}",
+    "operation-left-out": "left out",
+    "only-one-path": "only {choice}",
+    "kernel-turned": "kernel {how}",
+    "moved-along-axis": "{array} {how}",
+    "cut-elsewhere": "{how}",
+    "padding-exchanged": "both ends exchanged",
+    "same-branch-everywhere": "{branch} everywhere",
+    "normalisation-scaled-otherwise": "/ {scale} {choice}",
+    "factor-expression": "* {expression}",
+    "function-of-result": "{choice}",
+    "other-probabilities": "{wrong}",
+    "other-entries-selected": "goes to {choice}",
+    "derivative-not-multiplied": "g {how} {what}",
+    "terms-squared": "as if squared",
+    "difference-mistaken": "{mistake}",
+    "entries-of-result": "{what}",
+}
+# By code, what a label says where no formula does.
+KINDS: Mapping[str, str] = {
+    "imprecise": "measured or rounded",
+    "missing-upstream": "upstream gradient missing",
+    "missing-local": "a derivative is missing",
+    "extra-factor": "one factor too many",
+    "missing-path": "a path is missing",
+    "summed-wrong-axis": "summed over a wrong axis",
+    "transposed": "transposed",
+    "diagonal-only": "only the diagonal",
+    "broadcast-accident": "broadcast by accident",
+    "wrong-factor": "a wrong factor",
+    "wrong-point": "taken at a wrong value",
+    "wrong-operand": "a wrong array is used",
+    "stale-gradient": "old gradient not cleared",
+    "shared-array": "two values share an array",
+    "shape-special": "right for some sizes only",
+    "not-linear": "not linear in g",
+    "wrong-local": "a wrong derivative",
+}
 FIELD = re.compile(r"\{(\w+)\}")
-NAMES = frozenset(("choice", "factor", "gradient", "missing", "operand", "other", "own", "partner"))  # fields of code
-OF_RESULT = re.compile(r"the right answer (multiplied|divided) by (the exponential of )?(.+)")
-OF_PARTNER = re.compile(r"the gradient of (.+) is used in place of (.+)")
-LONGEST_CHANGE = 28  # characters of a label
+NAMES = frozenset(
+    (
+        "branch",
+        "choice",
+        "count",
+        "expression",
+        "factor",
+        "gradient",
+        "missing",
+        "name",
+        "operand",
+        "other",
+        "own",
+        "partner",
+        "point",
+        "right",
+        "source",
+        "upstream",
+        "value",
+        "wrong",
+    )
+)  # fields of code
+WHOLE = frozenset(
+    (
+        "derivative-not-multiplied",
+        "function-of-result",
+        "gradient-of-another-target",
+        "gradients-exchanged",
+        "gradient-of-another-value-for-operand",
+        "normalisation-scaled-otherwise",
+        "other-entries-selected",
+        "other-probabilities",
+        "size-of-another-axis",
+        "stops-early",
+    )
+)  # operators whose fields are words, or names that are shortened only where they are long
+EXPLAINED = re.compile(r"(?:, the | \(the |; |: ).*")  # what follows a name or a clause in a message field
+GRADIENT_OF = "the gradient of "
+LONGEST_CHANGE = 30  # characters of a label
 LONG_NAME = 12  # characters, above which a call in a name is the function alone: `sqrt` for `(var + 1e-5).sqrt()`
 LONGEST_FUNCTION = 7  # characters of the name of a function in one
 OWN_DERIVATIVE = "exp"  # the function that is its own derivative
@@ -74,7 +168,7 @@ class Named:
     facts: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
     def change_at(self, program: Program, places: Sequence[Place], place: Place) -> str:
-        """Return the label of the node that reads a place; empty where the diagnosis does not name what is done there.
+        """Return the label of the node that reads a place; of further edits it is empty where no formula is known.
 
         Args:
             program: the forward pass.
@@ -87,9 +181,9 @@ class Named:
         operator, parameters = self.facts[number] if self.facts else ("", {})
         node = program.nodes[place[0]]
         own = _change_by_operator(operator, parameters, program, place)
-        label = change_of(self.code, parameters) if own is None else own
-        label = _with_function(label, node)
-        return label if len(label) <= LONGEST_CHANGE else ""
+        label = _with_function(_formula_of(self.code, parameters) if own is None else own, node)
+        is_short = 0 < len(label) <= LONGEST_CHANGE
+        return label if is_short else "" if number else change_of(self.code, {})
 
 
 def named_mistake(mistake: Mistake) -> Named:
@@ -98,20 +192,42 @@ def named_mistake(mistake: Mistake) -> Named:
 
 
 def change_of(code: str, parameters: Mapping[str, Any]) -> str:
-    """Return a formula of what must be and of what is done instead, such as `+= -> =`; empty if the code has none.
+    """Return a formula of what must be and of what is done instead, such as `+= -> =`, or words where there is none.
 
     Args:
         code: the public code of a mistake.
         parameters: its message fields, of which short ones are filled in.
     """
-    for template in CHANGES.get(code, ()):
-        values = {}
-        for name in FIELD.findall(template):
-            text = str(parameters.get(name, "")).strip("`")
-            values[name] = code_name(text, is_factor=template.startswith("* ")) if name in NAMES else text
-        if all(values.values()) and len(formula := template.format(**values)) <= LONGEST_CHANGE:
-            return formula
-    return ""
+    return _formula_of(code, parameters) or KINDS.get(code, "")
+
+
+def _formula_of(code: str, parameters: Mapping[str, Any]) -> str:
+    """Return a formula of what must be and of what is done instead; empty if the code has none that is short."""
+    formulas = (_filled(template, parameters, NAMES) for template in CHANGES.get(code, ()))
+    return next(filter(None, formulas), "")
+
+
+def _filled(template: str, parameters: Mapping[str, Any], names: Container[str]) -> str:
+    """Return a template with message fields, cut to names and clauses; empty if one is missing or it becomes long.
+
+    Args:
+        template: a formula with fields in braces.
+        parameters: the message fields.
+        names: the fields that must be code.
+    """
+    values = {}
+    for name in FIELD.findall(template):
+        text = EXPLAINED.sub("", str(parameters.get(name, "")))
+        shown = _name(text, is_factor=template.startswith("* ")) if name in names else text.replace("`", "")
+        values[name] = shown
+    formula = template.format(**values) if all(values.values()) else ""
+    return formula if len(formula) <= LONGEST_CHANGE else ""
+
+
+def _name(text: str, is_factor: bool = False) -> str:
+    """Return a message field as code, such as `w`, or as `gradient of w`; empty if it is neither."""
+    name = code_name(text.removeprefix(GRADIENT_OF), is_factor)
+    return f"{GRADIENT_OF.removeprefix('the ')}{name}" if name and text.startswith(GRADIENT_OF) else name
 
 
 def code_name(text: str, is_factor: bool = False) -> str:
@@ -150,21 +266,26 @@ def _change_by_operator(operator: str, parameters: Mapping[str, Any], program: P
     node = program.nodes[place[0]]
     if operator == "derivative-missing":
         return _missing_derivative(program, node, place[1])
-    if operator == "value-mixed-into-result" and (match := OF_RESULT.search(str(parameters.get("what", "")))):
-        name = code_name(match[3], is_factor=not match[2])
-        return name and f"{'*' if match[1] == 'multiplied' else '/'} {f'exp({name})' if match[2] else name}"
+    if operator == "value-mixed-into-result":
+        sign, value = str(parameters.get("sign", "")), str(parameters.get("value", ""))
+        name = code_name(value, is_factor=sign in ("*", "/"))
+        return name and sign and (f"{sign}({name})" if sign.endswith("exp") else f"{sign} {name}")
     if operator == "gradient-for-partner":
         return _gradient_in_place(str(parameters.get("own", "")), str(parameters.get("other", "")))
     if operator == "trained-partner":
-        used = OF_PARTNER.fullmatch(str(parameters.get("what", "")))
-        return _gradient_in_place(used[2], used[1]) if used else ""
+        own = code_name(str(parameters.get("own", "")))
+        return own and f"{own} -> {'updated' if parameters.get('rate') else 'gradient of'} {own}"
     if operator == "whole-factor-mistaken":
         return _mistaken_cofactors(parameters, program, place)
     if operator == "upstream-inside-function":
         return _upstream_inside(parameters, node)
     if operator == "probabilities-over-other-axes":
         return _other_axes(parameters, program, node)
-    return None
+    template = CHANGES_BY_OPERATOR.get(operator)
+    if template is None:
+        return None
+    whole = _filled(template, parameters, ()) if operator in WHOLE else ""
+    return whole or _filled(template, parameters, NAMES)
 
 
 def _missing_derivative(program: Program, node: Node, slot: int) -> str:

@@ -304,6 +304,17 @@ def test_a_scatter_is_a_plot_of_characters_in_a_terminal() -> None:
     assert "o" in rows[-1]
 
 
+def test_a_scatter_of_a_short_array_says_that_its_points_are_of_all_trials(see: See) -> None:
+    found = see("value_engine", SUBMISSIONS["13_engine/value_engine: contributions overwritten in every closure"].source)
+    (scatter, *_), *_ = (picture.figures for picture in found.pictures)
+    assert len(scatter.series[0].values) > found.pictures[0].grids[0].values.size
+    assert scatter.is_of_several_trials
+    assert "the points are those of all trials" in pictures_html(found)
+    assert "\n  the points are those of all trials" in as_text(figure_lines(scatter))
+    assert "yours against right in all trials" in " ".join(figure_sentences(scatter, "return"))
+    assert "trials" not in as_text(figure_lines(SCATTER))
+
+
 def test_a_stamp_is_a_row_of_signs_in_a_terminal() -> None:
     _, names, row = as_text(figure_lines(STAMP)).splitlines()
     assert names.split() == ["out.g", "yours", "nudged"]

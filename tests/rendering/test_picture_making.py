@@ -31,9 +31,11 @@ from grader.rendering.picture_data import (
     no_pictures,
 )
 from grader.rendering.picture_html import pictures_html
+from grader.rendering.picture_labels import LONGEST_CHANGE, change_of
 from grader.rendering.picture_making import KEPT_BACK, MANY_RIGHT, RIGHT, shade
 from grader.rendering.picture_text import picture_lines, pictures_in_words
 from grader.rendering.render_text import as_text
+from grader.results.codes import VALUE_CODES
 from grader.results.records import AnswerResult, ExerciseResult
 from grader.sandbox.worker import Worker
 
@@ -339,12 +341,14 @@ def test_json_has_exact_numbers_and_words_for_nonfinite_ones(see: See) -> None:
     [
         ("14_beyond/hvp_logistic: error kept as a factor", "* (sigmoid - targ)"),
         ("06_losses/mse_grad_nd: relative error", "/ targ"),
-        ("06_losses/cross_entropy_grad: targets smoothed", ""),
+        ("06_losses/cross_entropy_grad: targets smoothed", "a wrong derivative"),
         ("11_time/lstm_step_grad: output gate left out of the memory's gradient", "o.sigmoid() -> 1"),
         ("02_chain_rule/exp_grad: g in the exponent", "exp(inp) * g -> exp(inp * g)"),
         ("09_norm/batchnorm_eval_grad: gamma's gradient made with out", "(inp - mean)/sqrt -> out"),
         ("07_network/forward_and_backward: w2.g used in place of w2", "w2 -> gradient of w2"),
         ("15_clinic/mend_rnn: wh is left out on the way back", "wh -> 1"),
+        ("05_activations/shifted_relu_grad: upstream gradient missing", "out.g -> 1"),
+        ("11_time/lstm_step_grad: forget gate and input gate exchanged", "a wrong array is used"),
         ("15_clinic/mend_attention: softmax over everything", "sum over t -> over s and t"),
     ],
 )
@@ -355,3 +359,8 @@ def test_a_label_names_in_the_words_of_the_source_what_is_done_or_is_left_out(
     graph = see(exercise, SUBMISSIONS[submission].source).graph
     assert graph is not None
     assert {node.change for node in graph.nodes.values() if node.marked} == {label}
+
+
+@pytest.mark.parametrize("code", sorted(VALUE_CODES - {"unknown", "follows"}))
+def test_a_mark_has_a_label_whatever_the_diagnosis_names(code: str) -> None:
+    assert 0 < len(change_of(code, {})) <= LONGEST_CHANGE

@@ -1104,7 +1104,11 @@ def untransposed_value(program: Program, value: int) -> int:
     at=edges.where(has_partner),
     choices=partner_updates,
     message="in the gradient of {operand} through {step}, {what}",
-    fields=lambda program, place, choice: {"what": describe_partner_update(program, place, choice)},
+    fields=lambda program, place, choice: {
+        "what": describe_partner_update(program, place, choice),
+        "own": program.name_of(program.source((place[0], choice.slot))),
+        "rate": f"{choice.rate:g}" if choice.rate else "",
+    },
 )
 def use_updated_partner(program: Program, place: Place, choice: PartnerUpdate) -> Program | None:
     """Compute the contribution of the edge `place` with a partner operand after a training step, or with its gradient.

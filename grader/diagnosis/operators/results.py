@@ -596,19 +596,23 @@ def _() -> Example:
 
 # What is mixed in, or handed out instead ----------------------------------------------------------------------------
 
-COMBINATIONS: Mapping[str, tuple[str, Callable[[Array, Array], Array]]] = {
-    "this is the right answer plus {value}": ("wrong-local", lambda r, v: r + v),
-    "this is {value} minus the right answer: a step of gradient descent": ("wrong-local", lambda r, v: v - r),
+COMBINATIONS: Mapping[str, tuple[str, str, Callable[[Array, Array], Array]]] = {
+    "this is the right answer plus {value}": ("wrong-local", "+", lambda r, v: r + v),
+    "this is {value} minus the right answer: a step of gradient descent": ("wrong-local", "", lambda r, v: v - r),
     "this is {value} minus 0.1 times the right answer: a step of gradient descent": (
-        "wrong-local", lambda r, v: v - 0.1 * r,
+        "wrong-local", "", lambda r, v: v - 0.1 * r,
     ),
     "this is {value} minus 0.01 times the right answer: a step of gradient descent": (
-        "wrong-local", lambda r, v: v - 0.01 * r,
+        "wrong-local", "", lambda r, v: v - 0.01 * r,
     ),
-    "this is the right answer multiplied by {value}": ("extra-factor", lambda r, v: r * v),
-    "this is the right answer divided by {value}": ("extra-factor", lambda r, v: r / v),
-    "this is the right answer multiplied by the exponential of {value}": ("extra-factor", lambda r, v: r * np.exp(v)),
-    "this is the right answer divided by the exponential of {value}": ("extra-factor", lambda r, v: r / np.exp(v)),
+    "this is the right answer multiplied by {value}": ("extra-factor", "*", lambda r, v: r * v),
+    "this is the right answer divided by {value}": ("extra-factor", "/", lambda r, v: r / v),
+    "this is the right answer multiplied by the exponential of {value}": (
+        "extra-factor", "* exp", lambda r, v: r * np.exp(v),
+    ),
+    "this is the right answer divided by the exponential of {value}": (
+        "extra-factor", "/ exp", lambda r, v: r / np.exp(v),
+    ),
 }  # fmt: skip
 
 
@@ -647,7 +651,11 @@ def combinations_with_values(program: Program, place: Place) -> Iterator[Combina
     rank=3.0,
     at=targets,
     choices=combinations_with_values,
-    fields=lambda program, place, choice: {"what": choice.how.format(value=choice.name.describe(program))},
+    fields=lambda program, place, choice: {
+        "what": choice.how.format(value=choice.name.describe(program)),
+        "value": choice.name.describe(program),
+        "sign": COMBINATIONS[choice.how][1],
+    },
     message="{what}",
 )
 def combine_with_value(program: Program, place: Place, choice: Combination) -> Program | None:
@@ -659,7 +667,7 @@ def combine_with_value(program: Program, place: Place, choice: Combination) -> P
     value = choice.name.find(program, program.forward.outputs[-1])
     if value is None:
         return None
-    mixed = COMBINATIONS[choice.how][1]
+    mixed = COMBINATIONS[choice.how][2]
     return program.with_result(
         target_of(program, place), lambda program, gradient: mixed(gradient, program.nodes[value].value)
     )
