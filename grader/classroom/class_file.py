@@ -22,6 +22,7 @@ from grader.safe_text import one_line
 
 from .class_folder import LayoutName, first_few_names
 from .course_choice import class_course
+from .platform_names import read_time
 
 CLASS_FILE = "class.yaml"
 GRADES_FILE = "grades.csv"
@@ -49,8 +50,7 @@ def _moment(value: Any) -> Any:
     try:
         if re.fullmatch(DATE, text):
             return datetime.combine(date.fromisoformat(text) + timedelta(days=1), time())
-        if re.match(rf"{DATE}[T ]\d\d:\d\d", text):
-            return datetime.fromisoformat(text)
+        return read_time(text)
     except (ValueError, OverflowError):  # no such day or time
         pass
     raise ValueError("write a date and a time, such as 2026-11-30T18:00")

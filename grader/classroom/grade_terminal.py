@@ -342,14 +342,14 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
         more_noted = summary.with_notes - MOST_NAMES
         who = "1 more student has" if more_noted == 1 else f"{more_noted} more students have"
         yield f"{who} notes: see {GRADES_FILE}."
+    if summary.untouched:
+        listed = _first_few_titles(summary.untouched)
+        yield f"Handed in nothing but stubs or blank answer sheets, and graded with 0 points: {listed}."
     absent, failed = {*summary.absent}, {failure.student for failure in summary.errors}
     if scored := [name for name in summary.absent if name not in empty | failed]:
         yield f"On the roster, with a score, and handed in nothing: {_first_few_titles(scored)}."
     if without := [name for name in summary.absent if name in empty]:
         yield f"On the roster, and handed in nothing: {_first_few_titles(without)}."
-    if summary.untouched:
-        listed = _first_few_titles(summary.untouched)
-        yield f"Handed in nothing but stubs or blank answer sheets, and graded with 0 points: {listed}."
     if summary.nothing:
         if others := [entry for entry in summary.nothing if entry.student not in absent]:
             yield from _nothing_lines(others, summary.students)

@@ -48,6 +48,9 @@ LARGEST_METADATA = 256 << 20  # bytes: it holds the output of every test of ever
 IDENTITY = (":email", ":sid", ":name")  # the first that a submitter has identifies the student
 CLONES = "-submissions"  # what `gh classroom clone student-repos` adds to the assignment's name
 LOOSE = (".py", ".ipynb", *UNREAD_ARCHIVES)  # endings of files that may be somebody's whole work
+TIME = re.compile(  # a date; a date and the time of a day; or these and the zone
+    r"(?P<day>\d{4}-\d\d-\d\d)(?:[T ](?P<clock>\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?) ?(?P<zone>Z|[+-]\d\d(?::?\d\d)?)?)?"
+)
 KEEP_ONE = "keep the one that counts"  # what to do about two different answers
 RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
@@ -320,6 +323,21 @@ def _submitters(entry: Any) -> tuple[tuple[str, frozenset[str]], ...]:
     return tuple(submitters)
 
 
+def read_time(text: str) -> datetime:
+    """Return the time that a text such as `2026-04-26T17:34` or `2026-04-26 17:34:05 +02:00` means.
+
+    A date alone means the beginning of that day. `datetime.fromisoformat` reads more, such as 18.45 as 18:00 and 0.45
+    seconds, which people mean otherwise.
+
+    Raises:
+        ValueError: it is written in another way, or there is no such day or time.
+    """
+    match = TIME.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is no time like 2026-04-26T17:34")
+    return datetime.fromisoformat(f"{match['day']}T{match['clock'] or '00:00'}{match['zone'] or ''}")
+
+
 def _created_at(entry: Mapping[str, Any]) -> datetime | None:
     """Return when a submission was handed in, by its metadata; `None` if they do not say it.
 
@@ -327,7 +345,7 @@ def _created_at(entry: Mapping[str, Any]) -> datetime | None:
     """
     time = entry.get(":created_at")
     with suppress(ValueError, OverflowError):
-        time = datetime.fromisoformat(time.strip().replace(" Z", "Z")) if isinstance(time, str) else time
+        time = read_time(time) if isinstance(time, str) else time
         if isinstance(time, datetime):
             return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
     return None

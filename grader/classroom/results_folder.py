@@ -449,7 +449,7 @@ class ResultsFolder:
             (self.out / REMOVED).mkdir(exist_ok=True)
             path.replace(self.out / REMOVED / path.name)
         except OSError as error:
-            raise InfrastructureError(f"{path} cannot be moved to {REMOVED}/ ({error.strerror}): move it.") from error
+            raise InfrastructureError(_cannot_be_written(path, error, f"moved to {REMOVED}/")) from error
         self.removed.append(path.name)
 
     def remember(self, named_by: str) -> None:
@@ -698,7 +698,7 @@ def _rename_record(
         write_atomically(target, dumps(replace(stored, student=student)).encode())
         (out / file).unlink()
     except OSError as error:
-        raise file_error(f"{out / file} cannot be renamed to {target.name}: close it.", error) from error
+        raise InfrastructureError(_cannot_be_written(out / file, error, f"renamed to {target.name}")) from error
 
 
 def _grades_before(out: Path, grades: dict[str, StoredGrades]) -> dict[str, StoredGrades]:
@@ -785,7 +785,13 @@ def not_made(error: Exception) -> str:
     return f"the record could not be made ({describe_error(error)[:LONGEST]})"
 
 
-def _cannot_be_written(path: Path, error: OSError) -> str:
-    """Return the message that a file cannot be written, and what to do."""
+def _cannot_be_written(path: Path, error: OSError, done: str = "written") -> str:
+    """Return the message that a file cannot be written, and what to do.
+
+    Args:
+        path: the file.
+        error: the exception that the attempt ended in.
+        done: what cannot be done to the file, as a participle.
+    """
     why = error.strerror or error
-    return f"{path} cannot be written ({why}): close it or make room, and run the same command again."
+    return f"{path} cannot be {done} ({why}): close it or make room, and run the same command again."

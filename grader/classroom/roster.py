@@ -17,7 +17,7 @@ from grader.errors import UsageError
 
 from .class_folder import ClassFolder, counted_submission, first_few_names, named_titles
 from .file_tree import displayable_name
-from .platform_names import Submission, composed_name, folded_name
+from .platform_names import Submission, composed_name, folded_name, read_time
 
 # Columns that identify a student, the best first; spelled without spaces, case and punctuation.
 IDENTITIES = (
@@ -262,6 +262,9 @@ def read_roster(
     text, remarks = read_csv_text(path, "name a CSV file of the class with --roster")
     rows = [(line, row) for line, row in csv_rows(path, text) if any(cell.strip() for cell in row)]
     head = [folded_name(cell) for cell in rows[0][1]] if rows else []
+    if rows:
+        read = {*KNOWN, *FIRST_NAMES, *LAST_NAMES, HANDED_IN, folded_name(f"handed_in {assignment}")}
+        refuse_repeated_headings(str(path), *rows[0], head, read)
     people = [(line, row) for line, row in rows[1:] if NO_PERSON.isdisjoint(map(folded_name, row))]
     columns = {name: _column(head, name, people) for name in (*IDENTITIES, *SECTIONS) if name in head}
     lines = [line for line, _ in people]
@@ -405,15 +408,16 @@ def _student(path: Path, line: int, headings: Sequence[str], key: str, row: Sequ
     section = next((cells[name] for name in SECTIONS if name in cells), "")
     time = cells.get(times, "")
     try:
-        handed_in = datetime.fromisoformat(time).astimezone(UTC) if time else None  # no zone: that of this machine
+        handed_in = read_time(time).astimezone(UTC) if time else None  # no zone: that of this machine
     except (ValueError, OverflowError, OSError) as error:
         message = f"{path}, line {line}: {time!r} in handed_in is no time: write it like 2026-04-26T17:34."
         raise UsageError(message) from error
     derived = frozenset(_derived_names(cells)) - {""}
+    titles = [heading.strip() for heading in headings]
     others = {
-        heading.strip(): composed_name(cell.strip())
-        for heading, name, cell in zip(headings, head, row, strict=False)
-        if name not in KNOWN and not name.startswith(HANDED_IN) and not POINTS.search(heading) and cell.strip()
+        f"{title} (column {column})" if titles.count(title) > 1 else title: composed_name(cell.strip())
+        for column, (title, name, cell) in enumerate(zip(titles, head, row, strict=False), 1)
+        if name not in KNOWN and not name.startswith(HANDED_IN) and not POINTS.search(title) and cell.strip()
     }
     return RosterStudent(key, frozenset(names - {""}), derived, section, handed_in, others)
 
@@ -633,6 +637,31 @@ def csv_rows(path: Path, text: str) -> Iterator[tuple[int, Sequence[str]]]:
         if '"' in text:
             raise UsageError(f"{path}, line {line}: {QUOTE}.") from error
         raise UsageError(f"{path} is no CSV file (line {line}: {error}): save it as CSV.") from error
+
+
+def refuse_repeated_headings(
+    file: str, line: int, headings: Sequence[str], names: Sequence[str], read: Collection[str]
+) -> None:
+    """Refuse a CSV file in which a column that is read is there twice, since only one of them would count.
+
+    Args:
+        file: the file, for the message.
+        line: the number of the line with the headings.
+        headings: the headings, as they are written.
+        names: the same, as they are compared.
+        read: the names of the columns that are read.
+
+    Raises:
+        UsageError: a heading is there twice; names both columns.
+    """
+    first = dict[str, int]()
+    for column, (heading, name) in enumerate(zip(headings, names, strict=True), 1):
+        if name in read and (before := first.setdefault(name, column)) != column:
+            one, other = (displayable_name(cell.strip()) for cell in (headings[before - 1], heading))
+            raise UsageError(
+                f"{file}, line {line}: columns {before} ({one}) and {column} ({other}) mean the same: remove one, or "
+                "rename it."
+            )
 
 
 def _column(head: Sequence[str], name: str, people: Sequence[tuple[int, Sequence[str]]]) -> list[str]:

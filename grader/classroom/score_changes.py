@@ -27,16 +27,17 @@ from .class_file import (
     read_class_file,
     refuse_other_spelling,
 )
-from .class_folder import ClassFolder
+from .class_folder import ClassFolder, first_few_names
 from .file_tree import displayable_name
 from .platform_names import composed_name
-from .roster import Naming, Roster, csv_rows, read_csv_text, read_roster
+from .roster import Naming, Roster, csv_rows, read_csv_text, read_roster, refuse_repeated_headings
 from .student_results import read_basis
 
 ADJUSTMENTS_FILE = "adjustments.csv"
 COLUMNS = ("assignment", "student", "exercise", "points", "reason")
 COMMA = re.compile(r"-?\d+,\d+")  # as Excel writes a number in most of Europe
 DAY = timedelta(days=1)
+LONG_BEFORE = timedelta(days=183)  # the due date: no assignment is open for so long
 MICROSECOND = timedelta(microseconds=1)
 
 
@@ -111,16 +112,19 @@ NO_CHANGES = ScoreChanges()
 def lateness(policy: LatePolicy, due: datetime, handed_in: datetime, raw_score: float) -> Lateness | None:
     """Return what a submission loses by lateness; `None` if it was in time.
 
+    Days end at the same time of the clock in the zone of this machine, also where its clocks change.
+
     Args:
         policy: the rule.
         due: when it was due, with a zone.
         handed_in: when it was handed in, with a zone.
         raw_score: the points before lateness.
     """
-    late_by = handed_in - due - policy.grace
-    if late_by <= timedelta():
+    in_time_until = _days_later(due, policy.grace.days) + policy.grace % DAY
+    if handed_in <= in_time_until:
         return None
-    days = math.ceil(Fraction(late_by // MICROSECOND, DAY // MICROSECOND))
+    late_by = _clock(handed_in) - _clock(in_time_until)  # not what has passed, which an hour of summer time changes
+    days = max(math.ceil(Fraction(late_by // MICROSECOND, DAY // MICROSECOND)), 1)
     counted = max(days - policy.free_days, 0)
     share = min(exact(policy.per_day) * counted, exact(policy.at_most))
     reason = f"{_days(days)} late"
@@ -130,6 +134,16 @@ def lateness(policy: LatePolicy, due: datetime, handed_in: datetime, raw_score: 
         reason += f": {shown(100 * policy.per_day)} % a day"
         reason += f", {shown(100 * policy.at_most)} % at most" if policy.at_most < 1 else ""
     return Lateness(due.isoformat(), handed_in.isoformat(), days, float(-share * exact(raw_score)), reason)
+
+
+def _clock(moment: datetime) -> datetime:
+    """Return what the clocks in the zone of this machine show at a moment, as a time without a zone."""
+    return moment.astimezone().replace(tzinfo=None)
+
+
+def _days_later(moment: datetime, days: int) -> datetime:
+    """Return the same time of the clock in the zone of this machine, some days after a moment."""
+    return (_clock(moment) + timedelta(days=days)).astimezone() if days else moment
 
 
 def _days(count: int) -> str:
@@ -174,6 +188,12 @@ def score_changes(
     # Of what cannot be graded nobody needs to know whether it was late.
     dated = handed_in.keys() | {key for key, each in submissions.items() if not each.conflict and not each.nothing}
     due = {key: moment for key, moment in _due_dates(plan, name, students, class_folder).items() if key in dated}
+    early = sorted(key for key in due.keys() & handed_in.keys() if due[key] - handed_in[key] > LONG_BEFORE)
+    if early:
+        remarks.append(
+            f"Handed in more than half a year before it was due: {first_few_names([*map(displayable_name, early)])}: "
+            "correct the time if that is a mistake."
+        )
     return ScoreChanges(adjustments, due, handed_in, assignment.late, tuple(remarks), late_basis(assignment, roster))
 
 
@@ -330,6 +350,7 @@ def read_adjustments(path: Path, assignments: Collection[str]) -> tuple[list[Adj
     if missing := [column for column in COLUMNS if column not in head]:
         says = f"{path.name}, line 1: there is no column {missing[0]}"
         raise UsageError(f"{says}: its columns are {', '.join(COLUMNS)}.")
+    refuse_repeated_headings(path.name, 1, first, head, COLUMNS)
     for line, row in rows:
         if any(map(str.strip, row[len(head) :])):
             says = f"{path.name}, line {line}: it has more cells than line 1 has columns"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from grader.sandbox.isolation import Machine
     from grader.sandbox.worker_probe import Versions
 
+ALONE = "--one PATH --out FILE grades what one student handed in"
 IsolationOption = Annotated[
     Literal["box", "kernel", "seccomp", "none"] | None,
     typer.Option(
@@ -144,8 +145,10 @@ def grade(
     if one is not None:
         from grader.classroom.class_grading import grade_submission
 
-        if submissions is not None or roster or gradebook or student or layout or out is None:
-            raise UsageError("--one PATH --out FILE grades what one student handed in: leave out what is for a class.")
+        if out is None:
+            raise UsageError(f"{ALONE}: name the record with --out, as in --out grades/ada.json.")
+        if submissions is not None or roster or gradebook or student or layout:
+            raise UsageError(f"{ALONE}: leave out what is for a class.")
         alone = Grading(workers, "none", seed, _chosen_exercises(course, unit or [], exercise or []))
         results = grade_submission(course, one, out, isolated_here(alone, isolation), yes=yes)
         print(score_line(results))

@@ -183,6 +183,8 @@ def moodle(course: Course, records: Sequence[StudentResults], options: ExportOpt
         raise UsageError("This is a gradebook of Canvas, and no grading worksheet of Moodle: export --to canvas.")
     names = [name.strip().casefold() for name in header]
     column = _column(header, options.column, [at for at, name in enumerate(names) if name == GRADE])
+    if repeated := next((name for name in (MAXIMUM, FEEDBACK) if names.count(name) > 1), ""):
+        raise UsageError(f"The worksheet has several columns {header[names.index(repeated)]!r}: remove all but one.")
     maximum = names.index(MAXIMUM) if MAXIMUM in names else None
     feedback = names.index(FEEDBACK) if FEEDBACK in names else None
     sheet = GradeSheet(table, column, range(column), feedback)

@@ -73,6 +73,8 @@ def test_a_class_file_is_read_with_its_times_and_shares(folder: Path) -> None:
             "2026-11-31 is no value of its kind (day is out of range for month): correct it",
         ),
         ("due: 2026-11-30", "due: 2026-11-30T25:00", 9, "write a date and a time, such as 2026-11-30T18:00"),
+        ("due: 2026-11-30", "due: 2026-11-30 18.45", 9, "write a date and a time, such as 2026-11-30T18:00"),
+        ("due: 2026-11-30", "due: 2026-11-30T18:45.5", 9, "write a date and a time, such as 2026-11-30T18:00"),
         ("due: 2026-11-30", "due: 9999-12-31", 9, "write a date and a time, such as 2026-11-30T18:00"),
         (TEXT, NO_DUE, 2, "late work is late after a due date: add a line with due"),
         ("per_day: 0.1, ", "", 10, "late work loses nothing without per_day: add it, such as per_day: 0.1"),

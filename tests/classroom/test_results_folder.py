@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -12,11 +14,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from helpers.platforms import MEAN, RIGHT, put
 from test_class_grading import record, small_course, validator
 
+from grader.classroom import results_folder
 from grader.classroom.class_file import LatePolicy
 from grader.classroom.class_folder import ClassFolder, find_submissions
 from grader.classroom.class_grading import Grading, grade_class, grade_submission
@@ -25,10 +29,10 @@ from grader.classroom.grade_comparison import GradeComparison, StoredGrades, gra
 from grader.classroom.grade_terminal import print_summary, score_line
 from grader.classroom.grades_table import ClassSummary, GradesTable, NothingToGrade
 from grader.classroom.platform_names import Submission
-from grader.classroom.roster import keys_of_records, match_roster, read_roster
+from grader.classroom.roster import Roster, RosterStudent, keys_of_records, match_roster, read_roster
 from grader.classroom.score_changes import NO_CHANGES, AdjustmentRow, ScoreChanges
 from grader.course.course import PACKAGE, Course, load_course
-from grader.errors import UsageError
+from grader.errors import InfrastructureError, UsageError
 from grader.results.records import (
     Adjustment,
     AnswerResult,
@@ -528,6 +532,24 @@ def test_entered_zeros_and_history_move_with_a_student_whom_a_roster_names(cours
     ]  # fmt: skip
     assert dict(run(named=True, students="ben").renamed) == {"Ben B": "ben"}
     assert scores(out) == {"Ada A": "3", "ben": "0"}
+
+
+@pytest.mark.parametrize("moved", ["renamed to ada.json", "moved to removed/"])
+def test_a_full_disk_while_records_are_moved_is_told(course, tmp_path, monkeypatch, moved: str) -> None:
+    out, people = tmp_path / "out", put(tmp_path / "in", {"Ada A/lin_grad.py": RIGHT, "Ben/lin_grad.py": RIGHT})
+    grade_class(course, find_submissions(course, people, out), out, Grading(1, "none"))
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    found = find_submissions(course, people, out)
+    if moved.startswith("renamed"):
+        found = match_roster(found, Roster([RosterStudent("ada", frozenset({"Ada A"}))]))
+        monkeypatch.setattr(results_folder, "write_atomically", Mock(side_effect=full))
+    else:
+        found = replace(found, submissions=found.submissions[:1])
+        monkeypatch.setattr(Path, "replace", Mock(side_effect=full))
+    says = f"cannot be {moved} (No space left on device): close it or make room, and run the same command again."
+    with pytest.raises(InfrastructureError) as raised:
+        grade_class(course, found, out, Grading(1, "none"))
+    assert str(raised.value).endswith(says)
 
 
 def test_a_record_goes_to_nobody_whom_another_may_be(course, tmp_path) -> None:

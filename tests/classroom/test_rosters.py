@@ -377,6 +377,43 @@ def test_the_roster_may_say_when_somebody_handed_in(course, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
+    "time", ["2026-11-01 18.45", "2026-11-01T18,45", "2026-11-01 18", "20261101T1845", "2026-11-01T18:45.5", "2026-W44"]
+)
+def test_a_time_that_people_read_in_another_way_than_python_is_refused(tmp_path: Path, time: str) -> None:
+    with pytest.raises(UsageError, match=r"line 2: .* in handed_in is no time: write it like 2026-04-26T17:34"):
+        read(tmp_path, f"id;handed_in\na;{time}\n")
+
+
+@pytest.mark.parametrize(
+    ("head", "columns"),
+    [
+        ("login,name,Name,x", "2 (name) and 3 (Name)"),
+        ("name,x,y,NAME", "1 (name) and 4 (NAME)"),
+        ("login,email,x,E-Mail", "2 (email) and 4 (E-Mail)"),
+        ("login,handed_in,handed_in,x", "2 (handed_in) and 3 (handed_in)"),
+        ("login,handed_in w1,x,Handed in w1", "2 (handed_in w1) and 4 (Handed in w1)"),
+        ("login,x,section,section", "3 (section) and 4 (section)"),
+        ("login,x,first name,first name", "3 (first name) and 4 (first name)"),
+    ],
+)
+def test_a_column_that_is_there_twice_is_refused(tmp_path: Path, head: str, columns: str) -> None:
+    (tmp_path / "roster.csv").write_text(f"{head}\na,,,\nb,,,\n")
+    with pytest.raises(UsageError) as raised:
+        read_roster(tmp_path / "roster.csv", assignment="w1")
+    sentence = f"roster.csv, line 1: columns {columns} mean the same: remove one, or rename it."
+    assert str(raised.value) == f"{tmp_path}/{sentence}"
+
+
+def test_two_columns_of_one_unknown_heading_both_name_a_student(course, tmp_path) -> None:
+    found = matched(course, tmp_path, ["1815", "x7"], "login,Matrikel,Matrikel\nada,1815,y1\nben,1816,x7\n")
+    assert owners(found) == {"1815": "ada", "x7": "ben"}
+    assert found.remarks[-2:] == (
+        "1 submission is named as in the column Matrikel (column 2) of the roster.",
+        "1 submission is named as in the column Matrikel (column 3) of the roster.",
+    )
+
+
+@pytest.mark.parametrize(
     ("rest", "line"),
     [
         ('001,Ada\n002,"Bob\n003,Cy\n099,Dee\n', 3),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 from grader.classroom.class_file import ClassFile, ClassPlan, LatePolicy
 from grader.classroom.class_folder import ClassFolder
-from grader.classroom.platform_names import Submission
+from grader.classroom.platform_names import Submission, read_time
 from grader.classroom.score_changes import (
     NO_CHANGES,
     AdjustmentRow,
@@ -60,6 +62,51 @@ def test_the_record_says_how_late_it_was_and_why_it_costs_that() -> None:
     assert late is not None
     assert late.reason == "3 days late, 1 of them free: 10 % a day, 35 % at most"
     assert (late.due, late.handed_in) == ("2026-11-30T12:00:00+00:00", "2026-12-02T14:00:00+00:00")
+
+
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let this machine be in a zone whose clocks went back on 25 October 2026, and forward on 28 March 2027."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("berlin")
+@pytest.mark.parametrize(
+    ("due", "grace", "handed_in", "days"),
+    [
+        ("2026-10-24T18:00", "0 h", "2026-10-24T18:00", None),
+        ("2026-10-24T18:00", "0 h", "2026-10-25T17:30", 1),
+        ("2026-10-24T18:00", "0 h", "2026-10-25T18:00", 1),
+        ("2026-10-24T18:00", "0 h", "2026-10-25T18:01", 2),
+        ("2026-10-24T18:00", "1 d", "2026-10-25T18:00", None),
+        ("2026-10-24T18:00", "1 d", "2026-10-26T18:00", 1),
+        ("2026-10-24T18:00", "25 h", "2026-10-25T19:00", None),
+        ("2026-10-25", "0 h", "2026-10-26T23:59", 1),
+        ("2026-10-25T02:30+02:00", "0 h", "2026-10-25T02:20+01:00", 1),  # 50 minutes later, by the clock earlier
+        ("2027-03-27T18:00", "0 h", "2027-03-28T18:00", 1),
+        ("2027-03-27T18:00", "0 h", "2027-03-28T18:30", 2),
+    ],
+)
+def test_a_day_is_over_at_the_same_time_of_the_clock(due: str, grace: str, handed_in: str, days: int | None) -> None:
+    content = {"submissions": "x", "due": due, "late": {"grace": grace, "per_day": 0.1}}
+    assignment = ClassFile.model_validate({"assignments": {"w": content}}).assignments["w"]
+    assert assignment.due is not None
+    late = lateness(assignment.late, assignment.due, read_time(handed_in).astimezone(UTC), 10.0)
+    assert (late.days if late else None) == days
+
+
+def test_a_time_long_before_the_due_date_is_told(tmp_path: Path) -> None:
+    content = ClassFile.model_validate({"assignments": {"w": {"submissions": "x", "due": DUE}}})
+    plan = ClassPlan(tmp_path / "class.yaml", "", content)
+    times = {"ada": datetime(26, 11, 30, tzinfo=UTC), "ben": DUE - timedelta(days=90), "cy": DUE - timedelta(days=365)}
+    people = ClassFolder(tuple(Submission(key, (), handed_in=time) for key, time in times.items()), "")
+    assert score_changes(plan, "w", people, {"a_grad": 3.0}).remarks == (
+        "Handed in more than half a year before it was due: ada, cy: correct the time if that is a mistake.",
+    )
 
 
 def test_a_time_in_another_zone_is_the_same_time() -> None:
@@ -169,6 +216,14 @@ def test_a_line_that_stands_there_twice_counts_twice_and_is_named(tmp_path: Path
     assert changes.remarks == (
         "adjustments.csv, line 4: it says the same as line 2, and both count: remove one if one was meant.",
     )
+
+
+def test_a_column_that_is_there_twice_is_told(tmp_path: Path) -> None:
+    (tmp_path / "adjustments.csv").write_text("assignment,student,exercise,points,reason,Points\nw,ada,,-1,x,1\n")
+    sentence = "adjustments.csv, line 1: columns 4 (points) and 6 (Points) mean the same: remove one, or rename it."
+    with pytest.raises(UsageError) as raised:
+        read_adjustments(tmp_path / "adjustments.csv", ["w"])
+    assert str(raised.value) == sentence
 
 
 def test_a_file_of_almost_that_name_is_told(tmp_path: Path) -> None:

@@ -123,6 +123,13 @@ def test_a_column_that_takes_no_points_is_refused_and_not_offered(course: Course
         moodle(course, [ADA], ExportOptions(sheet=MOODLE.encode(), column="Status"))
 
 
+@pytest.mark.parametrize("heading", ["Maximum Grade", "Feedback comments"])
+def test_a_worksheet_that_has_a_column_twice_is_refused(course: Course, heading: str) -> None:
+    head, rest = MOODLE.split("\n", 1)
+    with pytest.raises(UsageError, match=f"several columns '{heading}': remove all but one"):
+        moodle(course, [ADA], ExportOptions(sheet=f"{head},{heading}\n{rest}".encode()))
+
+
 def test_a_gradebook_of_canvas_is_no_worksheet_of_moodle(course: Course) -> None:
     with pytest.raises(UsageError, match="This is a gradebook of Canvas, and no grading worksheet of Moodle"):
         moodle(course, [ADA], ExportOptions(sheet=CANVAS.encode()))
