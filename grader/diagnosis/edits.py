@@ -7,8 +7,10 @@ rewritings: `apply` makes of the right program of any trial the program that the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import ClassVar, Literal, Protocol
 
@@ -181,6 +183,80 @@ def mistake_of_edit(edit: DescribedRewriting, case: Case, *more: Fact, code: str
     name = facts[0].operator
     hints = REGISTRY[name].hints_for(code) if name in REGISTRY else FACT_KINDS[name].hints if name in FACT_KINDS else ()
     return Mistake(code, hints=hints, facts=facts, at=edited_places(edit, case), rewrite=edit.apply)
+
+
+MISSING_NUMBER = re.compile(r"the (factor|division of the gradient by) ([\d./]+)(?: of `.*|, as in `.*)? is missing$")
+OF_OPERATION = ("step", "derivative")  # message fields that name the edited operation
+
+
+def with_places_of(mistake: Mistake, others: Iterable[Mistake], program: Program) -> Mistake:
+    """Return a mistake with a sentence that names every operation at which it gives the same numbers.
+
+    For (3 * x ** 2 - 1) ** 2 without one of the twos: "in the derivative of `x ** 2` or `(3 * x ** 2 - 1) ** 2`, the
+    factor 2 is missing; the two give the same numbers".
+
+    Args:
+        mistake: the mistake.
+        others: mistakes that explain the same answers and are hardly less likely. Those count that have the same code,
+            edit no place of `mistake`, and say the same about another operation, or that the same number is missing.
+        program: the program of the trial that the sentences are for.
+    """
+    if len(mistake.facts) != 1 or not mistake.facts[0].says or not mistake.at:
+        return mistake
+    (first,), at = mistake.facts, list(mistake.at)
+    facts = [first]
+    for other in others:
+        is_elsewhere = len(other.facts) == 1 and bool(other.at) and not set(other.at) & set(at)
+        if is_elsewhere and other.code == mistake.code and _differ_in_operation(program, first, other.facts[0]):
+            facts.append(other.facts[0])
+            at += other.at
+    if len(facts) == 1:
+        return mistake
+    fields, clauses = first.parameters, dict.fromkeys(fact.says for fact in facts)
+    name = _differing_field(program, facts)
+    if name in OF_OPERATION:
+        *some, last = dict.fromkeys(fact.parameters[name] for fact in facts)
+        fields = {**fields, name: f"{', '.join(some)} or {last}"}
+        clauses = dict.fromkeys([_template_clause(program, Fact(first.operator, fields))])
+    says = f"{', or '.join(clauses)}; {'the two' if len(facts) == 2 else 'all of them'} give the same numbers"
+    return replace(mistake, facts=(Fact(first.operator, fields, says),), at=tuple(at))
+
+
+def _differ_in_operation(program: Program, *facts: Fact) -> bool:
+    """Return whether facts say the same about different operations, or that the same number is missing at each."""
+    numbers = {_missing_number(fact) for fact in facts}
+    return _differing_field(program, facts) in OF_OPERATION or (len(numbers) == 1 and None not in numbers)
+
+
+def _differing_field(program: Program, facts: Sequence[Fact]) -> str:
+    """Return the name of the only message field in which facts differ; empty if there is none.
+
+    Empty as well where the facts are of several operators, or a clause says more than the message of its operator.
+    """
+    first = facts[0]
+    if first.operator not in REGISTRY or any(fact.operator != first.operator for fact in facts):
+        return ""
+    if any(fact.says != _template_clause(program, fact) for fact in facts):
+        return ""
+    differing = [name for name in first.parameters if len({fact.parameters[name] for fact in facts}) > 1]
+    return differing[0] if len(differing) == 1 else ""
+
+
+def _template_clause(program: Program, fact: Fact) -> str:
+    """Return the message of a fact's operator, filled in with the fact's message fields, with short names."""
+    return with_short_names(program, REGISTRY[fact.operator].message.format_map(fact.parameters))
+
+
+def _missing_number(fact: Fact) -> Fraction | None:
+    """Return the number that a fact calls a missing factor: 1/2 for "the division of the gradient by 2 is missing".
+
+    Return `None` where it says something else.
+    """
+    match = MISSING_NUMBER.search(fact.says)
+    if match is None:
+        return None
+    number = Fraction(match[2])
+    return number if match[1] == "factor" else 1 / number
 
 
 def wording_program(edit: DescribedRewriting, case: Case) -> Program:

@@ -47,6 +47,7 @@ from .edits import (
     WithoutIdleEdges,
     WithRightOutput,
     WithRightRowSums,
+    with_places_of,
 )
 from .mistake import Mistake
 from .operators.contract import Operator
@@ -189,6 +190,10 @@ def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, Mistake]:
             at = next((fit.mistakes[name].at for fit in likely if name in fit.mistakes and fit.mistakes[name].at), ())
             mistake = best.mistakes[name] if twin is None else _either(best.mistakes[name], twin.mistakes[name])
             mistakes[name] = replace(mistake, at=at, cause="" if name == cause else cause)
+        names = {cause, *followers}
+        tied = [fit.mistakes[cause] for fit in likely[1:] if fit.mistakes.keys() >= names]
+        if twin is None and tied and case.samples:
+            mistakes[cause] = with_places_of(mistakes[cause], tied, case.samples[0].program)
     return mistakes
 
 

@@ -255,3 +255,34 @@ def test_each_slip_in_undoing_a_broadcast_is_told_apart(rule: Rule, name: str) -
 def test_a_broadcast_is_understood_whichever_axes_it_adds(exercise: Exercise, rule: Rule, name: str) -> None:
     """The two shapes differ in every trial, and so do the axes to sum over."""
     assert_named(exercise, lambda v: rule(v["out_g"], v["a"], v["b"]), name)
+
+
+@pytest.mark.parametrize(
+    ("forward", "factor", "says"),
+    [
+        (lambda x: (3 * x**2 + 1) ** 2, 1 / 2,
+         "in the derivative of `x**2` or `(3 * x**2 + 1) ** 2`, the factor 2 is missing"),
+        (lambda x: ((x**2) ** 2 + 3) ** 2, 1 / 2,
+         "in the derivative of `x**2`, `(x**2) ** 2` or `((x**2) ** 2 + 3) ** 2`, the factor 2 is missing"),
+        (lambda x: (x**2 + 1) ** 2, 2,
+         "in the derivative of `x**2` or `(x**2 + 1) ** 2`, the factor 2 is there twice"),
+        (lambda x: 2 * (2 * x).sin(), 1 / 2,
+         "the factor 2 of `2 * x` or the factor 2 of `2 * (2 * x).sin()` is missing"),
+        (lambda x: 3 * x**3, 1 / 3,
+         "the factor 3 of `3 * x**3` is missing, or in the derivative of `x**3`, the factor 3 is missing"),
+        (lambda x: ((x / 2).tanh() + 2).sqrt(), 2, "the division of the gradient by 2, as in `x / 2`, is missing, or"),
+    ],
+)  # fmt: skip
+def test_a_number_that_several_operations_have_is_said_of_all_of_them(
+    forward: Callable[..., Any], factor: float, says: str
+) -> None:
+    """The numbers are the same whichever operation lacks its factor, so the sentence does not choose one."""
+    found = verdict(of_x(forward), lambda v: v["right"] * factor)
+    assert says in found.says
+    assert found.says.endswith(("; the two give the same numbers", "; all of them give the same numbers"))
+
+
+def test_a_number_that_one_operation_has_is_said_of_that_one() -> None:
+    """A 3 and a 2 are told apart."""
+    found = verdict(of_x(lambda x: (3 * x**2 + 1) ** 2), lambda v: v["right"] / 3)
+    assert found.says == "the factor 3 of `3 * x**2` is missing"

@@ -305,7 +305,9 @@ def test_a_scatter_is_a_plot_of_characters_in_a_terminal() -> None:
 
 
 def test_a_scatter_of_a_short_array_says_that_its_points_are_of_all_trials(see: See) -> None:
-    found = see("value_engine", SUBMISSIONS["13_engine/value_engine: contributions overwritten in every closure"].source)
+    found = see(
+        "value_engine", SUBMISSIONS["13_engine/value_engine: contributions overwritten in every closure"].source
+    )
     (scatter, *_), *_ = (picture.figures for picture in found.pictures)
     assert len(scatter.series[0].values) > found.pictures[0].grids[0].values.size
     assert scatter.is_of_several_trials

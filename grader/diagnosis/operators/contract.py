@@ -291,7 +291,9 @@ def describe_choice(program: Program, choice: Hashable) -> str:
     if isinstance(choice, NamedValue | ComputedValue | OperandValue):
         return choice.describe(program)
     if isinstance(choice, EdgeKind):
-        place = (program.forward.by_key[choice.key][0], choice.slot) if choice.key and choice.slot is not None else None
+        place = (
+            (program.forward.by_key[choice.key][-1], choice.slot) if choice.key and choice.slot is not None else None
+        )
         direct = "" if place is None else direct_operand(program, place)
         return f"{direct} of {describe_edge_kind(program, choice)}" if direct else describe_edge_kind(program, choice)
     return str(choice)
@@ -336,10 +338,9 @@ def direct_operand(program: Program, place: Place) -> str:
         program: the program of a trial.
         place: the edge.
     """
-    node, value = program.reader(place), program.source(place)
+    node, value = program.reader(place), program.reader(place).operand(place[1])
     others = [operand for slot, operand in node.operands if slot != place[1]]
-    is_read_twice = value in others
-    if is_read_twice or not any(program.forward.ancestors[other] >> value & 1 for other in others):
+    if value is None or value in others or not any(program.forward.ancestors[other] >> value & 1 for other in others):
         return ""
     text = operand_source(node.text, node.name, place[1])
     role = ROLES.get(node.name, ("operand", "operand"))[place[1] > 0]
