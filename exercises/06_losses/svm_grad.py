@@ -6,9 +6,9 @@
 def svm_grad(inp, targ):
     """Store the gradient of the loss in `inp.g`.
 
-    Forward: `margins = inp - inp.gather(1, targ.unsqueeze(-1)) + 1`, each score minus that of the right class of its
-    row, plus 1. `loss = (wrong * margins.clamp_min(0)).sum(-1).mean()`, where `wrong` is 0 at the right class of each
-    row and 1 at the others.
+    Forward: `own = inp.gather(1, targ.unsqueeze(-1))`, the score of the right class of each row, and
+    `margins = inp - own + 1`. `loss = (wrong * margins.clamp_min(0)).sum(-1).mean()`, where `wrong` is 0 at the right
+    class of each row and 1 at the others.
 
     inp: (bs, c), scores; inp.g has the same shape
     targ: (bs,), whole numbers: the right class of each row

@@ -6,8 +6,8 @@
 def batchnorm_eval_grad(inp, gamma, beta, mean, var, out):
     """Store the gradient of the loss in `inp.g`, `gamma.g` and `beta.g`.
 
-    Forward: `out = gamma * (inp - mean) / (var + 1e-5).sqrt() + beta`, where `mean` and `var` were collected in
-    training and are constants. The gradient of the loss with respect to `out` is already in `out.g`.
+    Forward: `std = (var + 1e-5).sqrt()`, `out = gamma * (inp - mean) / std + beta`, where `mean` and `var` were
+    collected in training and are constants. The gradient of the loss with respect to `out` is already in `out.g`.
 
     inp: (bs, n)
     gamma: (n,)

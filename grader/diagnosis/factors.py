@@ -229,6 +229,7 @@ def explained_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
     """
     if len(ratios) < 2 or all(math.isclose(r, 1, rel_tol=1e-2) for _, r in ratios):
         return None
+    ratios = sorted(ratios, key=lambda pair: math.isclose(abs(pair[1]), 1, rel_tol=CLOSE))  # "twice" is not told of 1
     first = ratios[0][1]
     if _all_close(r for _, r in ratios):
         if math.isclose(first, -1, rel_tol=CLOSE):

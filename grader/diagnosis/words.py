@@ -211,6 +211,11 @@ DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
+def all_of(count: int) -> str:
+    """Return "all 12" for 12 things, and "both" for two."""
+    return "both" if count == 2 else f"all {count}"
+
+
 def _share(wrong: int, fields: Mapping[str, Any]) -> str:
     """Return how many entries are wrong, and by how much: "3 of 12 entries are wrong; the largest error is ...".
 
@@ -226,7 +231,7 @@ def _share(wrong: int, fields: Mapping[str, Any]) -> str:
     times = "as large as" if fields["error"] == "1" else f"{fields['error']} times"
     total = fields["entries"]
     verb = "is" if wrong == 1 else "are"
-    several = f"all {total} entries are wrong" if wrong == total else f"{wrong} of {total} entries {verb} wrong"
+    several = f"{all_of(total)} entries are wrong" if wrong == total else f"{wrong} of {total} entries {verb} wrong"
     several += ", and none in a batch of one" * fields["alone"]
     return f"{several}; the largest error is {times} the largest entry of the right answer"
 
@@ -254,7 +259,7 @@ def _zeros(wrong: int, fields: Mapping[str, Any]) -> str:
         fields: the message fields, with the number of entries that must be 0 as `zeros`.
     """
     zeros = fields["zeros"]
-    some = f"all {zeros} entries" if wrong == zeros else f"{wrong} of {zeros} entries"
+    some = f"{all_of(zeros)} entries" if wrong == zeros else f"{wrong} of {zeros} entries"
     which = some if zeros > 1 else "the entry"
     return f"{which} that must be 0 {'is' if wrong == 1 else 'are'} nonzero; the others are right"
 

@@ -21,7 +21,7 @@ from grader.course.trial_sizes import EXACT_KIND, LARGE_UPSTREAM_KIND
 from grader.diagnosis import hints
 from grader.diagnosis.facts import wrong_where_exact
 from grader.diagnosis.mistake import Fact, Mistake
-from grader.diagnosis.words import with_words
+from grader.diagnosis.words import all_of, with_words
 from grader.reference.compare import RTOL, agrees, scaled_error, tolerance, wrong_entries
 from grader.reference.kinks import allowed_gradient, wrong_shares
 from grader.reference.references import rounding
@@ -283,7 +283,7 @@ class GivenAnswer:
         where = f" in {first.trial.setting.kind}" if len(kinds) == 1 and first.trial.setting.is_special else ""
         count, size = int((~np.isfinite(first.given)).sum()), first.given.size
         verb = "is" if count == 1 else "are"
-        share = f"all {size} entries are" if count == size else f"{count} of {size} entries {verb}"
+        share = f"{all_of(size)} entries are" if count == size else f"{count} of {size} entries {verb}"
         says = f"{'the value is' if size == 1 else share} inf or nan{where}"
         return Mistake("not-finite", says, facts=(Fact("not-finite", {"wrong": count, "entries": size}, says),))
 

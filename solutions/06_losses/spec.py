@@ -58,7 +58,8 @@ def _smooth_cross_entropy(inp, targ, eps):
 
 def _svm(inp, targ):
     """loss = the sum over the wrong classes of (inp - inp of the right class + 1).clamp_min(0), mean over the batch"""
-    margins = inp - inp.gather(1, targ.unsqueeze(-1)) + 1
+    own = inp.gather(1, targ.unsqueeze(-1))
+    margins = inp - own + 1
     right = _truth(inp, targ)
     wrong = 1 - right
     return (wrong * margins.clamp_min(0)).sum(-1).mean()
@@ -241,7 +242,7 @@ smooth_cross_entropy_grad = Exercise(
                 (inp.softmax(-1) - (1 - eps) * _truth(inp, targ) - eps / inp.shape[-1] * (1 - _truth(inp, targ)))
                 / len(inp)
             ),
-            says="the target of the right class lacks the share of eps that every class has: a row does not sum to 1",
+            says="the target of the right class lacks the share of eps that every class has, so no row sums to 1",
             hints=("Add up the smoothed target of one row. Is the sum 1?",),
         ),
         Misconception(

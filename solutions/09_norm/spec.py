@@ -39,6 +39,12 @@ def _batchnorm(inp, gamma, beta):
     return gamma * hat + beta
 
 
+def _batchnorm_eval(inp, gamma, beta, mean, var):
+    """out = gamma * (inp - mean) / std + beta, std = (var + 1e-5).sqrt()"""
+    std = (var + 1e-5).sqrt()
+    return gamma * (inp - mean) / std + beta
+
+
 def _layernorm(inp, gamma, beta):
     """out = gamma * (inp - mean) / (var + 1e-5).sqrt() + beta, mean and biased var over the last axis"""
     mean = inp.mean(-1, keepdim=True)
@@ -247,7 +253,7 @@ _OF_BATCH = "the mean and the variance of the batch are used; the running statis
 _WHOSE_STATISTICS = ("Two of the arguments are statistics collected during training. Where do you use them?",)
 batchnorm_eval_grad = Exercise(
     title="Batch norm with running statistics, backwards",
-    forward=lambda inp, gamma, beta, mean, var: gamma * (inp - mean) / (var + 1e-5).sqrt() + beta,
+    forward=_batchnorm_eval,
     inputs={
         "inp": normal("bs n"),
         "gamma": normal("n"),

@@ -24,7 +24,8 @@ def _last_state_truncated(x, h0, wx, wh, b, k):
     """out is the last state; the state that the last k time steps start from is treated as a constant"""
     known = max(0, x.shape[1] - k)
     states = [h0, *_states(x[:, :known], h0, wx, wh, b)]
-    return _states(x[:, known:], states[-1].detach(), wx, wh, b)[-1]
+    start = states[-1].detach()
+    return _states(x[:, known:], start, wx, wh, b)[-1]
 
 
 def _lstm_step(x, h, c, w, b):
@@ -349,7 +350,7 @@ clip_grad_norm = Routine(
         *(
             Misconception("wrong-factor", "return", rule,
                           says="where the norm is above the limit, the arrays are divided by the norm alone: the norm "
-                               "becomes 1, and must become the limit",
+                               "becomes 1; it must become the limit",
                           hints=("What is the norm of what you return? What must it be?",))
             for rule in (_divided_above_limit, _divided_above_one)
         ),

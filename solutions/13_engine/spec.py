@@ -61,7 +61,7 @@ _OF_NUMBERS = (
      (lambda g, y, a, k: g * y * math.log(a),)),
     ("exp", "wrong-point",
      "its derivative is taken at its output, so that exp is applied twice", (lambda g, y, a: g * math.exp(y),)),
-    ("exp", "wrong-local", "exp is treated as a power: the exponent comes down as a factor and is lowered by one",
+    ("exp", "wrong-local", "exp is treated as a power, whose exponent comes down and is lowered by one",
      (lambda g, y, a: g * a * math.exp(a - 1),)),
     ("exp", "wrong-local", "it multiplies by the input in place of the derivative", (lambda g, y, a: g * a,)),
     ("exp", "wrong-local", "it divides by its output; it must multiply by it", (lambda g, y, a: g / y,)),
@@ -72,7 +72,7 @@ _OF_NUMBERS = (
      "it divides by the square of its input; it must divide by its input", (lambda g, y, a: g / a**2,)),
     ("tanh", "wrong-point", "its derivative uses the square of the input in place of the square of the output",
      (lambda g, y, a: g * (1 - a * a),)),
-    ("tanh", "wrong-point", "its derivative is taken at its output as if that were its input: tanh is applied twice",
+    ("tanh", "wrong-point", "its derivative is taken at its output as if that were its input, so tanh is applied twice",
      (lambda g, y, a: g * (1 - math.tanh(y) ** 2),)),
     ("tanh", "wrong-local", "the square in its derivative is missing", (lambda g, y, a: g * (1 - y),)),
     ("tanh", "wrong-local",
@@ -81,7 +81,7 @@ _OF_NUMBERS = (
     ("tanh", "wrong-local",
      "its derivative is the square of the output; it must be 1 minus that square", (lambda g, y, a: g * y * y,)),
     ("tanh", "forward-value", "it multiplies by its output in place of its derivative", (lambda g, y, a: g * y,)),
-    ("relu", "inverted-mask", "its mask is inverted: the gradient passes where the input is negative",
+    ("relu", "inverted-mask", "its mask is inverted, so the gradient passes where the input is negative",
      (lambda g, y, a: g * (a <= 0),)),
     ("relu", "forward-value", "it multiplies by its output in place of its derivative", (lambda g, y, a: g * y,)),
     ("relu", "wrong-point", "its mask uses the sign of the upstream gradient in place of the sign of its input",
@@ -565,7 +565,7 @@ _OF_TENSORS = (
      (_mean_back(True, False),)),
     ("sum", "mean-for-sum", "over all entries it divides by their number, as a mean would",
      (_mean_back(False, True),)),
-    ("relu", "inverted-mask", "its mask is inverted: the gradient passes where the input is negative",
+    ("relu", "inverted-mask", "its mask is inverted, so the gradient passes where the input is negative",
      (lambda g, y, a: g * (a <= 0),)),
     ("relu", "forward-value", "it multiplies by its output in place of its derivative", (lambda g, y, a: g * y,)),
     ("relu", "wrong-point", "its mask uses the sign of the upstream gradient in place of the sign of its input",
@@ -665,14 +665,14 @@ def _tensor_slips():
             yield code, says, Engine(walk=walk)
     yield "shared-array", _ONE_ARRAY, Engine({"add": ("upstream", "upstream")}, walk={"keep": _in_place})
     for name in ("add", "mul", "relu", "softmax"):
-        says = f"the step {name} writes its result into its input in place, which other steps still need"
+        says = f"the step `{name}` writes its result in place into its input, which other steps still need"
         yield "shared-array", says, Engine(_BY_VALUE, in_place=(name,))
     yield from _other_steps(_OTHER_TENSORS)
     for names in (("add", "mul"), ("add",), ("mul",)):
         for code, says, summed in _NOT_SUMMED:
-            whose = "" if len(names) > 1 else f" in the backward rule of {names[0]}"
+            where = "" if len(names) > 1 else f"in the backward rule of {names[0]}, "
             engine = Engine({name: _HANDED_ON[name] for name in names}, summed=dict.fromkeys(names, summed))
-            yield code, f"the gradient of a tensor that was broadcast {says}{whose}", engine
+            yield code, f"{where}the gradient of a tensor that was broadcast {says}", engine
     for code, says, name, rules in _rule_slips(_TENSORS, _OF_TENSORS, ("matmul", "sum", "add", "mul")):
         if (code, name) not in (("missing-path", "sum"), ("missing-upstream", "softmax")):  # as good as nothing at all
             yield code, says, Engine({name: rules})

@@ -121,7 +121,7 @@ _WRONG_RULES = (
     ("rsub", lambda a, da, b, db: db, "wrong-sign",
      "in 2 - x, the tangent of x keeps its sign; it must change its sign"),
     ("rdiv", lambda a, da, b, db: a * db / b**2, "wrong-sign", "in 3 / x, the minus sign is missing"),
-    ("rdiv", lambda a, da, b, db: -db / b**2, "missing-local", "in 3 / x, the tangent is not multiplied by the 3"),
+    ("rdiv", lambda a, da, b, db: -db / b**2, "missing-local", "in 3 / x, the tangent is not multiplied by 3"),
     ("rdiv", lambda a, da, b, db: -a * db / b, "wrong-local", "in 3 / x, the denominator is not squared"),
     ("rdiv", lambda a, da, b, db: a * db, "wrong-local", "in 3 / x, the tangent of 3 * x is used"),
     ("rdiv", lambda a, da, b, db: a / db, "wrong-local", "in 3 / x, the 3 is divided by the tangent"),
@@ -303,10 +303,10 @@ jacobian_by_columns = Routine(
                       says="the last column is 0: the last entry of x never moves",
                       hints=("With which entry does your loop end?",)),
         Misconception("overwritten", "return", lambda f, x: _from(_jacobian(f, x).t(), 0, 1).t(),
-                      says="only the first column is filled, the others are zeros",
+                      says="only the first column is filled; the others are zeros",
                       hints=("How many iterations does your loop make?",)),
         Misconception("overwritten", "return", lambda f, x: _from(_jacobian(f, x).t(), -1, None).t(),
-                      says="only the last column is filled, the others are zeros",
+                      says="only the last column is filled; the others are zeros",
                       hints=("What happens to the earlier columns in each iteration?",)),
     ),
 )  # fmt: skip
@@ -349,7 +349,7 @@ jacobian_by_rows = Routine(
                       says="the last row is 0: the last output is never selected",
                       hints=("With which output does your loop end?",)),
         Misconception("partial-batch", "return", lambda vjp, x, m: _from(_rows(vjp, x, m), 0, len(x)),
-                      says="only as many rows as x has entries are filled: there is one row for every output",
+                      says="only as many rows as x has entries are filled; there must be one row for every output",
                       hints=("How many outputs are there, and how many inputs?",)),
         Misconception("reshape-for-transpose", "return", lambda vjp, x, m: _rows(vjp, x, m).reshape(len(x), m).t(),
                       says="the entries of the rows are reshaped into columns",
@@ -921,7 +921,7 @@ adam_step = Routine(
         )),
         Misconception("hard-coded", "return.2", lambda g, v: 0.999 * v + 0.001 * g**2,
                       "in v, 0.999 is hard-coded; it must be beta2", ("What is the argument `beta2` for?",)),
-        *(Misconception(code, "return.0", _adam_rule({**first, **second}, "new_p"), f"{says}; and {too}", (hint,))
+        *(Misconception(code, "return.0", _adam_rule({**first, **second}, "new_p"), f"{says}. Also, {too}", (hint,))
           for code, first, says, hint in _UNCORRECTED for second, too in _OTHER_ROOTS),
         *(Misconception("forward-value", f"return.{place}", rule, f"the old {name} is returned; the next step "
                         f"needs the new {name}", (f"What will the next call be given as its `{name}`?",))

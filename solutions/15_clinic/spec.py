@@ -642,8 +642,8 @@ smallest_failing_input = Routine(
         *_one_of_two(
             "wrong-operand",
             _smallest(lambda size: (size[0] * size[1], size[1])),
-            "of two sizes with equally many entries, the one with fewer columns is chosen; it must be the one with"
-            " fewer rows",
+            "of two sizes with the same number of entries, the one with fewer columns is chosen; it must be the one"
+            " with fewer rows",
             "Of (1, 2) and (2, 1), which has fewer rows?",
         ),
         *_one_of_two(

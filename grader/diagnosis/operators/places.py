@@ -395,6 +395,7 @@ def with_short_names(program: Program, clause: str) -> str:
     if program.upstream_name and len(program.forward.outputs) == 1:
         own = f"the gradient of {program.output_name} is used in place of that of"
         clause = clause.replace(own, f"{program.upstream_name} is used in place of the gradient of")
+        clause = re.sub(rf"in place of that of {program.output_name}$", f"in place of {program.upstream_name}", clause)
     clause = TRANSPOSE.sub(r"gradient of \1\2", QUOTED.sub(short, clause))
     has_time = "t" in program.sizes and any(len(ids) > 1 for ids in program.forward.by_key.values())
     return _with_time_steps(clause) if has_time else clause
