@@ -15,7 +15,7 @@ from grader.course.exercise import RETURN, Answer, Declaration, Exercise, Routin
 from grader.course.sampling import Array, Dtype, Function
 from grader.reference.compare import worst_entry
 from grader.reference.finite_differences import add_step
-from grader.reference.references import loss_of
+from grader.reference.references import is_cut, loss_of
 from grader.reference.trial import Sample, Trial
 
 from .mistake import Mistake
@@ -39,7 +39,7 @@ def evidence_of(exercise: Declaration, answer: Answer, wrong: Sequence[Sample], 
 
     Returns:
         Such as "nudge x[0,1] by 1e-4: the loss moves by 2.00e-04, your gradient says 1.00e-04"; empty where there is
-        no gradient to measure, or the two numbers look the same.
+        no gradient to measure, the two numbers look the same, or the right gradient is not that of the forward pass.
     """
     sample, index = _named_entry(answer, wrong, mistake) or (wrong[0], _worst_entry(wrong[0]))
     trial, array = sample.trial, sample.given
@@ -57,8 +57,10 @@ def evidence_of(exercise: Declaration, answer: Answer, wrong: Sequence[Sample], 
         observed = _entry("output", output_index) if output_index else observed
     elif exercise.gives_upstream or (answer.name != RETURN and (array.ndim == 0 or out_g.ndim == 0)):
         observed = "the loss"
-    moved = loss_of(exercise, trial, answer.wrt, add_step(values, nudge, NUDGE))
-    change = brief(moved - loss_of(exercise, trial, answer.wrt, values))
+    nudged = add_step(values, nudge, NUDGE)
+    if is_cut(exercise, trial, answer.wrt, nudged):  # whoever repeats the nudge sees another number
+        return ""
+    change = brief(loss_of(exercise, trial, answer.wrt, nudged) - loss_of(exercise, trial, answer.wrt, values))
     yours = brief(NUDGE * array[index])
     if change == yours:  # so near that a nudge does not tell them apart
         return ""

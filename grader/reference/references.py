@@ -21,6 +21,7 @@ from .trial import Trial, prior_gradient, requested_gradients
 AGREEMENT = 1e-6  # the largest scaled error between autograd and finite differences
 FEW = 6  # entries: of more, one is not mostly rounding
 SINGLE_ERROR = 5e-7  # the largest scaled error of torch's own gradient in float32, in a trial that is kept
+SAME_MOVE = 1e-2  # how far two moves of a loss may differ, in proportion, that are the same: they show three digits
 ROUNDINGS = 3  # how often inputs are rounded at random to measure the error of torch's own gradient
 ROUNDING_MARGIN = 10  # times torch's own error: another right formula rounds in other places
 
@@ -192,6 +193,27 @@ def loss_of(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> 
     return loss_with(exercise, trial, {name: values})
 
 
+def is_cut(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> bool:
+    """Return whether the loss moves by another amount if what the forward pass detaches is computed anew.
+
+    Then the right gradient is, on purpose, not that of the forward pass: a straight-through estimator, say.
+
+    Args:
+        exercise: the exercise.
+        trial: a trial of the exercise.
+        name: the input, or the step, that is set to `values`.
+        values: an array shaped like it, near the trial's own.
+    """
+    step = name if name in exercise.step_names else ""
+    if not _detached_tensors(exercise, trial, step):
+        return False
+    changed = {name: torch.from_numpy(values)}
+    before = exercise.run(trial.inputs, step)
+    outputs = _output_with_constants(exercise, trial, changed), exercise.run({**trial.inputs, **changed}, step)
+    moves = [float(((out - before) * trial.out_g).sum()) for out in outputs]
+    return abs(moves[0] - moves[1]) > SAME_MOVE * max(map(abs, moves))
+
+
 def loss_with(exercise: Exercise, trial: Trial, changed: Mapping[str, np.ndarray]) -> float:
     """Return `(out * out_g).sum()` with some inputs, or one step, of a trial set to other arrays, by name."""
     assert trial.out_g is not None
@@ -232,18 +254,31 @@ def _output_with_constants(exercise: Exercise, trial: Trial, changed: Mapping[st
         changed: inputs, or one step of the forward pass, by name.
     """
     wrt = next((name for name in changed if name in exercise.step_names), "")
-
-    def unchanged_constants() -> list[torch.Tensor]:
-        with _Detaching() as mode:
-            exercise.run(trial.inputs, wrt)
-        return list(mode.detached)
-
-    constants = trial.remember(("constants", wrt), unchanged_constants)
+    constants = _detached_tensors(exercise, trial, wrt)
     inputs = {**trial.inputs, **changed}
     if not constants:
         return exercise.run(inputs, wrt)  # type: ignore[no-any-return]
     with _Detaching(constants):
         return exercise.run(inputs, wrt)  # type: ignore[no-any-return]
+
+
+def _detached_tensors(exercise: Exercise, trial: Trial, wrt: str) -> list[torch.Tensor]:
+    """Return every tensor that the forward pass of a trial detaches, in order; empty if there is none.
+
+    Args:
+        exercise: the exercise.
+        trial: a trial of the exercise.
+        wrt: the step from which on the forward pass is run; empty for all of it.
+    """
+
+    def detached() -> list[torch.Tensor]:
+        """Run the forward pass."""
+        with _Detaching() as mode:
+            exercise.run(trial.inputs, wrt)
+        return list(mode.detached)
+
+    tensors: list[torch.Tensor] = trial.remember(("constants", wrt), detached)
+    return tensors
 
 
 class _Detaching(TorchFunctionMode):

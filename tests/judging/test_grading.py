@@ -280,6 +280,26 @@ def test_the_evidence_speaks_of_the_output_where_there_is_no_loss(grade: Grade) 
     assert re.match(r"nudge x\[\d(,\d)*\] by 1e-4: the (loss|output) moves by ", answer.evidence)
 
 
+@pytest.mark.parametrize(
+    ("exercise", "slip", "index"),
+    [
+        ("straight_through_grad", ("inp.g = ", "inp.g = 2 * "), 0),
+        ("truncated_rnn_grad", ("t - k)", "t - k - 1)"), 0),
+        ("truncated_rnn_grad", ("range(max(0, t - k), t)", "range(t)"), 1),
+    ],
+    ids=str,
+)
+def test_no_nudge_is_told_whose_loss_moves_by_another_amount(
+    course: Course, grade: Grade, grader: Grader, exercise: str, slip: tuple[str, str], index: int
+) -> None:
+    """The right gradient of a straight-through estimator is, on purpose, not that of its own forward pass."""
+    found = course.find(exercise)
+    source = found.solution.read_text(encoding="utf-8").replace(*slip)
+    answer = grade(exercise, source).answers[index]
+    assert answer.status == "failed"
+    assert not answer.evidence.startswith("nudge")
+
+
 def test_an_answer_of_another_shape_has_no_evidence_but_names_the_axes(grade: Grade) -> None:
     answer = grade("lin_grad", LIN.format(*RIGHT[:2], "out.g.sum(0, keepdim=True)")).answers[2]
     assert (answer.code, answer.evidence, answer.error) == ("wrong-shape", "", None)

@@ -1143,6 +1143,11 @@ def input_numbers(program: Program, place: Place) -> Iterator[InputNumber]:
         "wrong": f"{choice.name} {'-' if choice.by < 0 else '+'} 1",
     },
     message="this is the right answer for {wrong}; it must be the one for {name}",
+    hints=(
+        "What must your function do where this number is 1? Count what it does.",
+        "Which lines of your code use this number? Print the first and the last index that they reach.",
+        "`range(a, b)` and `x[a:b]` have b - a entries: which a and b does your code need?",
+    ),
 )
 def change_input_number(program: Program, place: Place, choice: InputNumber) -> Program | None:
     """Replace all gradients by those that are right for a wrong whole number as an input, such as k - 1 for k.

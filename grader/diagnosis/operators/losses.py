@@ -893,6 +893,10 @@ def _() -> Example:
     rank=2.0,
     at=nodes.of("detach"),
     message="a gradient flows back through {step}, which is a constant",
+    hints=(
+        "What is the gradient of a constant, and of what it was computed from?",
+        "Which values does the forward pass treat as constants? No gradient is passed back to where they came from.",
+    ),
 )
 def differentiate_constant(program: Program, place: Place, choice: None) -> Program:
     """Let the gradient through a `detach`, as if the value were no constant.
