@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from operator import and_
 from typing import Literal
 
 import numpy as np
@@ -423,6 +424,25 @@ class Forward:
             read = {operand for _, operand in node.operands}
             return tuple((node.name, name) for name, i in self.inputs.items() if i in read)
         return (node.name,)
+
+    def common_readers(self, value: int) -> tuple[int, ...]:
+        """Return the ids of the values that every path of the backward pass to a value goes through, in their order.
+
+        For x in y = (x - x.mean()).tanh(): those of `-` and `tanh`, but not that of `mean`.
+
+        Args:
+            value: the id of the value, which is not among them.
+        """
+        return tuple(reversed([i for i in bits(self._on_every_path[value]) if i != value]))
+
+    @cached_property
+    def _on_every_path(self) -> tuple[int, ...]:
+        """Return for each value, by id, a bit mask of the values that every path from an output to it goes through."""
+        masks = [0] * len(self.nodes)
+        for value in reversed(range(len(self.nodes))):
+            readers = [masks[reader] if reader != SINK else 0 for reader, _ in self.uses[value]]
+            masks[value] = 1 << value | (reduce(and_, readers) if readers else 0)
+        return tuple(masks)
 
     def is_behind(self, place: Place, other: Place) -> bool:
         """Return whether a path leads from the edge or node `place` on to the edge or node `other` in the forward pass.

@@ -7,6 +7,7 @@ state that has been passed back already.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
@@ -15,13 +16,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grader.diagnosis.words import list_in_words
 from grader.program.forward import Forward, Key, Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, EdgeVjp, Program, Sweep
 from grader.program.segments import Segment, segment
 
 from .contract import Example, operator
-from .places import outputs
+from .places import outputs, values
 from .recurrences import (
     cached_loop_carried_values,
     carried_first_values,
@@ -246,6 +248,100 @@ def _() -> Example:
         return {"x": dx, "y": dy}
 
     return Example(forward, wrong, {"x": "t bs n", "y": "t bs n", "c": "n", "r": "n", "s": "n"})
+
+
+def stages_of(program: Program, place: Place) -> tuple[Segment, ...]:
+    """Return the stages in which a loop updates the value `place`, several in each iteration, the first one first.
+
+    For `m = m - m.logsumexp(1, True)` and then `m = m - m.logsumexp(0, True)` in a loop: two for each iteration. A
+    stage ends in a value of the same shape that is assigned to a variable, and that all paths of the backward pass go
+    through. Empty where there are not two in an iteration.
+
+    Args:
+        program: the program of a trial.
+        place: the value that the loop begins with.
+    """
+    forward, start = program.right.forward, place[0]
+    if len(forward.by_key[forward.nodes[start].key]) > 1:
+        return ()
+    ends = [
+        i
+        for i in forward.common_readers(start)
+        if forward.shapes[i] == forward.shapes[start]
+        and len(forward.by_key[forward.nodes[i].key]) > 1
+        and forward.nodes[i].variable
+    ]
+    if len({forward.nodes[i].key for i in ends}) < 2:
+        return ()
+    stages = [segment(forward, source, value, set()) for source, value in itertools.pairwise((start, *ends))]
+    return tuple(stage for stage in stages if stage is not None)
+
+
+@operator(
+    "stages-in-forward-order",
+    code="wrong-order",
+    rank=3.0,
+    at=values.where(lambda program, place: bool(stages_of(program, place))),
+    choices=lambda program, place: (None,),
+    message="the steps of the loop that update {names} are undone from the first to the last; the backward pass must"
+    " start with the last",
+    fields=lambda program, place, choice: {
+        "names": list_in_words(
+            dict.fromkeys(program.nodes[stage.value].variable for stage in stages_of(program, place))
+        )
+    },
+)
+def undo_stages_forwards(program: Program, place: Place, choice: None) -> Program | None:
+    """Pass the gradient back through the stages of a loop from the first to the last.
+
+    Each stage takes, as its upstream gradient, what the stages in front of it have made of that of the last value.
+    `place` is the value that the loop begins with. Returns `None` where this trial has no such loop.
+    """
+    stages = stages_of(program, place)
+    if not stages:
+        return None
+    last = stages[-1].value
+
+    def upstream(number: int) -> EdgeVjp:
+        """Return the vjp that gives the gradient of the last value, passed back through the first `number` stages."""
+
+        def passed(at: EdgeContext) -> Array:
+            """Return this gradient."""
+            g = at.sweep.gradient(last)
+            for stage in stages[:number]:
+                g = stage.pull(g)
+            return g
+
+        return passed
+
+    for number, stage in enumerate(stages):
+        program = program.with_upstream(stage.value, upstream(number))
+    return program.without(*program.forward.uses[place[0]]).with_edge(last, place[0], upstream(len(stages)))
+
+
+@undo_stages_forwards.example
+def _() -> Example:
+    """Show rows and columns of -c that are normalised in turns, and a backward loop that begins with the first step."""
+
+    def forward(c: Tensor) -> Tensor:
+        m = -c
+        for _ in range(3):
+            m = m - m.logsumexp(1, keepdim=True)
+            m = m - m.logsumexp(0, keepdim=True)
+        return m.exp() * c
+
+    def wrong(c: Tensor, g: Tensor) -> dict[str, Tensor]:
+        m, saved = -c, []
+        for _ in range(3):
+            for axis in (1, 0):
+                m = m - m.logsumexp(axis, keepdim=True)
+                saved.append((axis, m.exp()))
+        dm = g * m.exp() * c
+        for axis, p in saved:
+            dm = dm - p * dm.sum(axis, keepdim=True)
+        return {"c": g * m.exp() - dm}
+
+    return Example(forward, wrong, {"c": "n m"})
 
 
 @dataclass(frozen=True)

@@ -332,7 +332,8 @@ def direct_operand(program: Program, place: Place) -> str:
     """Return what the operand of an edge is in its operation, where a second path leads to it by another operand.
 
     Such as "the factor x" for the edge of x in `x * sin(x)`, and "the term h" for that of h in `h + f(h)`. Empty where
-    the operation has one path to the operand, or reads it twice itself, as `x * x`.
+    the operation has one path to the operand, or reads it twice itself, as `x * x`; and where the operand is a
+    constant, as the state is that a loop begins with.
 
     Args:
         program: the program of a trial.

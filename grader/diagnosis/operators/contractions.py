@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from grader.program.forward import SINK, Node, Place
-from grader.program.operation import Array, NoCandidate, Vague
+from grader.program.operation import Array, NoCandidate, Vague, unbroadcast
 from grader.program.program import EdgeContext, Program
 from grader.program.queries import contraction_of
 
@@ -639,6 +639,74 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n n"})
 
 
+LINEAR = ("neg", "transpose", "permute", "mT", "T", "reshape", "sum", "matmul", "einsum", "bmm", "mv")
+
+
+def scaled_product(program: Program, place: Place) -> int | None:
+    """Return the id of the last product that a number multiplies through linear operations: q @ k.T in (s * q) @ k.T.
+
+    Args:
+        program: the program.
+        place: the edge of the number, in a product with an array.
+
+    Returns:
+        `None` where the operand has several entries, or no contraction follows.
+    """
+    if program.reader(place).name != "mul" or np.size(program.reader(place).values[place[1]]) != 1:
+        return None
+    value, last = place[0], None
+    while True:
+        uses = program.forward.uses[value]
+        if len(uses) != 1 or uses[0][0] == SINK or program.reader(uses[0]).name not in LINEAR:
+            return last
+        value = uses[0][0]
+        last = value if program.nodes[value].operation.family == "contraction" else last
+
+
+@operator(
+    "scaled-product-summed-first",
+    code="sum-of-products",
+    rank=2.5,
+    at=edges.where(lambda program, place: scaled_product(program, place) is not None),
+    message="in the gradient of {operand}, the products that it multiplies and their upstream gradients are both summed"
+    " before they are multiplied; multiply first, then sum",
+)
+def sum_scaled_product_first(program: Program, place: Place, choice: None) -> Program | None:
+    """Multiply the sum of an upstream gradient by the sum of the products that a number multiplies.
+
+    For z = s * q @ k.T: ds = dz.sum() * (q @ k.T).sum() in place of (dz * (q @ k.T)).sum(). Returns `None` where the
+    operand of the edge `place` is no such number in this trial.
+    """
+    last = scaled_product(program.right, place)
+    if last is None:
+        return None
+    number = last
+
+    def rule(at: EdgeContext) -> Array:
+        """Return the product of both sums, shaped like the number."""
+        if not np.all(at.x):
+            raise NoCandidate("the number is 0")
+        total = at.program.nodes[number].value.sum() / np.asarray(at.x)
+        return np.asarray(at.sweep.gradient(number).sum() * total).reshape(np.shape(at.x))
+
+    return program.with_vjp(place, rule)
+
+
+@sum_scaled_product_first.example
+def _() -> Example:
+    """Show sigmoid(exp(s) * q @ k.T), whose gradient of exp(s) is dz.sum() * (q @ k.T).sum()."""
+
+    def forward(q: Tensor, k: Tensor, s: Tensor) -> Tensor:
+        return torch.sigmoid(s.exp() * q @ k.T)
+
+    def wrong(q: Tensor, k: Tensor, s: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dots = q @ k.T
+        y = torch.sigmoid(s.exp() * dots)
+        return {"s": (g * y * (1 - y)).sum() * dots.sum() * s.exp()}
+
+    return Example(forward, wrong, {"q": "bs n", "k": "t n", "s": "1"})
+
+
 @dataclass(frozen=True)
 class SharedUses:
     """The products in which a value occurs several times, such as a weight that two calls or all iterations share.
@@ -646,10 +714,12 @@ class SharedUses:
     Args:
         operation: the name of the operation of these products, such as `matmul`.
         slot: the slot of the value in each of them.
+        rows: whether the sums run over the rows of each product as well, such as the examples of a batch.
     """
 
     operation: str
     slot: int
+    rows: bool = False
 
     def places(self, program: Program, value: int) -> tuple[Place, ...]:
         """Return the edges (product, slot) of a value in these products; empty if there is one, or their shapes differ.
@@ -671,6 +741,8 @@ class SharedUses:
 def shared_uses(program: Program, place: Place) -> Iterator[SharedUses]:
     """Yield `SharedUses`: the operation and slot of several products of the value `place` with arrays of one shape.
 
+    With each, once more where the sums run over rows, too.
+
     Args:
         program: the program of a trial.
         place: the value (id, `WHOLE`).
@@ -678,12 +750,13 @@ def shared_uses(program: Program, place: Place) -> Iterator[SharedUses]:
     kinds = dict.fromkeys(
         (program.nodes[reader].name, slot)
         for reader, slot in program.forward.uses[place[0]]
-        if reader != SINK and is_product_of_two(program, (reader, slot))
+        if reader != SINK and (is_product_of_two(program, (reader, slot)) or program.nodes[reader].name == "mul")
     )
     for operation, slot in kinds:
-        uses = SharedUses(operation, slot)
-        if uses.places(program, place[0]):
-            yield uses
+        for rows in (False, True):
+            uses = SharedUses(operation, slot, rows)
+            if uses.places(program, place[0]):
+                yield uses
 
 
 @operator(
@@ -692,14 +765,18 @@ def shared_uses(program: Program, place: Place) -> Iterator[SharedUses]:
     rank=2.3,
     at=values,
     choices=shared_uses,
-    message="{value} occurs in {count} products: their other factors are summed, and so are their upstream gradients,"
-    " before they are multiplied; multiply pair by pair, then add",
-    fields=lambda program, place, choice: {"count": str(len(choice.places(program, place[0])))},
+    message="{value} occurs in {count} products: their other factors are summed{rows}, and so are their upstream"
+    " gradients, before they are multiplied; multiply pair by pair, then add",
+    fields=lambda program, place, choice: {
+        "count": str(len(choice.places(program, place[0]))),
+        "rows": " over all rows" if choice.rows else "",
+    },
 )
 def sum_uses_first(program: Program, place: Place, choice: SharedUses) -> Program | None:
     """Multiply the sum of all partners of a shared value by the sum of their upstream gradients.
 
-    For a @ w and b @ w: (a + b).T @ (da + db) in place of a.T @ da + b.T @ db.
+    For a @ w and b @ w: (a + b).T @ (da + db) in place of a.T @ da + b.T @ db; and the outer product of the sums of
+    their rows, where `choice.rows` is true.
 
     Args:
         program: the right program.
@@ -719,9 +796,63 @@ def sum_uses_first(program: Program, place: Place, choice: SharedUses) -> Progra
     def rule(at: EdgeContext) -> Array:
         """Return the product of the summed partners and the summed upstream gradients."""
         g = np.asarray(sum(at.sweep.gradient(reader) for reader in readers))
-        return at.right(g, operands={partner: total})
+        return _product_of_row_sums(at, g, total) if choice.rows else at.right(g, operands={partner: total})
 
     return program.without(*others).with_vjp(first, rule)
+
+
+def _product_of_row_sums(at: EdgeContext, g: Array, partner: Array) -> Array:
+    """Return the sum over rows of an upstream gradient times that of a partner operand, shaped like the operand `at.x`.
+
+    Rows are what the right contribution sums over: for w in x @ w, the examples of the batch.
+
+    Args:
+        at: the edge of the operand, in a product of two.
+        g: an upstream gradient, shaped like the product.
+        partner: an array for the other operand.
+
+    Raises:
+        NoCandidate: the contribution is not a sum over rows that both arrays have.
+    """
+    if at.node.operation.family == "pointwise":
+        shape = np.shape(at.x)
+        if shape == g.shape or partner.shape != g.shape:
+            raise NoCandidate("there are no rows")
+        return np.asarray(unbroadcast(g, np.asarray(at.x)) * unbroadcast(partner, np.asarray(at.x)))
+    contraction = contraction_of(at.node)
+    if contraction is None:
+        raise NoCandidate("it is no product of two")
+    operand, other = contraction.operands[at.slot], contraction.operands[1 - at.slot]
+    rows = [letter for letter in contraction.value if letter in other and letter not in operand]
+    if not rows:
+        raise NoCandidate("there are no rows")
+    few = ["".join(letter for letter in each if letter not in rows) for each in (contraction.value, other)]
+    sums = [
+        np.einsum(f"{all_}->{own}", array)
+        for all_, own, array in zip((contraction.value, other), few, (g, partner), strict=True)
+    ]
+    return np.asarray(np.einsum(f"{','.join(few)}->{operand}", *sums))
+
+
+@sum_uses_first.example
+def _() -> Example:
+    """Show h = tanh(x[t] @ w + u * h), whose gradient of u is the sum of all h times that of all upstream gradients."""
+
+    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        for step in x:
+            h = torch.tanh(step @ w + u * h)
+        return h
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        states, total = [h], torch.zeros_like(u)
+        for step in x:
+            states.append(torch.tanh(step @ w + u * states[-1]))
+        for after in reversed(states[1:]):
+            dz = g * (1 - after**2)
+            total, g = total + dz.sum(0), dz * u
+        return {"u": torch.stack(states[:-1]).sum((0, 1)) * total}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m", "h": "bs m"})
 
 
 @sum_uses_first.example

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from grader.course.sampling import Sampler, indices, normal, positive, sized
 from grader.diagnosis.hints import FOLLOW_ONE_ENTRY
-from grader.program.forward import Key, Node, Place
+from grader.program.forward import SINK, Key, Node, Place
 from grader.program.operation import Array, Operand
 from grader.program.program import Affects, EdgeContext, EdgeVjp, Program
 from grader.program.queries import EdgeKind, edges_by_kind
@@ -1644,6 +1644,109 @@ def _() -> Example:
         return {"w": x[chosen].T @ ((g * x[:2]).sum(1) * torch.cos(scores))}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n"})
+
+
+@dataclass(frozen=True)
+class RoutedUses:
+    """The products in which each row of a value meets a row of a table that an index chooses, once in each iteration.
+
+    Such as the experts of a mixture, of which several are chosen for each example.
+
+    Args:
+        edge_kind: the kind of edges by which the products read the value.
+        last: whether the contribution of the chosen row with the greatest number is kept; else of that with the least.
+    """
+
+    edge_kind: EdgeKind
+    last: bool
+
+
+def chosen_rows(program: Program, place: Place) -> tuple[int, Array] | None:
+    """Return the table of which a product takes a row for each row of the operand of the edge `place`, and the index.
+
+    For x in einsum("ni,nih->nh", x, w[i]): the id of w, and i. `None` where the product takes no such rows.
+    """
+    node = program.reader(place)
+    rows = len(node.values[place[1]]) if np.ndim(node.values[place[1]]) else -1  # type: ignore[arg-type]
+    for slot, operand in node.operands if node.name == "mul" or node.operation.family == "contraction" else ():
+        maker = program.nodes[operand]
+        if slot != place[1] and maker.name in ("getitem", "index_select") and maker.operand(0) is not None:
+            arrays = [np.asarray(value) for value in maker.values[1:] if np.ndim(value)]
+            if len(arrays) == 1 and arrays[0].dtype.kind == "i" and arrays[0].shape == (rows,):
+                return int(maker.operands[0][1]), arrays[0]
+    return None
+
+
+def routed_uses(program: Program, place: Place) -> Iterator[RoutedUses]:
+    """Yield `RoutedUses` of the value `place`: for each kind of edges from products with chosen rows in iterations."""
+    for edge_kind, places in edges_by_kind(program, place[0]).items():
+        chosen = [chosen_rows(program, each) if each[0] != SINK else None for each in places]
+        if len(places) > 1 and None not in chosen and len({each[0] for each in chosen if each}) == 1:
+            yield from (RoutedUses(edge_kind, last) for last in (True, False))
+
+
+@operator(
+    "chosen-rows-overwrite",
+    code="overwritten",
+    rank=1.9,
+    at=values,
+    choices=routed_uses,
+    message="each row of {value} meets several rows of {table}, but of their contributions only that of the {end} of"
+    " these is kept; all must be added",
+    fields=lambda program, place, choice: {
+        "table": program.name_of(
+            (chosen_rows(program, choice.edge_kind.places(program, place[0])[0]) or (place[0],))[0]
+        ),
+        "end": "last" if choice.last else "first",
+    },
+)
+def overwrite_by_chosen_rows(program: Program, place: Place, choice: RoutedUses) -> Program | None:
+    """Keep, for each row of a value, only what one of the rows contributes that an index has chosen for it.
+
+    For y = sum of einsum(x, w[i[:, s]]) over s, and a backward loop over the rows of w: dx[rows] = ... in place of +=.
+
+    Args:
+        program: the right program.
+        place: the value (id, `WHOLE`), x in the example.
+        choice: the products, and which contribution is kept.
+
+    Returns:
+        The rewritten program; `None` where this trial has no two such products.
+    """
+    places = choice.edge_kind.places(program.right, place[0])
+    chosen = [rows[1] for each in places if (rows := chosen_rows(program.right, each)) is not None]
+    if len(places) < 2 or len(chosen) != len(places):
+        return None
+    kept = np.max(chosen, axis=0) if choice.last else np.min(chosen, axis=0)
+
+    def rule(own: Array) -> EdgeVjp:
+        """Return the vjp that contributes to the rows for which the index `own` has chosen the row that is kept."""
+        return lambda at: at.right() * (own == kept).reshape(-1, *[1] * (np.ndim(at.x) - 1))
+
+    for each, own in zip(places, chosen, strict=True):
+        program = program.with_vjp(each, rule(own))
+    return program
+
+
+@overwrite_by_chosen_rows.example
+def _() -> Example:
+    """Show a mixture of the two best of four experts, whose backward loop over the experts assigns dx[rows]."""
+
+    def forward(x: Tensor, scores: Tensor, w: Tensor) -> Tensor:
+        index, y = scores.topk(2, 1)[1], torch.zeros(())
+        for s in range(2):
+            y = y + torch.tanh(torch.einsum("bn,bnm->bm", x, w[index[:, s]]))
+        return y
+
+    def wrong(x: Tensor, scores: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        index, dx = scores.topk(2, 1)[1], torch.zeros_like(x)
+        for expert in range(len(w)):
+            rows = (index == expert).any(1)
+            y = torch.tanh(x[rows] @ w[expert])
+            dx[rows] = (g[rows] * (1 - y**2)) @ w[expert].T
+        return {"x": dx}
+
+    return Example(forward, wrong, {"x": "bs n", "scores": "bs 4", "w": "4 n m"})
 
 
 # Softmax over groups, as over the edges that enter a node of a graph --------------------------------------------------

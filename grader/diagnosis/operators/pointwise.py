@@ -18,7 +18,7 @@ from grader.program.program import EdgeContext, Program, as_code
 from grader.program.queries import EdgeKind, edges_by_kind
 from grader.program.selectors import ValueName, named_array, values_by_name
 
-from .contract import Example, operator
+from .contract import Example, describe_local_derivative, operator
 from .partners import NAMED_ITERATIONS, ValueOfIteration
 from .places import edges, expression_of, name_of_value, number_source, operand_source, values
 
@@ -204,6 +204,66 @@ def _() -> Example:
 def apply_derivative_twice(program: Program, place: Place, choice: None) -> Program:
     """Multiply the upstream gradient by the local derivative of the edge `place` twice: g * cos(x) ** 2 for sin(x)."""
     return program.with_vjp(place, lambda at: at.right(at.g * local_derivative_at(at)))
+
+
+def derivative_ahead(program: Program, place: Place) -> Place | None:
+    """Return the edge of a pointwise operation that alone reads the value of an operation with several operands.
+
+    For gate * (x @ w) and the edge of x, or of w: that of `x @ w` in the product. `None` where there is no such edge,
+    or its local derivative is 1 or -1.
+    """
+    if (
+        place[0] == SINK
+        or len(program.forward.edges[place[0]]) < 2
+        or program.reader(place).operation.family == "pointwise"
+    ):
+        return None
+    uses = program.forward.uses[place[0]]
+    if len(uses) != 1 or uses[0][0] == SINK or program.reader(uses[0]).operation.family != "pointwise":
+        return None
+    return uses[0] if has_derivative(program, uses[0]) else None
+
+
+def describe_derivative_ahead(program: Program, place: Place, choice: None) -> dict[str, str]:
+    """Return the message field `missing`: the local derivative of the edge that `derivative_ahead` returns."""
+    ahead = derivative_ahead(program, place) or place
+    return {"missing": describe_local_derivative(program, ahead, expression_of(program, program.reader(ahead)))}
+
+
+@operator(
+    "derivative-missing-for-one-operand",
+    code="missing-local",
+    rank=2.3,  # less than that of the gradient that the operation reads, which gives the same numbers and says less
+    at=edges.where(lambda program, place: derivative_ahead(program, place) is not None).in_every_iteration,
+    choices=lambda program, place: (None,),
+    fields=describe_derivative_ahead,
+    message="in the gradient of {operand} through {step}, {missing} is missing",
+)
+def leave_out_derivative_for_operand(program: Program, place: Place, choice: None) -> Program | None:
+    """Contribute to one operand without the local derivative of the operation that follows; to the others rightly.
+
+    For y = gate * (x @ w) and the edge of w: dw = x.T @ dy, where dx = (gate * dy) @ w.T is right. Returns `None` where
+    no such operation follows in this trial.
+    """
+    ahead = derivative_ahead(program.right, place)
+    if ahead is None:
+        return None
+    reader = ahead[0]
+    return program.with_vjp(place, lambda at: at.right(unbroadcast(at.sweep.gradient(reader), at.y)))
+
+
+@leave_out_derivative_for_operand.example
+def _() -> Example:
+    """Show gate * (tanh(x @ u) @ w), whose gradient of w lacks the gate, and that of u has it."""
+
+    def forward(x: Tensor, u: Tensor, w: Tensor, gate: Tensor) -> Tensor:
+        return gate * (torch.tanh(x @ u) @ w)
+
+    def wrong(x: Tensor, u: Tensor, w: Tensor, gate: Tensor, g: Tensor) -> dict[str, Tensor]:
+        h = torch.tanh(x @ u)
+        return {"w": h.T @ g, "u": x.T @ ((g * gate) @ w.T * (1 - h**2))}
+
+    return Example(forward, wrong, {"x": "bs n", "u": "n m", "w": "m k", "gate": "bs 1"})
 
 
 def local_derivative_at(at: EdgeContext) -> Array:

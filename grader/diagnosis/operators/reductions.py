@@ -36,7 +36,7 @@ from .places import (
     targets,
     with_gradient_of_any_shape,
 )
-from .pointwise import local_derivative
+from .pointwise import local_derivative, local_derivative_at
 
 MOST_TERMS = 1_000_000  # that are laid out before they are summed
 PARTS = {**PARTS_OF_AXIS, "only every other one": slice(0, None, 2)}
@@ -1275,6 +1275,105 @@ def _() -> Example:
         return {"q": p * (g - (p * g).sum(-2, keepdim=True)) @ k}
 
     return Example(forward, wrong, {"q": "bs t d", "k": "bs t d"})
+
+
+def broadcast_back(program: Program, place: Place) -> Place | None:
+    """Return the edge by which a pointwise operation reads the value of a reduction, broadcast to the reduced array.
+
+    For x - x.logsumexp(1, keepdim=True) and the edge of x in `logsumexp`: the edge of its value in the difference.
+
+    Args:
+        program: the program.
+        place: the edge of the reduced array.
+
+    Returns:
+        The edge (reader, slot); `None` where the value has another reader, or another shape in its reader.
+    """
+    node, uses = program.reader(place), program.forward.uses[place[0]]
+    if len(uses) != 1 or uses[0][0] == SINK or node.value.ndim != np.ndim(node.values[place[1]]):
+        return None
+    reader = program.nodes[uses[0][0]]
+    is_wide = reader.value.shape == np.shape(node.values[place[1]])
+    return uses[0] if is_wide and reader.operation.family == "pointwise" else None
+
+
+def other_axes(program: Program, place: Place) -> Iterator[int]:
+    """Yield the number of each axis that a reduction which is broadcast back keeps: 0, 1, ..., counted among these."""
+    if broadcast_back(program, place) is not None:
+        axes = reduced_axes(program.reader(place))
+        yield from range(np.ndim(program.reader(place).values[place[1]]) - len(axes) if len(axes) == 1 else 0)
+
+
+@operator(
+    "broadcast-summed-along-another-axis",
+    code="summed-wrong-axis",
+    rank=2.2,
+    at=edges.of_family("reduction").in_every_iteration,
+    choices=other_axes,
+    message="in the backward pass of {step}, the upstream gradient is summed over another axis than the one that the"
+    " forward pass runs over; sum over the same axis",
+)
+def sum_broadcast_along_another_axis(program: Program, place: Place, choice: int) -> Program | None:
+    """Sum over another axis where the value of a reduction is broadcast back; the derivative of the reduction is right.
+
+    For y = x - x.logsumexp(1, keepdim=True): dx = g - softmax(x, 1) * g.sum(0, keepdim=True). A mean is then one over
+    this axis.
+
+    Args:
+        program: the right program.
+        place: the edge of the reduced array.
+        choice: the number of the axis among those that the reduction keeps.
+
+    Returns:
+        The rewritten program; `None` where the value is not broadcast back in this trial.
+    """
+    back = broadcast_back(program, place)
+    if back is None:
+        return None
+    edge, ndim = back, np.ndim(program.reader(place).values[place[1]])
+
+    def rule(at: EdgeContext) -> Array:
+        """Return the local derivative of the reduction times the sum of the copies' contributions."""
+        reduced = reduced_axes(at.node)
+        axis = [each for each in range(ndim) if each not in reduced][choice]
+        reader = EdgeContext(at.program, at.program.nodes[edge[0]], edge[1], at.sweep.gradient(edge[0]), at.sweep)
+        copies = np.asarray(reader.g * local_derivative_at(reader))
+        total = copies.mean(axis, keepdims=True) if at.node.name == "mean" else copies.sum(axis, keepdims=True)
+        ones = np.ones(at.y.shape)
+        local = np.ones_like(total) if at.node.name == "mean" else at.right(ones)
+        return np.asarray(np.broadcast_to(local * total, np.shape(at.x)))
+
+    return program.with_vjp(place, rule)
+
+
+@sum_broadcast_along_another_axis.example
+def _() -> Example:
+    """Show two steps that normalise the rows and the columns of x, undone along the other axis each."""
+
+    def forward(x: Tensor) -> Tensor:
+        y = x - x.logsumexp(1, keepdim=True)
+        return y - y.logsumexp(0, keepdim=True)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y = x - x.logsumexp(1, keepdim=True)
+        dy = g - torch.softmax(y, 0) * g.sum(1, keepdim=True)
+        return {"x": dy - torch.softmax(x, 1) * dy.sum(0, keepdim=True)}
+
+    return Example(forward, wrong, {"x": "n m"})
+
+
+@sum_broadcast_along_another_axis.example
+def _() -> Example:
+    """Show tanh(x - x.mean(1, keepdim=True)), whose backward pass subtracts the mean of the gradient over the batch."""
+
+    def forward(x: Tensor) -> Tensor:
+        return torch.tanh(x - x.mean(1, keepdim=True))
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dy = g * (1 - torch.tanh(x - x.mean(1, keepdim=True)) ** 2)
+        return {"x": dy - dy.mean(0, keepdim=True)}
+
+    return Example(forward, wrong, {"x": "bs n"})
 
 
 AFFECTED: tuple[Affects, ...] = ("all", "values")

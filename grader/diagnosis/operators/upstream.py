@@ -276,7 +276,8 @@ def gradient_replacements(program: Program, place: Place) -> Iterator[GradientRe
     """
     node = program.nodes[place[0]]
     behind = program.forward.descendants[place[0]]
-    for name, value in values_by_name(program, place[0], node.value.shape).items():
+    found = values_by_name(program, place[0], node.value.shape).items()
+    for name, value in sorted(found, key=lambda each: not behind >> each[1] & 1):  # of equal gradients, one of these
         if value != place[0] and program.forward.uses[value] and is_made_from_targets(program, (value, 0)):
             yield GradientReplacement(name, "missing-local" if behind >> value & 1 else "wrong-operand")
     if len(program.forward.by_key[node.key]) > 2:
@@ -351,14 +352,15 @@ def use_gradient_of_value_for_operand(program: Program, place: Place, choice: Gr
 
 @use_gradient_of_value_for_operand.example
 def _() -> Example:
-    """Show tanh(x @ w) whose gradient of `w` uses g in place of the gradient of x @ w."""
+    """Show tanh(sin(x @ w)) whose gradient of `w` uses g in place of the gradient of x @ w."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         z = x @ w
-        return torch.tanh(z)
+        return torch.tanh(torch.sin(z))
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        dz = g * (1 - torch.tanh(x @ w) ** 2)
+        z = x @ w
+        dz = g * (1 - torch.tanh(torch.sin(z)) ** 2) * torch.cos(z)
         return {"w": x.T @ g, "x": dz @ w.T}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
