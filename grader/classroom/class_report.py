@@ -549,7 +549,12 @@ class Tally:
         return replace(line, exercises=replace(line.exercises, untried=untried), finished=0 < required == passed)
 
     def _unit_report(self, unit: str, keys: list[Key]) -> UnitReport:
-        """Return the report on a unit; `keys` are all exercises, in teaching order."""
+        """Return the report on a unit.
+
+        Args:
+            unit: the id of the unit.
+            keys: (unit, exercise) for all exercises of the course, in teaching order.
+        """
         unit_keys = [key for key in keys if key[0] == unit]
         required = len([key for key in unit_keys if key not in self._stretch])
         titles = {entry.id: entry.title for entry in self._config.units} if self._config else {}

@@ -180,7 +180,7 @@ class _Reader:
 
 
 def _end(collection: Items | Map, otherwise: int) -> int:
-    """Return the index in the file after the last part of a block list or map; `otherwise` if it has no parts.
+    """Return the index of the character behind the last part of a block list or map; `otherwise` if it has no parts.
 
     Comments after the last part are left out.
     """

@@ -260,10 +260,11 @@ def _missing_number(fact: Fact) -> Fraction | None:
 
 
 def wording_program(edit: DescribedRewriting, case: Case) -> Program:
-    """Return the right program whose names and sizes stand in the message about a rewriting: that of the first trial.
+    """Return the right program whose names and sizes stand in the message about a rewriting.
 
-    It is `Case.listing` where the first trial lacks a place of the rewriting, or an operation that `Case.listing` has
-    and a choice may name; if that lacks a place too, the first of `Case.further_listings` that has all of them.
+    It is the first of these that has all places of the rewriting: the program of the first trial (only if it has every
+    operation of `Case.listing`, since a choice may name one), `Case.listing`, each of `Case.further_listings`. If none
+    has them, it is `Case.listing`.
     """
     first, listing = case.samples[0].program, case.listing
     has_steps = first.forward.by_key.keys() >= listing.forward.by_key.keys()

@@ -136,5 +136,11 @@ def _uses(node: ast.AST, name: str) -> bool:
 
 
 def _signs_of(source: str) -> frozenset[str]:
-    """Return the signs of the operations that use a lambda's argument, such as `/`, whatever their operands."""
+    """Return the signs of the operations that have a lambda's argument in an operand: `{"/", "+"}` for `(x + 1) / 2`.
+
+    Calls, such as `x.exp()`, have no sign and are left out.
+
+    Args:
+        source: the source of the lambda.
+    """
     return frozenset(operation.split()[1] for operation in operations_of(source) if " " in operation)

@@ -330,7 +330,12 @@ def files_beside(picture: Path) -> dict[str, Path]:
 
 
 def as_json(training: Training, picture: Path) -> str:
-    """Return a training as JSON text with the paths `files_beside` its picture; a loss that is not finite is null."""
+    """Return a training as JSON text; a loss that is not finite is null in it.
+
+    Args:
+        training: the training.
+        picture: the path of its picture; the text has this path and those of the files beside it, see `files_beside`.
+    """
     record: dict[str, Any] = {
         "version": 1,
         "unit": training.unit,

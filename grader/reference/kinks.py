@@ -386,7 +386,10 @@ def wrong_shares(
 def _wrong_shares_of_last(
     exercise: Exercise, trial: Trial, arrays: Mapping[Answer, np.ndarray], bound: float
 ) -> np.ndarray:
-    """Return a mask of the entries of the last array whose shares of a gradient do not add up with those of the others.
+    """Return a mask of the entries of the last gradient that do not fit the other gradients at a kink.
+
+    Where a = b, the gradients of a and b through their maximum may divide the upstream gradient between them in any
+    way, but must add up to it.
 
     Args:
         exercise: the exercise.

@@ -198,11 +198,12 @@ def _without_fractions(lines: list[str], sets: list[str]) -> str:
 
 
 def _without_matrices(lines: list[str], sets: list[str]) -> str:
-    """Return the first line with `DRAWN` in place of each matrix, whose rows are removed from the lines below.
+    """Return the first line with `DRAWN` in place of each matrix that begins in it.
 
     Args:
-        lines: at least one.
-        sets: receives the matrices, as MathML.
+        lines: at least one line of text. In the lines below the first, the rows of these matrices are replaced by
+            blanks, in place; a line of which nothing else is left is removed from the list.
+        sets: receives the matrices, as MathML, one item for each.
     """
     text, end = "", 0
     for row in ROW.finditer(lines[0]):

@@ -740,9 +740,9 @@ def named_sizes(program: Program, reader: int) -> dict[tuple[int | None, ...], S
         reader: the id of the node.
 
     Returns:
-        A `Size` (the name of an array, and an axis of it) by the tuple of the numbers of entries along that axis in
-        this trial and in each peer, `None` for a peer without the array. Of several axes with the same numbers, the
-        first.
+        A `Size` (the name of an array, and an axis of it) by a tuple: the numbers of entries along that axis in this
+        trial and in every other one, in the order of `Program.in_all_trials`; `None` for a trial without the array. Of
+        several axes with the same numbers, the first.
     """
     sizes: dict[tuple[int | None, ...], Size] = {}
     trials = program.in_all_trials(reader)

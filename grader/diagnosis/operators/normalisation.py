@@ -1071,9 +1071,14 @@ def joined_parts(program: Program, place: Place) -> tuple[tuple[int, ...], tuple
 
 
 def parts_of_joined_axis(program: Program, place: Place) -> range:
-    """Return the parts of the axis of a normalisation that a reshape joins, counted from the back, such as -2 and -1.
+    """Return the axes, counted from the back, that a reshape joins into the axis of a normalisation.
 
-    The range is empty where no reshape joins axes there. `place` is the node that computes the normalised value.
+    For a reshape of x from (bs, c, l) to (bs, c * l), whose rows are normalised: -2 and -1, the axes of x of sizes c
+    and l. The range is empty where no reshape joins axes there.
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes the normalised value.
     """
     return range(-len(joined_parts(program, place)[1]), 0)
 

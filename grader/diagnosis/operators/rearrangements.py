@@ -271,10 +271,11 @@ def longer_shape(node: Node) -> tuple[int, ...]:
 def split_pairs(program: Program, place: Place) -> Iterator[AxisPair]:
     """Yield `AxisPair`s: two axes that may be exchanged by mistake in the reshape at the edge or node `place`.
 
-    The two are axes of the longer of the shapes before and after, at least one of which is split off or joined: for a
-    reshape from (bs, heads * n) to (bs, heads, n) all three pairs of 0, 1 and 2. For a reshape from (bs, groups * size,
-    n) to (bs, groups, size * n) they are two that one of the shapes joins: groups and size, or size and n. Nothing for
-    a reshape that changes no axes.
+    They are counted in the shape in which no axes are joined (`longer_shape`), and at least one of them is joined
+    before or after the reshape. For a reshape from (bs, heads * n) to (bs, heads, n) these are all pairs of the axes 0,
+    1 and 2 of (bs, heads, n). For one from (bs, groups * size, n) to (bs, groups, size * n), whose axes are counted in
+    (bs, groups, size, n), the pairs are those that are joined: groups and size, size and n. There are none for a
+    reshape that changes no axes.
     """
     node = program.reader(place)
     shapes = (np.shape(node.values[0]), node.value.shape)
