@@ -28,7 +28,8 @@ from grader.safe_text import plain
 from . import training_loop
 from .training import Curve, OnPart, Training
 
-CHART_WIDTH, CHART_HEIGHT = 60, 12  # characters
+CHART_WIDTH, CHART_HEIGHT = 60, 12  # characters at most; a narrow terminal has fewer columns
+BESIDE_CHART, BESIDE_PLANE = 16, 4  # characters of a line that the chart, and the plane, leave to labels and margins
 PLANE_WIDTH, PLANE_HEIGHT, MARGIN = 60, 26, 1.15
 BOTH, YOURS, TORCHS = "*", "o", "."
 LEFT, TOP, WIDTH, HEIGHT, GAP = 60, 50, 360, 300, 60  # of the picture
@@ -77,19 +78,20 @@ def _scale(training: Training) -> tuple[float, float]:
 
 def chart(training: Training) -> Iterator[Line]:
     """Yield the lines of a chart of both curves over the steps, on a logarithmic scale of the loss."""
-    steps = training.model.steps
+    steps, width = training.model.steps, min(CHART_WIDTH, report_width() - BESIDE_CHART)
     yield ((f"{'loss':>8}", "dim"),)
-    rows = [[" "] * CHART_WIDTH for _ in range(CHART_HEIGHT)]
+    rows = [[" "] * width for _ in range(CHART_HEIGHT)]
     for curve, mark in ((training.torchs, TORCHS), (training.yours, YOURS)):
-        for column, loss in enumerate(columns(curve, steps, CHART_WIDTH)):
+        for column, loss in enumerate(columns(curve, steps, width)):
             row = round((1 - height_of(training, loss)) * (CHART_HEIGHT - 1))
             rows[row][column] = BOTH if rows[row][column] == TORCHS else mark
     for number, marks in enumerate(rows):
         label = f"{loss_at(training, 1 - number / (CHART_HEIGHT - 1)):8.2g}" if number % 4 == 0 else " " * 8
         yield (label + " |", "dim"), ("".join(marks).rstrip(), "good" if training.first_difference is None else "bad")
-    yield ((" " * 8 + f" +{'-' * CHART_WIDTH}", "dim"),)
-    yield ((" " * 10 + f"0{steps:>{CHART_WIDTH - 1}} steps", "dim"),)
-    yield ((f"{' ' * 10}{BOTH} yours and torch's, {YOURS} yours alone, {TORCHS} torch's alone", "dim"),)
+    yield ((" " * 8 + f" +{'-' * width}", "dim"),)
+    yield ((" " * 10 + f"0{steps:>{width - 1}} steps", "dim"),)
+    margin = " " * (8 if width < CHART_WIDTH else 10)
+    yield ((f"{margin}{BOTH} yours and torch's, {YOURS} yours alone, {TORCHS} torch's alone", "dim"),)
 
 
 def plane_sides(training: Training, width: int, height: int) -> torch.Tensor:
@@ -113,7 +115,7 @@ def separated_points(training: Training) -> tuple[int, int]:
     return right, len(outputs)
 
 
-def _learned_lines(training: Training) -> Iterator[Line]:
+def learned_lines(training: Training) -> Iterator[Line]:
     """Yield what the learner's weights have learned: the plane with its boundary, or the text that they continue."""
     if hasattr(training.model, "plane"):
         right, total = separated_points(training)
@@ -135,12 +137,10 @@ def continued_text(training: Training) -> str:
 def _plane_lines(training: Training) -> Iterator[Line]:
     """Yield the plane as text: `:` on one side of the boundary, blank on the other, and the points."""
     inp, targ = training.data["inp"], training.data["targ"]
-    reach = MARGIN * float(inp.abs().max())
-    rows = [
-        [":" if side > 0 else " " for side in row] for row in plane_sides(training, PLANE_WIDTH, PLANE_HEIGHT).tolist()
-    ]
+    reach, width = MARGIN * float(inp.abs().max()), min(PLANE_WIDTH, report_width() - BESIDE_PLANE)
+    rows = [[":" if side > 0 else " " for side in row] for row in plane_sides(training, width, PLANE_HEIGHT).tolist()]
     for (x, y), side in zip(inp.tolist(), targ.tolist(), strict=True):
-        row, column = (1 - y / reach) / 2 * (PLANE_HEIGHT - 1), (1 + x / reach) / 2 * (PLANE_WIDTH - 1)
+        row, column = (1 - y / reach) / 2 * (PLANE_HEIGHT - 1), (1 + x / reach) / 2 * (width - 1)
         rows[round(row)][round(column)] = "o" if side > 0 else "x"
     for row in rows:
         yield ((f"  {''.join(row)}".rstrip(), ""),)
@@ -319,7 +319,7 @@ def print_training(training: Training, picture: Path) -> None:
     print_lines([((training.model.title, "bold"),)])
     if not is_plain():
         print_lines(chart(training))
-    print_lines(_learned_lines(training))
+    print_lines(learned_lines(training))
     print_lines(verdict_lines(training))
     print_lines(((f"{name}: {path}", "dim"),) for name, path in files_beside(picture).items())
 

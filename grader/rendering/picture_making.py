@@ -302,10 +302,11 @@ def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Gr
     single = len(given) == 1
     names = [f"{name}[{i}]" for name, values in given.items() for i in range(len(values))] if single else list(given)
     nodes = {str(i): GraphNode(str(i), name, f"value {i}") for i, name in enumerate(names)}
+    sources = {answer.name: _cause_of(judge, answer) or answer.name for answer in answers}
     wrong = {
-        answer.name: match[1]
-        for answer in answers
-        if answer.name in judge.mistakes and (match := RULE.search(judge.mistakes[answer.name].says))
+        name: match[1]
+        for name, source in sources.items()
+        if source in judge.mistakes and (match := RULE.search(judge.mistakes[source].says))
     }
     for name, *values in steps:
         if name in COMMANDS:
@@ -315,7 +316,7 @@ def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Gr
         constants = "".join(f" {value:g}" for value in values[count:])
         key = str(len(nodes))
         marked = tuple(answer for answer, operation in wrong.items() if operation == name)
-        change = change_of(judge.mistakes[marked[0]].code, {}) if marked else ""
+        change = change_of(judge.mistakes[sources[marked[0]]].code, {}) if marked else ""
         nodes[key] = GraphNode(key, f"{name}{constants}", f"value {key}", operands, "", marked, change=change)
     read = {operand for node in nodes.values() for operand in node.operands} | {str(len(nodes) - 1)}
     nodes = {key: node for key, node in nodes.items() if node.operands or key in read}  # without the inputs not used

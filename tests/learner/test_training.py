@@ -23,7 +23,17 @@ from grader.course.course import Course
 from grader.errors import ProtocolError, UsageError
 from grader.learner import session, training, training_loop
 from grader.learner.training import load_training, train
-from grader.learner.training_view import as_json, chart, height_of, loss_at, shown_live, svg_of, verdict_lines
+from grader.learner.training_view import (
+    as_json,
+    chart,
+    height_of,
+    learned_lines,
+    loss_at,
+    shown_live,
+    svg_of,
+    verdict_lines,
+)
+from grader.rendering.render_text import as_text
 from grader.results.records import AnswerResult
 from grader.sandbox.worker import Reply, Worker
 
@@ -183,6 +193,18 @@ def test_the_chart_shows_where_the_curves_part(course: Course, worker: Worker, s
     assert {"o", "."} <= set(_words(list(chart(wrong))[1:13]))
     assert height_of(wrong, loss_at(wrong, 0.25)) == pytest.approx(0.25)
     assert (height_of(wrong, float("nan")), height_of(wrong, 0)) == (1, 0)
+
+
+def test_the_chart_and_the_plane_fit_a_narrow_terminal(
+    course: Course, worker: Worker, short: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short(60)
+    training = trained(course, NETWORK, worker)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.delenv("ACCESSIBLE", raising=False)
+    lines = as_text([*chart(training), *learned_lines(training)]).splitlines()
+    assert any(":::" in line for line in lines)
+    assert max(map(len, lines)) <= 60
 
 
 def test_the_picture_names_the_loss_and_the_goal_and_draws_the_plane_in_runs(

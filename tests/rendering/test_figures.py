@@ -393,6 +393,14 @@ def test_the_program_of_an_engine_is_drawn_with_the_wrong_rule_marked(see: See) 
     assert all(operand in graph.nodes for node in graph.nodes.values() for operand in node.operands)
 
 
+def test_a_rule_of_an_engine_is_marked_for_all_answers_that_are_wrong_by_it(see: See) -> None:
+    graph = see("tensor_engine", SUBMISSIONS["13_engine/tensor_engine: softmax without its row sum"].source).graph
+    assert graph is not None
+    (softmax,) = (node for node in graph.nodes.values() if node.marked)
+    assert (softmax.label, softmax.change, graph.unmarked) == ("softmax", "a path is missing", ())
+    assert softmax.marked == ("return.0", "return.1", "return.2", "return.3")
+
+
 def test_the_program_of_an_engine_has_no_input_that_no_step_uses(see: See) -> None:
     slip = SUBMISSIONS["13_engine/value_engine: the order is not turned round"]
     graph = see("value_engine", slip.source).graph
