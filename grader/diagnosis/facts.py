@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,7 @@ TOLERANCE = 1e-3
 HELD_DOWN = 0.25  # what share of its right size an answer has at most if the upstream gradient was clipped
 MOST_LUCK = 0.01  # how likely a coincidence may be that is told as a rule
 LEAST_TRIALS, LEAST_ENTRIES = 2, 5
+MOST_LEVELS, LEAST_AT_LEVEL = 2, 2  # values that all wrong entries have; entries with each of them
 Samples = Sequence[Sample]  # of one answer, one for each trial
 
 CONSTANT = fact_kind(
@@ -113,6 +114,23 @@ WRONG_WHERE_EXACT = fact_kind(
             "result?"
         ),
         "Which comparison or division in your code assumes that no entry is 0 and no two are equal?",
+    ),
+)
+WRONG_WHERE_TIED = fact_kind(
+    "wrong-where-tied",
+    "it is wrong only where {tied} are equal: in {wrong} of {entries} entries, such as where {pair} = {value}",
+    hints=(
+        "Go through your code with two entries that are equal. What does each of them get?",
+        "Which comparison in your code assumes that no two entries are equal?",
+        "Equal entries must get together what one of them would get alone.",
+    ),
+)
+WRONG_AT_VALUE = fact_kind(
+    "wrong-at-value",
+    "it is wrong only where {name} is exactly {exactly}: in {wrong} of {entries} entries, such as {name}{index}",
+    hints=(
+        "Go through your code with an entry that has exactly this value. What is the result?",
+        "Which comparison in your code has this value on one side?",
     ),
 )
 WRONG_WHERE_ZERO = fact_kind(
@@ -485,7 +503,8 @@ def _entry_fields(answer: Answer, trial: Trial, place: tuple[int, ...]) -> dict[
 def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistake:
     """Return the fact that an answer is wrong only in the trial whose inputs have exact zeros and equal entries.
 
-    It is another one where the variable is 0 at every wrong entry of its gradient. Its message fields are the number of
+    It is another one where every wrong entry is one of those at which the variable is 0, is equal to another entry, or
+    has one of two values; of the first two, the one with fewer entries. Its message fields are the number of
     wrong entries, and the index of the first one with the input's entry there.
 
     Args:
@@ -496,11 +515,71 @@ def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistak
     place = tuple(int(i) for i in np.argwhere(wrong)[0])
     code = "wrong-local" if answer.wrt else "unknown"
     fields = {"wrong": int(wrong.sum()), "entries": wrong.size, **_entry_fields(answer, trial, place)}
-    if answer.kind == "gradient" and wrong.size > 1:
-        values = np.asarray(trial.inputs[answer.wrt])
-        if values.shape == wrong.shape and not values[wrong].any():
-            return WRONG_WHERE_ZERO(code, zero=answer.wrt, **fields)
+    values = np.asarray(trial.inputs[answer.wrt]) if answer.kind == "gradient" else None
+    if values is None or wrong.size == 1 or values.shape != wrong.shape:
+        return WRONG_WHERE_EXACT(code, **fields)
+    ties = [tie for tie in _ties(answer.wrt, trial, place) if tie.equal[wrong].all()]
+    tie = min(ties, key=lambda each: each.equal.sum(), default=None)
+    zeros, levels = values == 0, np.unique(values[wrong])
+    if zeros[wrong].all() and (tie is None or zeros.sum() <= tie.equal.sum()):
+        return WRONG_WHERE_ZERO(code, zero=answer.wrt, **fields)
+    if tie is not None:
+        return WRONG_WHERE_TIED(code, tied=tie.names, pair=tie.pair, **fields)
+    if len(levels) <= MOST_LEVELS and wrong.sum() >= LEAST_AT_LEVEL * len(levels):
+        return WRONG_AT_VALUE(code, exactly=" or ".join(f"{level:.3g}" for level in levels), **fields)
     return WRONG_WHERE_EXACT(code, **fields)
+
+
+class _Tie(NamedTuple):
+    """Hold where entries of an input are equal to others.
+
+    Args:
+        equal: True for each such entry; shaped like the input.
+        names: what is equal, such as "a and b", or "entries of x".
+        pair: one such entry and its equal: "a[0,1] = b[0,1]".
+    """
+
+    equal: np.ndarray
+    names: str
+    pair: str
+
+
+def _ties(name: str, trial: Trial, place: tuple[int, ...]) -> Iterator[_Tie]:
+    """Yield the ways in which the entry `place` of an input is equal to another entry that its gradient may depend on.
+
+    They are the entries at the same place in other inputs of the same shape, and, where the output has another shape,
+    those along an axis of the input, and any of it.
+
+    Args:
+        name: the name of the input.
+        trial: the trial.
+        place: the index of the entry.
+    """
+    values = np.asarray(trial.inputs[name])
+    entry = f"{name}[{','.join(map(str, place))}]"
+    for other, array in trial.inputs.items():
+        if other != name and getattr(array, "shape", None) == values.shape:
+            both = " and ".join(each for each in trial.inputs if each in (name, other))
+            yield _Tie(values == np.asarray(array), both, f"{entry} = {entry.replace(name, other, 1)}")
+    if trial.out is None or tuple(trial.out.shape) == values.shape:
+        return
+    for axes in (*((axis,) for axis in range(values.ndim)), tuple(range(values.ndim))):
+        along = tuple(slice(None) if axis in axes else index for axis, index in enumerate(place))
+        equals = np.zeros(values.shape, dtype=bool)
+        equals[along] = values[along] == values[place]
+        equals[place] = False
+        if equals.any():
+            other_place = ",".join(str(index) for index in np.argwhere(equals)[0])
+            yield _Tie(_is_repeated(values, axes), f"entries of {name}", f"{entry} = {name}[{other_place}]")
+
+
+def _is_repeated(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """Return True for each entry that has an equal one along some axes together; shaped like the array."""
+    end = tuple(range(values.ndim - len(axes), values.ndim))
+    moved = np.moveaxis(values, axes, end)
+    rows = moved.reshape(*moved.shape[: values.ndim - len(axes)], -1)
+    counts = (rows[..., :, None] == rows[..., None, :]).sum(-1)
+    return np.moveaxis(counts.reshape(moved.shape) > 1, end, axes)
 
 
 def misused_upstream(answer: Answer, upstream_name: str, samples: Samples) -> Mistake | None:

@@ -300,6 +300,29 @@ def test_no_nudge_is_told_whose_loss_moves_by_another_amount(
     assert not answer.evidence.startswith("nudge")
 
 
+@pytest.mark.parametrize(
+    ("exercise", "body", "says"),
+    [
+        ("maximum_grad(a, b, out)", "a.g, b.g = out.g * (a >= b), out.g * (b >= a)",
+         r"it is wrong only where a and b are equal: in \d+ of \d+ entries, such as where b\[.*\] = a\[.*\] = [\d.-]+"),
+        ("max_grad(inp, out, dim)", "inp.g = out.g.unsqueeze(dim) * (inp == out.unsqueeze(dim))",
+         r"it is wrong only where entries of inp are equal: in .*, such as where inp\[.*\] = inp\[.*\] = [\d.-]+"),
+        ("relu_grad(inp, out)", "inp.g = out.g * (inp >= 0) + out.g * (inp == 0)",
+         r"it is wrong only where inp is exactly 0: in .*"),
+        ("clamp_grad(inp, out, lo, hi)", "inp.g = out.g * ((inp > lo) & (inp < hi)) + 3 * out.g * (inp == hi)",
+         r"it is wrong only where inp is exactly [\d.-]+: in .*"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_at_exact_entries_alone_names_what_they_have_in_common(
+    grade: Grade, exercise: str, body: str, says: str
+) -> None:
+    """Ties are told apart from zeros, though the first tie may be one of two zeros."""
+    result = grade(exercise.partition("(")[0], f"def {exercise}:\n    {body}\n")
+    (answer,) = (answer for answer in result.answers if answer.status == "failed")
+    assert re.fullmatch(says, answer.message)
+    assert ("equal" in answer.hints[0]) == ("equal" in says)
+
+
 def test_an_answer_of_another_shape_has_no_evidence_but_names_the_axes(grade: Grade) -> None:
     answer = grade("lin_grad", LIN.format(*RIGHT[:2], "out.g.sum(0, keepdim=True)")).answers[2]
     assert (answer.code, answer.evidence, answer.error) == ("wrong-shape", "", None)
