@@ -178,8 +178,11 @@ def _load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Cal
             raised it when all of the time had passed.
     """
     facts |= {name: [] for name in MOST_ENTRIES}
-    module, limit = types.ModuleType(header["function"]), header["cell_limit"]
-    sys.modules[header["function"]] = module  # for learner code that pickles its objects or reads annotations
+    # Cells may import a file that is called like the function: their own module has a name that cannot be imported.
+    is_imported = header["function"] in header.get("modules", {})
+    module = types.ModuleType(f"{header['function']} in cells" if is_imported else header["function"])
+    sys.modules[module.__name__] = module  # for learner code that pickles its objects or reads annotations
+    limit = header["cell_limit"]
     names = vars(module)
     names.update(_notebook_names(), __file__=header["filename"])
     if limit is not None:

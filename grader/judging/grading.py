@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from grader.sandbox.worker import Worker
 from .judge import Judge
 from .quiz_sheets import grade_quiz
 from .submission_code import CombinedJob, SubmissionCode
-from .unanswered_stubs import without_copied_stubs
+from .unanswered_stubs import with_answer_beside, without_copied_stubs
 from .verdicts import not_handed_in, same_for_every_answer, without_mistakes
 
 LONGEST_REASON = 200
@@ -102,14 +103,17 @@ class Grader:
 
         Args:
             exercise: the exercise.
-            content: the bytes of the file or the texts of the cells; copies of the stub below the answer are left out.
+            content: the bytes of the file or the texts of the cells; copies of the stub below the answer are left out,
+                and cells that answer nothing import the answer from the exercise's file.
             beside: the files in the same folder, by name, which the code may import.
             worker: runs the code.
 
         Raises:
             UnreadableSource: the file is not text in its encoding.
         """
+        content, note = with_answer_beside(exercise, content, beside)
         source = without_copied_stubs(exercise, Source.of(content, exercise.file, beside))
+        source = replace(source, notes=(note, *source.notes)) if note else source
         return SubmissionCode(exercise, self.trials(exercise), source, worker)
 
     def _run_and_judge(

@@ -133,7 +133,7 @@ class SubmissionCode:
             "cells": self.source.cells,
             "modules": self.source.modules,
             "cell_limit": None if self.source.file else time_limit * CELL_SHARE,
-            "filename": self.exercise.file,
+            "filename": self.source.file or self.exercise.file.removesuffix(".py") + " in cells.py",  # none to import
             "function": self.exercise.id,
             "time_limit": time_limit,
             "memory_limit": memory_limit,

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import PurePath
 
 from grader.child import ipython_cells
 from grader.course.course import CourseExercise
+from grader.errors import ReadError
+from grader.quiz.answer_sheet import decode_sheet, read_sheet
 from grader.sandbox.definitions import (
     DEFINING,
     Definition,
@@ -18,7 +22,7 @@ from grader.sandbox.definitions import (
     parse_cell,
     without_docstring,
 )
-from grader.sandbox.source_text import Source
+from grader.sandbox.source_text import Content, Files, Source, UnreadableSource, decode
 
 MOST_NOTES = 5
 
@@ -51,6 +55,38 @@ def answered_cells(exercise: CourseExercise, texts: Sequence[str]) -> list[int]:
     """
     places = definitions(texts, {exercise.id}, literals_count=True)
     return list(dict.fromkeys(place.cell for place in places if not _is_blank(exercise, place)))
+
+
+def with_answer_beside(exercise: CourseExercise, content: Content, beside: Files) -> tuple[Content, str]:
+    """Return a notebook's cells, with an import of the answer that stands in the exercise's file beside the notebook.
+
+    It is imported only if no cell answers the exercise; the answer sheet of a quiz is not read in place of the cell.
+    The second value is a note on that file; empty if there is none with an answer, or the cells import it themselves.
+
+    Args:
+        exercise: the exercise.
+        content: the texts of the cells; the bytes of a file are returned unchanged, without a note.
+        beside: the files in the notebook's folder, by name.
+    """
+    if isinstance(content, bytes) or exercise.name not in beside:
+        return content, ""
+    if exercise.is_quiz:
+        with suppress(ReadError):
+            if not read_sheet(decode_sheet(beside[exercise.name]), exercise.quiz).answers:
+                return content, ""
+        return content, f"{exercise.name} beside the notebook was not graded: {exercise.id} counts in its cell alone"
+    if any(re.search(rf"\b(?:from|import)[ \t]+{exercise.id}\b", cell) for cell in content):
+        return content, ""
+    try:
+        texts = (decode(beside[exercise.name]),)
+    except UnreadableSource:
+        return content, f"{exercise.name} beside the notebook cannot be read: save it as UTF-8"
+    if not definitions(texts, {exercise.id}) or is_untouched(exercise, texts):
+        return content, ""
+    if answered_cells(exercise, content):
+        return content, f"{exercise.name} beside the notebook was not graded: the answer in the notebook counts"
+    note = f"{exercise.name} beside the notebook counts: no cell answers {exercise.id}"
+    return (*content, f"from {exercise.id} import {exercise.id}"), note
 
 
 def _is_blank(exercise: CourseExercise, definition: Definition) -> bool:

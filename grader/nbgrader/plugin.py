@@ -13,6 +13,7 @@ import re
 import sys
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from glob import glob
@@ -31,13 +32,14 @@ from nbgrader.utils import remove, rmtree
 from traitlets import Enum, Integer, Unicode
 
 from grader.course.course import Course, CourseExercise, load_course, notebook_course
+from grader.course.course_file import QUIZ_FILE
 from grader.errors import HandgradError, InfrastructureError
 from grader.judging.grading_pool import GradingPool
-from grader.judging.unanswered_stubs import answered_cells
+from grader.judging.unanswered_stubs import answered_cells, with_answer_beside
 from grader.results.records import ExerciseResult
 from grader.safe_text import as_markdown
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
-from grader.sandbox.source_text import Files, Part, Source, importable_files
+from grader.sandbox.source_text import LONGEST_MODULES, NO_FILES, Files, Part, Source, importable_files
 
 from .feedback import comment, points_output, write_outputs
 from .source_notebook import answer_id, grade_id, solution_id
@@ -209,10 +211,12 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
         else:
             about = [as_markdown(note) for note in notes_in(nb)]
             folder = Path(resources["metadata"]["path"])
-            files = {
-                name: text for name, text in importable_files(folder).items() if not why_unread(folder / name, folder)
+            place, names_of_answers = resources.get("nbgrader", {}), {exercise.name for exercise in exercises}
+            submitted = _folder_of_submission(self, place.get("assignment", ""), place.get("student", ""))
+            files = _readable_files(folder) | {  # nbgrader has put files that it released in their place
+                name: content for name, content in _readable_files(submitted).items() if name in names_of_answers
             }
-            answers = [answer_cells(exercise, code) for exercise in exercises]
+            answers = [answer_cells(exercise, code, files) for exercise in exercises]
             results = session.grade([(e, answer.cells) for e, answer in zip(exercises, answers, strict=True)], files)
             for exercise, answer, result in zip(exercises, answers, results, strict=True):
                 write_outputs(exercise, result, cells)
@@ -287,6 +291,15 @@ class ExplainScores(SaveAutoGrades):  # type: ignore[misc]
         grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None
 
 
+def _readable_files(folder: Path) -> dict[str, bytes]:
+    """Return the contents of the Python files and the answer sheet in a submission, without links that lead out."""
+    files = importable_files(folder)
+    with suppress(OSError):
+        if not why_unread(folder / QUIZ_FILE, folder) and (folder / QUIZ_FILE).stat().st_size <= LONGEST_MODULES:
+            files[QUIZ_FILE] = (folder / QUIZ_FILE).read_bytes()
+    return {name: content for name, content in files.items() if not why_unread(folder / name, folder)}
+
+
 def _report_interrupt(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Print a line instead of a traceback for Ctrl-C, as a `sys.excepthook`; nbgrader has cleaned up by then."""
     if issubclass(kind, KeyboardInterrupt):
@@ -343,7 +356,7 @@ class AnswerCells:
     notes: tuple[str, ...] = ()
 
 
-def answer_cells(exercise: CourseExercise, code: Sequence[NotebookNode]) -> AnswerCells:
+def answer_cells(exercise: CourseExercise, code: Sequence[NotebookNode], files: Files = NO_FILES) -> AnswerCells:
     """Return the code cells that are run for an exercise: those above its scores, as in `nbgrader validate`.
 
     All cells are run if none above the scores answers the exercise.
@@ -351,6 +364,7 @@ def answer_cells(exercise: CourseExercise, code: Sequence[NotebookNode]) -> Answ
     Args:
         exercise: the exercise.
         code: the code cells of a notebook in which each released cell is there once.
+        files: the files in the notebook's folder, one of which may hold an answer, too.
     """
     sources = ["" if _is_test(cell) else cell.source for cell in code]
     scores = {answer_id(exercise.id, name) for name in exercise.answer_names}
@@ -367,7 +381,10 @@ def answer_cells(exercise: CourseExercise, code: Sequence[NotebookNode]) -> Answ
     ]
     if not above and answered:
         notes.append(f"{names[-1]} answers {exercise.id} below its scores, where Validate does not see it")
-    return AnswerCells(tuple(sources[:first] if above else sources), tuple(notes[:MOST_NOTES]))
+    cells = tuple(sources[:first] if above else sources)
+    _, beside = with_answer_beside(exercise, cells, files)
+    notes += [beside] if beside else []
+    return AnswerCells(cells, tuple(notes[:MOST_NOTES]))
 
 
 def _exercises(session: AutogradeSession, cells: Mapping[str, NotebookNode]) -> list[CourseExercise]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,7 @@ def notebook_lesson(course: Course, unit: Unit) -> Lesson:
     """Return the lesson of a unit, with links that work in a notebook and without commands for the terminal.
 
     A link to a file outside of the unit's folder becomes text: where other notebooks are depends on who reads this one.
+    So does a link to a stub or an answer sheet, which would be a second place for an answer.
 
     Args:
         course: the course.
@@ -81,7 +83,8 @@ def notebook_lesson(course: Course, unit: Unit) -> Lesson:
     text = _QUIZ.sub(f"- `{unit.quiz_id}`: the quiz of this unit; its questions stand at the end.", text)
     files: dict[Path, None] = {}
     folder = course.root / "exercises" / unit.id
-    text = _LINK.sub(lambda match: _link(match, folder, files), _NEXT.sub("", text))
+    answers = {exercise.name for exercise in course.exercises if exercise.unit == unit.id}
+    text = _LINK.sub(lambda match: _link(match, folder, files, answers), _NEXT.sub("", text))
     return Lesson(text.strip(), tuple(files))
 
 
@@ -105,19 +108,20 @@ def _without_commands(block: re.Match[str]) -> str:
     return f"{HOW_TO_CHECK}\n" if commands else block[0]
 
 
-def _link(match: re.Match[str], folder: Path, files: dict[Path, None]) -> str:
+def _link(match: re.Match[str], folder: Path, files: dict[Path, None], answers: Collection[str]) -> str:
     """Return a Markdown link that works in a notebook, or its text.
 
     Args:
         match: the link.
         folder: the folder of the lesson.
         files: the files that links lead to, relative to the folder, to which that of this link is added.
+        answers: the names of files that are for answers.
     """
     image, label, target = match[1], match[2], match[3]
     if _ELSEWHERE.match(target):
         return match[0]
     path = (folder / target.partition("#")[0]).resolve()
-    if path.is_file() and path.name != LESSON and path.is_relative_to(folder.resolve()):
+    if path.is_file() and path.name not in {LESSON, *answers} and path.is_relative_to(folder.resolve()):
         files[path.relative_to(folder.resolve())] = None
         return f"{image}[{label}]({target})"
     return label

@@ -19,7 +19,7 @@ COURSE = """
 course: small
 title: A small course
 units:
-  - {id: 01_first, title: First, exercises: [{id: relu_grad}]}
+  - {id: 01_first, title: First, exercises: [{id: relu_grad}], quiz: 1}
   - {id: 02_second, title: Second, exercises: [{id: mse_grad}]}
 """
 
@@ -74,6 +74,17 @@ def test_a_picture_of_the_unit_is_copied_and_other_links_become_text(small: Cour
         "[web](https://example.org/a.png) [mail](mailto:a@example.org) [here](#top)"
     )
     assert found.files == (Path("pictures/relu.png"),)
+
+
+def test_a_link_to_a_stub_or_an_answer_sheet_becomes_text(small: Course):
+    """A student would take the file beside the notebook for the place of the answer."""
+    folder = small.root / "exercises" / "01_first"
+    names = [exercise.name for exercise in small.exercises if exercise.unit == "01_first"]
+    for name in (*names, "helper.py"):
+        (folder / name).write_text("x = 1\n")
+    found = lesson(small, " ".join(f"[{name}]({name})" for name in (*names, "helper.py")))
+    assert found.files == (Path("helper.py"),)
+    assert not any(f"]({name})" in found.text for name in names)
 
 
 def test_only_a_block_of_commands_alone_is_replaced(small: Course):

@@ -12,6 +12,7 @@ import pytest
 from helpers.nbgrader_class import (
     BMM,
     RIGHT,
+    ROOT,
     UNIT,
     answered,
     cell,
@@ -70,6 +71,12 @@ def graded(tmp_path_factory: pytest.TempPathFactory, warm_pool: None) -> tuple[P
     hand_in(folder, "only-below", with_cell(answered(blank, bmm_grad=BMM), RIGHT))
     hand_in(folder, "above-stubs", with_cell(blank, RIGHT + BMM, behind="handgrad"))
     hand_in(folder, "in-the-check", answered(answered(blank, bmm_grad=BMM), **{"lin_grad-check": RIGHT}))
+    for student, content in FILES.items():
+        hand_in(folder, student, done if student == "file-and-cell" else blank)
+        (folder / "submitted" / student / UNIT / "lin_grad.py").write_text(content)
+    hand_in(folder, "file-imported", answered(blank, lin_grad="from lin_grad import lin_grad", bmm_grad=BMM))
+    (folder / "submitted" / "file-imported" / UNIT / "lin_grad.py").write_text(RIGHT)
+    (folder / "source" / UNIT / "lin_grad.py").write_text(STUB)  # as a release has it: nbgrader puts it over theirs
     for student, beside in BESIDE.items():
         hand_in(folder, student, done if student == "work-in-both" else blank)
         for name, content in beside(blank).items():
@@ -83,6 +90,11 @@ BESIDE: dict[str, Any] = {
     "work-in-both": lambda blank: {COPY: answered(blank, lin_grad=PARTLY)},
     "work-in-none": lambda blank: {COPY: blank},
 }
+STUB = (ROOT / "exercises" / UNIT / "lin_grad.py").read_text()
+FILES = {
+    "file-alone": RIGHT, "file-wrong": RIGHT.replace("sum(0)", "mean(0)"), "file-blank": STUB, "file-and-cell": PARTLY
+}  # fmt: skip
+IN_THE_FILE = "lin_grad.py beside the notebook counts: no cell answers lin_grad"
 BELOW = "cell {} defines lin_grad again below its scores, and is passed over: what stands in cell 2 counts"
 BETWEEN = "cell 3 defines lin_grad again: it counts, and not cell 2"
 IN_THE_COPY = f"It was handed in as `{COPY}.ipynb`, beside `{UNIT}.ipynb`, which holds no answers."
@@ -101,6 +113,11 @@ EXPECTED: dict[str, tuple[float | None, str]] = {
     "work-in-two-copies": (None, WHICH),
     "work-in-both": (ALL, f"Beside it lies `{COPY}.ipynb`, which was not graded."),
     "work-in-none": (0.0, ""),
+    "file-alone": (3.0, IN_THE_FILE),
+    "file-wrong": (2.0, IN_THE_FILE),
+    "file-blank": (0.0, ""),
+    "file-and-cell": (ALL, "lin_grad.py beside the notebook was not graded: the answer in the notebook counts"),
+    "file-imported": (ALL, ""),
 }
 
 

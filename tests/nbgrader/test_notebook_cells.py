@@ -12,9 +12,10 @@ from helpers.grading import codes
 
 from grader.course.course import Course
 from grader.judging.grading import Grader
+from grader.judging.unanswered_stubs import with_answer_beside
 from grader.quiz.notebook_quiz import assignment_lines
 from grader.results.records import ExerciseResult
-from grader.sandbox.source_text import LONGEST
+from grader.sandbox.source_text import LONGEST, Part
 from grader.sandbox.worker import Worker
 
 RIGHT = textwrap.dedent("""
@@ -179,6 +180,67 @@ def test_magics_are_passed_over_in_a_file_that_is_imported(course: Course, grade
     helper = b"get_ipython().system('ls')\n%pylab\ndef rows(x):\n    %time y = x.sum(0)\n    display(y)\n    return y\n"
     answer = f"from mine import rows\n{RIGHT.replace('out.g.sum(0)', 'rows(out.g)')}".encode()
     assert grader.grade(course.find("lin_grad"), answer, worker, beside={"mine.py": helper}).status == "passed"
+
+
+FILE = {"lin_grad.py": RIGHT.encode()}
+COUNTS = "lin_grad.py beside the notebook counts: no cell answers lin_grad"
+NOT_GRADED = "lin_grad.py beside the notebook was not graded: the answer in the notebook counts"
+
+
+@pytest.mark.parametrize(
+    ("cells", "beside", "code", "note"),
+    [
+        ([STUB], FILE, None, COUNTS),
+        ([], FILE, None, COUNTS),
+        ([GIVEN], {"lin_grad.py": WRONG.encode()}, "mean-for-sum", COUNTS),
+        ([GIVEN], {"lin_grad.py": GIVEN.encode()}, "todo", ""),
+        ([GIVEN], {"lin_grad.py": b"x = 1"}, "todo", ""),
+        (
+            [GIVEN],
+            {"lin_grad.py": b"\xff\xfe"},
+            "todo",
+            "lin_grad.py beside the notebook cannot be read: save it as UTF-8",
+        ),
+        ([WRONG], FILE, "mean-for-sum", NOT_GRADED),
+        ([RIGHT], {"lin_grad.py": GIVEN.encode()}, None, ""),
+        (["from lin_grad import lin_grad"], FILE, None, ""),
+        (["from lin_grad import *"], FILE, None, ""),
+        (["import lin_grad as mine\nlin_grad = mine.lin_grad"], FILE, None, ""),
+        (["from sq import lin_grad"], {"sq.py": RIGHT.encode()}, None, ""),
+        (["import pickle\nclass A: pass\npickle.dumps(A())\nfrom lin_grad import lin_grad"], FILE, None, ""),
+    ],
+)
+def test_an_answer_in_the_file_of_the_exercise_beside_the_notebook_counts_or_is_noted(
+    course: Course, worker: Worker, grader: Grader, cells: list[str], beside: dict[str, bytes], code: str, note: str
+) -> None:
+    result = grader.grade(course.find("lin_grad"), cells, worker, beside=beside)
+    assert codes(result)["b.g"] == code
+    assert result.notes == ((note,) if note else ())
+
+
+def test_an_answer_sheet_beside_the_notebook_is_noted(course: Course) -> None:
+    quiz = course.find("quiz_04_linear")
+    name = next(iter(quiz.quiz.questions))
+    sheet = {"quiz.yaml": f"variant: 0\n{name}: 3\n".encode()}
+    note = "quiz.yaml beside the notebook was not graded: quiz_04_linear counts in its cell alone"
+    assert with_answer_beside(quiz, (), sheet) == ((), note)
+    assert with_answer_beside(quiz, (), {"quiz.yaml": b"variant: 0\n"}) == ((), "")
+    assert with_answer_beside(quiz, (), {"quiz.yaml": b"- ["}) == ((), note)
+
+
+def test_an_error_in_that_file_is_placed_there(course: Course, worker: Worker, grader: Grader) -> None:
+    broken = RIGHT.replace("out.g.sum(0)", "nowhere").encode()
+    result = grader.grade(course.find("lin_grad"), [STUB], worker, beside={"lin_grad.py": broken})
+    assert "(lin_grad.py, line 5: b.g = nowhere)" in result.answers[-1].message
+
+
+def test_exercises_of_one_notebook_that_share_a_child_find_these_files(
+    course: Course, worker: Worker, grader: Grader
+) -> None:
+    cells, names = ("from lin_grad import lin_grad",), ("lin_grad", "bmm_grad")
+    files = {f"{name}.py": solution(course, name) for name in names}
+    job = grader.together(course, [Part(name, cells, files) for name in names], worker)
+    assert {name: result.status for name, result in job.results_of(job.run()).items()} == dict.fromkeys(names, "passed")
 
 
 def test_a_stub_in_a_block_is_left_alone(grade_cells: GradeCells) -> None:
