@@ -20,7 +20,7 @@ from grader.errors import CourseError, UsageError
 from grader.files import write_atomically
 from grader.safe_text import one_line
 
-from .class_folder import LayoutName, first_few_names
+from .class_folder import LayoutName, first_few_names, refuse_out_in_submission
 from .course_choice import class_course
 from .platform_names import read_time
 
@@ -357,10 +357,17 @@ def _check_same_file(plan: ClassPlan, given: Path | None, said: Path | None, opt
 
 
 def _check_folder_is_free(plan: ClassPlan, out: Path) -> None:
-    """Raise a `UsageError` if a results folder belongs to an assignment of `class.yaml`."""
+    """Raise a `UsageError` if a results folder belongs to an assignment of `class.yaml`, or lies in its hand-ins."""
     if name := _assignment_of(plan, out):
         says = f"{out} belongs to the assignment {name} ({plan.line('assignments', name)})"
         raise UsageError(f"{says}: run handgrad grade {name}, or name another folder with --out.")
+    refuse_out_in_assignments(plan, out)
+
+
+def refuse_out_in_assignments(plan: ClassPlan, out: Path) -> None:
+    """Raise a `UsageError` if a folder that is written lies in what a student handed in to an assignment."""
+    for assignment in plan.content.assignments.values():
+        refuse_out_in_submission(assignment.submissions, out)
 
 
 def _assignment_of(plan: ClassPlan, out: Path) -> str:

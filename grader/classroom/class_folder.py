@@ -210,7 +210,7 @@ def find_submissions(course: Course, folder: Path, out: Path, layout: LayoutName
     Raises:
         UsageError: there are none, they cannot be read, or `out` lies in one of them or holds others.
     """
-    _refuse_out_in_submission(folder, out)
+    refuse_out_in_submission(folder, out)
     refuse_folder_of_submissions(out, folder)
     names = ExerciseNames(course, course.exercises)
     try:
@@ -228,7 +228,7 @@ def find_submissions(course: Course, folder: Path, out: Path, layout: LayoutName
     return class_folder
 
 
-def _refuse_out_in_submission(folder: Path, out: Path) -> None:
+def refuse_out_in_submission(folder: Path, out: Path) -> None:
     """Refuse a results folder that is the class's folder, or that may be a student's folder or lie in one.
 
     Every folder directly in `folder` may be a student's, except one that does not exist yet or holds results of

@@ -287,6 +287,11 @@ def class_roster(plan: ClassPlan, path: Path, name: str, out: Path | None = None
     roster = read_roster(path, {}, name, penalised, naming, assignments)
     keys = {student.key for student in roster.students}
     for alias, key in plan.content.aliases.items():
+        if composed_name(alias) in keys - {composed_name(key)}:
+            raise UsageError(
+                f"{plan.line('aliases', alias)}: {alias!r} is a student on the roster, whose key goes before an alias: "
+                "remove this line, or write another name."
+            )
         if composed_name(key) not in keys:
             raise UsageError(
                 f"{plan.line('aliases', alias)}: nobody on the roster is called {key!r}: {nearest(key, keys)}"

@@ -290,13 +290,21 @@ def choose_files(answers: Sequence[AnswerFile], notes: list[str]) -> dict[str, A
     for answer in answers:
         if not answer.is_by_content or answer.exercise.id not in ids_by_name:
             by_exercise.setdefault(answer.exercise.id, []).append(answer)
-    return {
-        name: _choose_file(sorted(exercise_answers, key=lambda answer: answer.reading_order), notes)
+    passed_over = dict[tuple[File, str], list[str]]()
+    chosen = {
+        name: _choose_file(sorted(exercise_answers, key=lambda answer: answer.reading_order), notes, passed_over)
         for name, exercise_answers in by_exercise.items()
     }
+    graded = {id(answer.file) for answer in chosen.values()}
+    for (file, why), ids in passed_over.items():
+        which = f" for {', '.join(ids)}" if id(file) in graded else ""  # it is graded for other exercises
+        notes.append(f"{_distinct_path(file, chosen[ids[0]].file)} was not graded{which}: {why}")
+    return chosen
 
 
-def _choose_file(answers: Sequence[AnswerFile], notes: list[str]) -> AnswerFile:
+def _choose_file(
+    answers: Sequence[AnswerFile], notes: list[str], passed_over: dict[tuple[File, str], list[str]]
+) -> AnswerFile:
     """Return the file that is graded for an exercise, with its content, and note why the others are not.
 
     If two different answers have equal precedence, the content is an `UnreadFile` that names both.
@@ -304,6 +312,7 @@ def _choose_file(answers: Sequence[AnswerFile], notes: list[str]) -> AnswerFile:
     Args:
         answers: the files for the exercise, in the order in which they are read.
         notes: the list to which notes on the choice are appended.
+        passed_over: receives the exercise's id for each other file, by the file and why it is not graded.
     """
     ranked = [answer.read() for answer in answers[:MOST_COMPARED]]
     if len(ranked) > 1:
@@ -317,7 +326,7 @@ def _choose_file(answers: Sequence[AnswerFile], notes: list[str]) -> AnswerFile:
             if _rank(chosen) == _rank(other) == 0 and chosen.precedence == other.precedence:
                 why = f"{chosen.file.path} and {other.file.path} are different answers: {KEEP_ONE}"
                 return replace(chosen, content=UnreadFile("error", why, TWO_ANSWERS))
-            notes.append(f"{other.file.path} was not graded: {_why_not_graded(chosen, other)}")
+            passed_over.setdefault((other.file, _why_not_graded(chosen, other)), []).append(other.exercise.id)
     if len(answers) > MOST_COMPARED:
         notes.append(f"{len(answers) - MOST_COMPARED} more files for {chosen.exercise.name} were not looked at")
     return chosen
@@ -353,7 +362,12 @@ def _why_not_graded(chosen: AnswerFile, other: AnswerFile) -> str:
     if _rank(other) > _rank(chosen):
         return WHY_LESS_PREFERRED[_rank(other)]
     when = "is newer" if chosen.file.upload > other.file.upload else "was graded in its place"
-    return f"{chosen.file.path} {when}"
+    return f"{_distinct_path(chosen.file, other.file)} {when}"
+
+
+def _distinct_path(file: File, other: File) -> str:
+    """Return the path of a file, with the platform's number of its upload if another file has the same path."""
+    return f"{file.path} (upload {file.upload})" if file.path == other.path and file.upload else file.path
 
 
 def _is_untouched(exercise: CourseExercise, content: bytes | tuple[str, ...]) -> bool:

@@ -603,6 +603,7 @@ def _write_exported(exported: Exported, out: Path, platform: str, unscored: str)
     Raises:
         UsageError: there are several to be printed, or they cannot be written.
     """
+    from grader.classroom.class_file import read_class_file, refuse_out_in_assignments
     from grader.classroom.class_folder import REMOVED
     from grader.export.export_folder import write_export
 
@@ -613,6 +614,7 @@ def _write_exported(exported: Exported, out: Path, platform: str, unscored: str)
             sys.stdout.buffer.write(content)
         sys.stdout.flush()
         return [unscored] if unscored else [], []
+    refuse_out_in_assignments(read_class_file(Path.cwd()), out)
     removed, problems = write_export(exported, out, platform)
     print(f"{len(exported.files) - len(problems)} file(s) written to {out}. {unscored}".rstrip())
     if not removed:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.classroom.class_file import GradeOptions, grade_command, grade_options, read_class_file, results_path
+from grader.classroom.score_changes import class_roster
 from grader.classroom.student_results import read_folder
 from grader.errors import UsageError
 
@@ -228,6 +229,22 @@ def test_an_unknown_assignment_and_a_missing_roster_are_told(folder: Path) -> No
     (folder / "people.csv").unlink()
     with pytest.raises(UsageError, match=r"class\.yaml, line 1: there is no file people\.csv"):
         grade_options(read_class_file(folder), "week-1", GradeOptions())
+
+
+@pytest.mark.parametrize("out", ["handed-in/ann/x", "handed-in/ann"])
+def test_results_do_not_go_into_what_was_handed_in_to_another_assignment(folder: Path, out: str) -> None:
+    (folder / "handed-in/ann").mkdir(parents=True)
+    (folder / "elsewhere").mkdir()
+    with pytest.raises(UsageError, match="the submissions in handed-in, and may be a student's: name another folder"):
+        grade_options(read_class_file(folder), "./elsewhere", GradeOptions(out=Path(out)))
+    assert grade_options(read_class_file(folder), "./elsewhere", GradeOptions(out=Path("handed-in/results")))
+
+
+def test_an_alias_that_is_a_students_key_is_refused(folder: Path) -> None:
+    (folder / "people.csv").write_text("login,name\nann,Ann\nk2,Kay\n")
+    (folder / "class.yaml").write_text("roster: people.csv\naliases:\n  k2: k2\n  ann: k2\n")
+    with pytest.raises(UsageError, match=r"class\.yaml, line 4: 'ann' is a student on the roster, whose key goes"):
+        class_roster(read_class_file(folder), folder / "people.csv", "")
 
 
 def test_aliases_need_a_roster(folder: Path) -> None:

@@ -128,6 +128,19 @@ def test_an_answered_notebook_counts_beside_a_newer_stub(course, tmp_path) -> No
     assert found.notes == ("b.ipynb was not graded: it is a stub, and was left as it is",)
 
 
+def test_a_notebook_that_is_graded_in_part_is_noted_with_the_exercises_that_are_not(course, tmp_path) -> None:
+    stub, answer = "def relu_grad(inp, out):\n    ...", "def relu_grad(inp, out):\n    inp.g = 1"
+    files = {"a.ipynb": notebook(RIGHT, stub), "b.ipynb": notebook(STUB, answer)}
+    assert {*read(course, put(tmp_path / "eve", files)).notes} == {
+        "b.ipynb was not graded for lin_grad: it is a stub, and was left as it is",
+        "a.ipynb was not graded for relu_grad: it is a stub, and was left as it is",
+    }
+    both = {"a.ipynb": notebook(RIGHT, answer), "b.ipynb": notebook(STUB, stub)}
+    assert read(course, put(tmp_path / "bob", both)).notes == (
+        "b.ipynb was not graded: it is a stub, and was left as it is",
+    )
+
+
 def test_a_stub_that_stands_below_the_answer_is_noted(course, tmp_path) -> None:
     found = read(course, put(tmp_path / "eve", {"hw.ipynb": notebook(RIGHT, STUB)}))
     assert found.notes == (

@@ -112,6 +112,17 @@ def test_a_later_upload_to_canvas_counts_before_an_earlier_archive(grade, tmp_pa
         assert points["ada_201"] == 3, name
 
 
+def test_the_note_on_an_older_upload_says_which_one_it_is(grade, tmp_path) -> None:
+    old, new = platforms.MEAN, platforms.RIGHT
+    files = {
+        "ada_201_9001_hw.ipynb": platforms.notebook(old), "ada_201_9002_hw-1.ipynb": platforms.notebook(new),
+        "ben_202_9003_lin_grad.py": old, "ben_202_9004_lin_grad.py": new,
+    }  # fmt: skip
+    _, summary = grade(platforms.put(tmp_path / "in", files))
+    assert said(summary)["ada_201"] == ("hw.ipynb was not graded: hw-1.ipynb is newer",)
+    assert said(summary)["ben_202"] == ("lin_grad.py (upload 9003) was not graded: lin_grad.py (upload 9004) is newer",)
+
+
 def test_another_archive_of_the_same_name_is_read_anew(grade, tmp_path) -> None:
     for source, score in ((platforms.RIGHT, 3), (platforms.MEAN, 2)):
         platforms.put(tmp_path, {"class.zip": platforms.zipped({"ada/lin_grad.py": source, "bob/lin_grad.py": source})})
