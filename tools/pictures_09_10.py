@@ -119,7 +119,7 @@ def norm_jacobian() -> SvgDrawing:
         220,
         "The rates of a standardized row",
         "Four tables of five by five rates, outputs down and inputs along: directly, only the diagonal, 0.5; through "
-        "the mean, -0.1 everywhere; through the width, up to -0.225 in two corners and 0.225 in the others; their sum.",
+        "the mean, -0.1 everywhere; through the std, up to -0.225 in two corners and 0.225 in the others; their sum.",
     )
     names = ("directly", "through the mean", "through the std", "together")
     for k, (name, table) in enumerate(zip(names, (direct, mean, width, total), strict=True)):
