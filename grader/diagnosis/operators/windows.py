@@ -480,7 +480,7 @@ class KernelTurn:
     """A wrong order of the entries of a kernel.
 
     Args:
-        names: a clause that says how the kernel is turned, such as `"reversed along axis -1"`.
+        names: a clause that says how the kernel is turned, such as `"the wrong way round along axis -1"`.
         axes: the axes of the kernel that this is about, counted from the end.
         exchanged: whether these two axes are exchanged; otherwise the kernel is reversed along them.
     """
@@ -503,10 +503,10 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
     sizes = _sizes(program.reader(place), "size")
     count = len(sizes)
     if count == 1 and sizes[0] > 1:
-        yield KernelTurn("reversed", (-1,))
+        yield KernelTurn("the wrong way round", (-1,))
     elif count > 1:
-        yield KernelTurn("reversed along all of its axes", tuple(range(-count, 0)))
-        yield from (KernelTurn(f"reversed along axis {axis}", (axis,)) for axis in range(-count, 0))
+        yield KernelTurn("the wrong way round along all of its axes", tuple(range(-count, 0)))
+        yield from (KernelTurn(f"the wrong way round along axis {axis}", (axis,)) for axis in range(-count, 0))
         if sizes[-1] == sizes[-2]:
             yield KernelTurn("transposed", (-2, -1), exchanged=True)
 
@@ -524,8 +524,9 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
 def turn_kernel(program: Program, place: Place, choice: KernelTurn) -> Program:
     """Compute the contribution to the input with a reversed or transposed kernel; or that to the kernel is reversed.
 
-    The choice is along which axes. With `KernelTurn("reversed", (-1,))`, w.flip(-1) is used in place of w if the edge
-    `place` is that of the input; if it is that of the kernel w, dw.flip(-1) is its contribution in place of dw.
+    The choice is along which axes. For `KernelTurn("the wrong way round", (-1,))`, w.flip(-1) is used in place of w if
+    the edge `place` is that of the input; if it is that of the kernel w, dw.flip(-1) is its contribution in place of
+    dw.
     """
 
     def rule(at: EdgeContext) -> Array:
