@@ -344,7 +344,7 @@ def test_json_has_exact_numbers_and_words_for_nonfinite_ones(see: See) -> None:
         ("06_losses/cross_entropy_grad: targets smoothed", "a wrong derivative"),
         ("11_time/lstm_step_grad: output gate left out of the memory's gradient", "o.sigmoid() -> 1"),
         ("02_chain_rule/exp_grad: g in the exponent", "exp(inp) * g -> exp(inp * g)"),
-        ("09_norm/batchnorm_eval_grad: gamma's gradient made with out", "(inp - mean)/sqrt -> out"),
+        ("09_norm/batchnorm_eval_grad: gamma's gradient made with out", "(inp - mean)/std -> out"),
         ("07_network/forward_and_backward: w2.g used in place of w2", "w2 -> gradient of w2"),
         ("15_clinic/mend_rnn: wh is left out on the way back", "wh -> 1"),
         ("05_activations/shifted_relu_grad: upstream gradient missing", "out.g -> 1"),
