@@ -53,7 +53,8 @@ def _rope(inp):
 def _multihead(x, wqkv, wo, heads):
     """q, k, v = (x @ wqkv).chunk(3, -1), each split into heads; out = the outputs of all heads side by side @ wo"""
     bs, t, _ = x.shape
-    q, k, v = (part.reshape(bs, t, heads, -1).transpose(1, 2) for part in (x @ wqkv).chunk(3, -1))
+    split = [part.reshape(bs, t, heads, -1) for part in (x @ wqkv).chunk(3, -1)]
+    q, k, v = (part.transpose(1, 2) for part in split)
     c = q.shape[-1]
     scores = q @ k.mT / sqrt(c)
     weights = scores.softmax(-1)

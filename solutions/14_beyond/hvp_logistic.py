@@ -4,8 +4,8 @@
 def hvp_logistic(w, x, targ, v):
     """Return the Hessian of a logistic regression's loss at `w`, times `v`, without ever holding an (n, n) array.
 
-    The gradient of the loss is `grad = x.t() @ ((x @ w).sigmoid() - targ) / bs`. Forward: `out = grad @ v`, one number.
-    Return its gradient with respect to w; that is the Hessian times v.
+    The gradient of the loss is `grad = x.t() @ error / bs` with `error = (x @ w).sigmoid() - targ`. Forward:
+    `out = grad @ v`, one number. Return its gradient with respect to w; that is the Hessian times v.
 
     w: (n,); the answer has the same shape
     x: (bs, n)

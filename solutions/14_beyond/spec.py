@@ -375,7 +375,8 @@ def _conditioned(rng, _setting, shape):
 
 def _slope_along(w, x, targ, v):
     """grad @ v, where grad = x.t() @ ((x @ w).sigmoid() - targ) / bs is the gradient of the mean cross-entropy"""
-    grad = x.t() @ ((x @ w).sigmoid() - targ) / len(x)
+    error = (x @ w).sigmoid() - targ
+    grad = x.t() @ error / len(x)
     return grad @ v
 
 

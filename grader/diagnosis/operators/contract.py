@@ -374,7 +374,8 @@ def describe_path(program: Program, spot: Spot, place: Place) -> str:
 def _operand_names(program: Program, spot: Spot, place: Place) -> str:
     """Return the names of the operands that the edges of a spot lead to, joined by "and": "x and h".
 
-    Return "its operand" where there are more than two names.
+    In a loop, what its iterations make is named alone, as h for h0 and h. Return "its operand" where there are more
+    than two names.
 
     Args:
         program: the program of a trial.
@@ -383,7 +384,9 @@ def _operand_names(program: Program, spot: Spot, place: Place) -> str:
     """
     if place[1] == WHOLE:
         return program.name_of(program.reader(place).operands[0][1])
-    names = list(dict.fromkeys(program.name_of(program.source(each)) for each in spot.places(program)))
+    values = [program.source(each) for each in spot.places(program)]
+    carried = [i for i in values if program.nodes[i].operands and len(program.forward.by_key[program.nodes[i].key]) > 1]
+    names = list(dict.fromkeys(program.name_of(value) for value in carried or values))
     return " and ".join(names) if len(names) <= MOST_NAMES else "its operand"
 
 

@@ -43,7 +43,8 @@ LONGEST_QUOTE = 25  # characters of an expression in a sentence, if its value ha
 QUOTED = re.compile(r"(?:the `(?P<operation>\w+)` in )?`(?P<text>[^`]+)`(?! (?:in line \d|of `|in `|in every call))")
 OF_VALUE = re.compile(r"(?:gradient of|place of|that of|respect to|passed (?:from|to)|from the|and) $")
 AFTER_NOUN = re.compile(r"\bthe (?!derivative|gradient)[\w-]+ $")  # "the norm ", with an apposition
-TRANSPOSE = re.compile(r"gradient of (?:`(\w+)\.(?:t|unsqueeze)\(-?\d?\)`|`?(\w+)\.m?T\b`?)")
+TRANSPOSE = re.compile(r"gradient of (?:`(\w+)(?:\.(?:t|unsqueeze)\(-?\d?\)|\[:, None\])`|`?(\w+)\.m?T\b`?)")
+OTHER_OPERATION = re.compile(r"\ba \w+ is used in place of $")  # "a sum is used in place of `x - y`"
 # What is said of the iterations of a loop over time; the first pattern comes first.
 TIME_STEPS = (
     (r"in every iteration of the forward pass but (the )?", "at every time step but the "),
@@ -376,7 +377,8 @@ def with_short_names(program: Program, clause: str) -> str:
         text, operation = quoted["text"], quoted["operation"]
         node = next((node for node in program.nodes if node.operands and node.text == text
                      and operation in (None, node.name)), None)  # fmt: skip
-        if node is None or not (operation or len(text) > LONGEST_QUOTE or "..." in text):
+        is_short = not operation and len(text) <= LONGEST_QUOTE and "..." not in text
+        if node is None or is_short or OTHER_OPERATION.search(clause[: quoted.start()]):
             return quoted[0]
         before, after = clause[: quoted.start()], clause[quoted.end() :]
         is_value = "derivative of" not in before and bool(OF_VALUE.search(before) or after.startswith(" is used"))
@@ -392,10 +394,12 @@ def with_short_names(program: Program, clause: str) -> str:
             return word or own or quoted[0]
         return own or ("" if "`" in word and not is_long else word) or quoted[0]
 
-    if program.upstream_name and len(program.forward.outputs) == 1:
-        own = f"the gradient of {program.output_name} is used in place of that of"
-        clause = clause.replace(own, f"{program.upstream_name} is used in place of the gradient of")
-        clause = re.sub(rf"in place of that of {program.output_name}$", f"in place of {program.upstream_name}", clause)
+    uses = [program.forward.uses[value] for value in program.forward.outputs]
+    if program.upstream_name and len(uses) == 1 and len(uses[0]) == 1:
+        gradient, own = f"the gradient of {program.output_name}", program.upstream_name
+        clause = clause.replace(f"{gradient} is used in place of that of", f"{own} is used in place of the gradient of")
+        clause = re.sub(rf"{gradient}(?= is )", own, clause)
+        clause = re.sub(rf"in place of that of {program.output_name}$", f"in place of {own}", clause)
     clause = TRANSPOSE.sub(r"gradient of \1\2", QUOTED.sub(short, clause))
     has_time = "t" in program.sizes and any(len(ids) > 1 for ids in program.forward.by_key.values())
     return _with_time_steps(clause) if has_time else clause

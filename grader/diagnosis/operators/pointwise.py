@@ -1248,9 +1248,10 @@ def describe_formula(program: Program, place: Place, formula: Formula) -> str:
         exponent = program.name_of(partner)
     else:
         exponent = as_code(source) if source else constant
-    return formula.mistake.format(
+    words = formula.mistake.format(
         exponent=exponent, operand=program.name_of(program.source(place)), value=name_of_value(program, node.id)
     )
+    return words.replace("the factor the value of", "the factor")  # without a name of its own: "the factor sigmoid"
 
 
 @use_wrong_formula.example
