@@ -62,6 +62,7 @@ CHANGES_RIGHT_ANSWER = 1.0  # what it adds to the rank of a candidate that an an
 LIKELY = 2.5  # what holds in some rows only is one of the likelier edits
 LIKELIEST = 1.5  # and what holds on one path only, or interacts with another edit, one of the likeliest
 MOST_INTERACTING, MOST_SUMS = 40, 60  # edits of which every two are tried together; pairs whose changes add up
+MOST_RANK_OF_SUM = 4.6  # of two edits whose changes add up: of rare ones, two may well do so by chance
 MOST_KNOWN = 2  # edits that explain an answer, and are tried with others
 MOST_RANK_OF_SECOND = 4.5  # the rank of an operator that is tried with such an edit
 LEAST_ROWS = 3  # of an answer in which some may be wrong: the first of two is all but the last
@@ -633,7 +634,8 @@ def _may_change(edit: Edit, case: Case, names: Iterable[str]) -> bool:
 def _pairs_adding_up(case: Case) -> Iterator[TwoEdits]:
     """Yield `TwoEdits` of edits tried so far whose moves of an answer's projections add up to the learner's.
 
-    Only edits of a rank up to `LIKELY` are paired, and only the likeliest `MOST_SUMS` pairs of each answer are yielded.
+    Only edits of a rank up to `LIKELY` are paired, and two up to `MOST_RANK_OF_SUM` in all. Of each answer only the
+    likeliest `MOST_SUMS` pairs are yielded.
     """
     for number, screen in enumerate(case.screens):
         made, table = _change_table(case, case.changes, number, LIKELY)
@@ -647,7 +649,8 @@ def _pairs_adding_up(case: Case) -> Iterator[TwoEdits]:
             matches: list[tuple[int, int]] = []
             for i in map(int, np.flatnonzero(moves & (low < high))):
                 for j in map(int, order[low[i] : high[i]]):
-                    if i < j and moves[j] and (np.abs(own[i] + own[j] - wanted) <= bound).all():
+                    is_likely = made[i].rank + made[j].rank <= MOST_RANK_OF_SUM
+                    if i < j and is_likely and moves[j] and (np.abs(own[i] + own[j] - wanted) <= bound).all():
                         matches.append((i, j))
             matches.sort(key=lambda pair: made[pair[0]].rank + made[pair[1]].rank)
             for a, b in matches[:MOST_SUMS]:

@@ -126,9 +126,9 @@ def partner_replacements(program: Program, place: Place) -> Iterator[PartnerRepl
     """Yield `PartnerReplacement`s: the slot of a partner operand of the edge `place`, and a value in its place.
 
     First each other value of the partner's shape, or, in a product `*`, one that broadcasts to it or is a factor of it.
-    Then the partner as it is in the last, next, previous or first iteration of its loop. Then, where a transposition or
-    unary function makes the partner, such as `w.T`, each value v in place of its operand: `v.T`. Then each value in
-    place of a partner of its shape that is a constant array.
+    Then the partner as it is in the last, next, previous or first iteration of its loop. Then, where a transposition, a
+    selection or a unary function makes the partner, such as `w.T`, each value v in place of its operand: `v.T`. Then
+    each value in place of a partner of its shape that is a constant array.
     """
     reader = program.reader(place)
     for slot, operand in reader.operands:
@@ -144,7 +144,7 @@ def partner_replacements(program: Program, place: Place) -> Iterator[PartnerRepl
                 yield PartnerReplacement(slot, name)
         if maker.operation.family != "input" and len(iterations_of(program, operand)) > 2:
             yield from (PartnerReplacement(slot, ValueOfIteration(maker.key, which)) for which in NAMED_ITERATIONS)
-        if len(maker.operands) == 1 and maker.operation.family in ("rearrangement", "pointwise"):
+        if len(maker.operands) == 1 and maker.operation.family in ("rearrangement", "selection", "pointwise"):
             (_, source), *_ = maker.operands
             for name, value in values_by_name(program, reader.id, program.nodes[source].value.shape).items():
                 if value not in (source, operand):
@@ -229,6 +229,22 @@ def name_of_replaced_value(program: Program, place: Place, choice: PartnerReplac
         return "the constant factor"
     operand = program.source((place[0], choice.slot))
     return name_read_by(program, place[0], program.nodes[operand].operands[0][1] if choice.apply_maker else operand)
+
+
+@replace_partner.example
+def _() -> Example:
+    """Show z + t[:, :1] * u, t = tanh(z @ w), whose gradient of u has z @ w in place of t."""
+
+    def forward(z: Tensor, w: Tensor, u: Tensor) -> Tensor:
+        t = torch.tanh(z @ w)
+        return torch.sin(z + t[:, :1] * u) * t.sum()
+
+    def wrong(z: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
+        t = torch.tanh(z @ w)
+        dy = g * t.sum() * torch.cos(z + t[:, :1] * u)
+        return {"u": ((z @ w)[:, :1] * dy).sum(0)}
+
+    return Example(forward, wrong, {"z": "bs n", "w": "n m", "u": "n"})
 
 
 @replace_partner.example
@@ -881,14 +897,44 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "scale": "n"})
 
 
-def softmax_partner_slots(program: Program, place: Place) -> Iterator[int]:
-    """Yield the slots of the partner operands of the edge `place` that a softmax makes.
+@dataclass(frozen=True)
+class HardChoice:
+    """The choice of the largest of some probabilities that are partner operands.
 
-    For `p @ table` with p = softmax(x), and the edge of table: 0.
+    Args:
+        slot: the slot of the probabilities.
+        weighted: whether the largest keeps its value; else it becomes 1.
+    """
+
+    slot: int
+    weighted: bool
+
+
+def hard_choices(program: Program, place: Place) -> Iterator[HardChoice]:
+    """Yield two `HardChoice`s for each partner operand of the edge `place` that holds probabilities.
+
+    For `p @ table` with p = softmax(x), and the edge of table: two with the slot 0.
     """
     for slot, operand in program.reader(place).operands:
-        if slot != place[1] and program.nodes[operand].name == "softmax":
-            yield slot
+        if slot != place[1] and axes_of_probabilities(program.nodes[operand]):
+            yield from (HardChoice(slot, weighted) for weighted in (False, True))
+
+
+def axes_of_probabilities(node: Node) -> tuple[int, ...]:
+    """Return the axes along which the value of a node is probabilities that add up to 1: those of a softmax, say.
+
+    Of another operation only the last axis is looked at. Empty where the value is something else.
+
+    Args:
+        node: the node.
+    """
+    if node.name == "softmax":
+        return reduced_axes(node)
+    p = node.value
+    is_table = p.dtype.kind == "f" and p.ndim > 1 and p.shape[-1] > 1 and p.size > p.shape[-1]
+    if not is_table or not ((p > 0) & (p < 1)).all() or not np.allclose(p.sum(-1), 1):
+        return ()
+    return (p.ndim - 1,)
 
 
 def stacked_partner_slots(program: Program, place: Place) -> Iterator[int]:
@@ -938,32 +984,56 @@ def _() -> Example:
     return Example(forward, wrong, {"q": "bs t d", "k": "bs s d"})
 
 
+HARD_CHOICES = {
+    False: "{soft} is replaced by 1 for the largest probability and 0 for the others",
+    True: "only the largest probability of {soft} counts, as if the others were 0",
+}
+
+
 @operator(
     "hard-choice-for-soft",
-    code="wrong-operand",
+    code=lambda choice: "missing-path" if choice.weighted else "wrong-operand",
     rank=2.6,
     at=edges.where(has_partner),
-    choices=softmax_partner_slots,
-    message="in the gradient of {operand} through {step}, {soft} is replaced by 1 for the largest probability and 0"
-    " for the others",
-    fields=lambda program, place, choice: {"soft": program.name_of(program.source((place[0], choice)))},
+    choices=hard_choices,
+    message="in the gradient of {operand} through {step}, {what}",
+    fields=lambda program, place, choice: {
+        "what": HARD_CHOICES[choice.weighted].format(soft=program.name_of(program.source((place[0], choice.slot))))
+    },
 )
-def choose_largest_probability(program: Program, place: Place, choice: int) -> Program | None:
-    """Compute the contribution of the edge `place` with a one-hot choice in place of softmax probabilities.
+def choose_largest_probability(program: Program, place: Place, choice: HardChoice) -> Program | None:
+    """Compute the contribution of the edge `place` with the largest probability alone, as it is or as a 1.
 
-    For `p @ table`, the edge of table and slot 0: one_hot(p.argmax(-1)).T @ g in place of p.T @ g. Returns `None` where
-    no softmax makes the partner in this trial.
+    For `p @ table`, the edge of table and slot 0: one_hot(p.argmax(-1)).T @ g in place of p.T @ g; with
+    `choice.weighted` the one is the largest p. Returns `None` where the partner holds no probabilities in this trial.
     """
-    operand = program.reader(place).operand(choice)
-    if operand is None or program.nodes[operand].name != "softmax":
+    slot, operand = choice.slot, program.reader(place).operand(choice.slot)
+    axes = () if operand is None else axes_of_probabilities(program.right.nodes[operand])
+    if not axes:
         return None
-    axes = reduced_axes(program.nodes[operand])
 
     def rule(at: EdgeContext) -> Array:
-        p = np.asarray(at.node.values[choice])
-        return at.right(operands={choice: np.where(p == p.max(axis=axes, keepdims=True), 1.0, 0.0)})
+        p = np.asarray(at.node.values[slot])
+        return at.right(operands={slot: np.where(p == p.max(axis=axes, keepdims=True), p if choice.weighted else 1, 0)})
 
     return program.with_vjp(place, rule)
+
+
+@choose_largest_probability.example
+def _() -> Example:
+    """Show experts that are mixed by p = softmax(x @ u), where x gets a gradient from the likeliest expert alone."""
+
+    def forward(x: Tensor, u: Tensor, w: Tensor) -> Tensor:
+        p = (x @ u).softmax(1)
+        return torch.einsum("be,bd,edo->bo", p, x, w)
+
+    def wrong(x: Tensor, u: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        p = (x @ u).softmax(1)
+        top = torch.nn.functional.one_hot(p.argmax(1), p.shape[1]) * p
+        dp = torch.einsum("bo,bd,edo->be", g, x, w)
+        return {"x": torch.einsum("be,bo,edo->bd", top, g, w) + p * (dp - (p * dp).sum(1, keepdim=True)) @ u.T}
+
+    return Example(forward, wrong, {"x": "bs n", "u": "n k", "w": "k n m"})
 
 
 @choose_largest_probability.example

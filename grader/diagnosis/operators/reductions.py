@@ -1297,11 +1297,27 @@ def broadcast_back(program: Program, place: Place) -> Place | None:
     return uses[0] if is_wide and reader.operation.family == "pointwise" else None
 
 
-def other_axes(program: Program, place: Place) -> Iterator[int]:
-    """Yield the number of each axis that a reduction which is broadcast back keeps: 0, 1, ..., counted among these."""
-    if broadcast_back(program, place) is not None:
-        axes = reduced_axes(program.reader(place))
-        yield from range(np.ndim(program.reader(place).values[place[1]]) - len(axes) if len(axes) == 1 else 0)
+@dataclass(frozen=True)
+class OtherSum:
+    """A wrong sum of what is broadcast back of a reduction.
+
+    Args:
+        axis: the number of the axis that is summed over, among those that the reduction keeps.
+        is_divided_after: whether the sum of g * y is divided by d, for a quotient y = x / d; else each term is.
+    """
+
+    axis: int
+    is_divided_after: bool = False
+
+
+def other_sums(program: Program, place: Place) -> Iterator[OtherSum]:
+    """Yield the sums over each axis that a reduction which is broadcast back keeps; of a quotient two for each."""
+    back, axes = broadcast_back(program, place), reduced_axes(program.reader(place))
+    if back is not None and len(axes) == 1:
+        for axis in range(np.ndim(program.reader(place).values[place[1]]) - 1):
+            yield OtherSum(axis)
+            if program.reader(back).name == "div" and back[1] == 1:
+                yield OtherSum(axis, is_divided_after=True)
 
 
 @operator(
@@ -1309,20 +1325,21 @@ def other_axes(program: Program, place: Place) -> Iterator[int]:
     code="summed-wrong-axis",
     rank=2.2,
     at=edges.of_family("reduction").in_every_iteration,
-    choices=other_axes,
+    choices=other_sums,
     message="in the backward pass of {step}, the upstream gradient is summed over another axis than the one that the"
     " forward pass runs over; sum over the same axis",
 )
-def sum_broadcast_along_another_axis(program: Program, place: Place, choice: int) -> Program | None:
+def sum_broadcast_along_another_axis(program: Program, place: Place, choice: OtherSum) -> Program | None:
     """Sum over another axis where the value of a reduction is broadcast back; the derivative of the reduction is right.
 
     For y = x - x.logsumexp(1, keepdim=True): dx = g - softmax(x, 1) * g.sum(0, keepdim=True). A mean is then one over
-    this axis.
+    this axis. For y = x / s, s = x.sum(1, keepdim=True): dx = (g - (g * y).sum(0, keepdim=True)) / s, or the terms of
+    the sum are divided by s.
 
     Args:
         program: the right program.
         place: the edge of the reduced array.
-        choice: the number of the axis among those that the reduction keeps.
+        choice: the sum in place of the right one.
 
     Returns:
         The rewritten program; `None` where the value is not broadcast back in this trial.
@@ -1335,13 +1352,14 @@ def sum_broadcast_along_another_axis(program: Program, place: Place, choice: int
     def rule(at: EdgeContext) -> Array:
         """Return the local derivative of the reduction times the sum of the copies' contributions."""
         reduced = reduced_axes(at.node)
-        axis = [each for each in range(ndim) if each not in reduced][choice]
+        axis = [each for each in range(ndim) if each not in reduced][choice.axis]
         reader = EdgeContext(at.program, at.program.nodes[edge[0]], edge[1], at.sweep.gradient(edge[0]), at.sweep)
-        copies = np.asarray(reader.g * local_derivative_at(reader))
+        divisor = np.asarray(reader.x) if choice.is_divided_after else 1.0
+        copies = np.asarray(reader.g * local_derivative_at(reader)) * divisor
         total = copies.mean(axis, keepdims=True) if at.node.name == "mean" else copies.sum(axis, keepdims=True)
         ones = np.ones(at.y.shape)
         local = np.ones_like(total) if at.node.name == "mean" else at.right(ones)
-        return np.asarray(np.broadcast_to(local * total, np.shape(at.x)))
+        return np.asarray(np.broadcast_to(local * total / divisor, np.shape(at.x)))
 
     return program.with_vjp(place, rule)
 
@@ -1360,6 +1378,22 @@ def _() -> Example:
         return {"x": dy - torch.softmax(x, 1) * dy.sum(0, keepdim=True)}
 
     return Example(forward, wrong, {"x": "n m"})
+
+
+@sum_broadcast_along_another_axis.example
+def _() -> Example:
+    """Show exp(x) / exp(x).sum(1, keepdim=True), whose gradient has the sum of g * y over the batch."""
+
+    def forward(x: Tensor) -> Tensor:
+        e = x.exp()
+        return e / e.sum(1, keepdim=True)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        e = x.exp()
+        total = e.sum(1, keepdim=True)
+        return {"x": e * (g - (g * e / total).sum(0, keepdim=True)) / total}
+
+    return Example(forward, wrong, {"x": "bs n"})
 
 
 @sum_broadcast_along_another_axis.example
