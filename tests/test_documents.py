@@ -51,6 +51,7 @@ TYPED = {
     "lesson": 0,
     "lesson --browser": 0,
     "check lin_grad": 1,
+    "check 4": 1,
     "check lin_grad --show": 1,
     "check lin_grad --show --format json": 1,
     "check lin_grad --format html": 1,

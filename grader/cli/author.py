@@ -30,7 +30,7 @@ def new(
     if not name and not quiz:
         raise UsageError("Name an exercise, such as handgrad new square_grad --unit 01_first, or add --quiz.")
     course = open_authors_course(Path.cwd())
-    for path in add_exercise(course, name, unit, quiz=quiz):
+    for path in add_exercise(course, name, course.config.unit_id(unit), quiz=quiz):
         print(path.relative_to(course.root))
     own = (
         f"Write your own in place of out = inp**2, and {name} into the lesson." if name else "Write your own questions."
@@ -49,7 +49,8 @@ def build() -> None:
 
 def audit(
     targets: Annotated[
-        list[str] | None, typer.Argument(metavar="[TARGET]...", help="Exercises or units; all if left out.")
+        list[str] | None,
+        typer.Argument(metavar="[TARGET]...", help="Exercises or units (04_linear or 4); all if left out."),
     ] = None,
     pages: Annotated[
         bool, typer.Option("--pages", help="Run every page of submissions, also in a large course.")

@@ -62,7 +62,9 @@ def grade(
         Path | None,
         typer.Option(metavar="DIR", help="The folder for STUDENT.json and grades.csv; grades if left out."),
     ] = None,
-    unit: Annotated[list[str] | None, typer.Option(metavar="UNIT", help="Only this unit; may be repeated.")] = None,
+    unit: Annotated[
+        list[str] | None, typer.Option(metavar="UNIT", help="Only this unit, such as 04_linear or 4; may be repeated.")
+    ] = None,
     exercise: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Only this exercise; may be repeated.")
     ] = None,
@@ -142,6 +144,7 @@ def grade(
     plan = read_class_file(Path.cwd())
     course = open_for_class(Path.cwd(), plan.content.course)
     course = course if timeout is None else with_time_limit(course, timeout)
+    units = [course.config.unit_id(name) for name in unit or ()]
     if one is not None:
         from grader.classroom.class_grading import grade_submission
 
@@ -149,11 +152,11 @@ def grade(
             raise UsageError(f"{ALONE}: name the record with --out, as in --out grades/ada.json.")
         if submissions is not None or roster or gradebook or student or layout:
             raise UsageError(f"{ALONE}: leave out what is for a class.")
-        alone = Grading(workers, "none", seed, _chosen_exercises(course, unit or [], exercise or []))
+        alone = Grading(workers, "none", seed, _chosen_exercises(course, units, exercise or []))
         results = grade_submission(course, one, out, isolated_here(alone, isolation), yes=yes)
         print(score_line(results))
         raise typer.Exit(exit_code(results.exercises))
-    given = GradeOptions(out=out, units=unit or (), exercises=exercise or (), roster=roster, layout=layout)
+    given = GradeOptions(out=out, units=units, exercises=exercise or (), roster=roster, layout=layout)
     options = grade_options(plan, submissions, given)
     from grader.classroom.class_folder import find_submissions
     from grader.classroom.exercise_names import ExerciseNames
@@ -236,7 +239,9 @@ def gradescope(
     autograder: Annotated[
         Path, typer.Argument(metavar="ZIP", help="The file of the autograder, such as my-course.zip.")
     ],
-    unit: Annotated[list[str] | None, typer.Option(metavar="UNIT", help="Only this unit; may be repeated.")] = None,
+    unit: Annotated[
+        list[str] | None, typer.Option(metavar="UNIT", help="Only this unit, such as 04_linear or 4; may be repeated.")
+    ] = None,
     submission: Annotated[
         Path | None,
         typer.Option(

@@ -160,7 +160,7 @@ def check(
         list[str] | None,
         typer.Argument(
             metavar="ID|UNIT|PATH",
-            help="Exercises, units or files to check; the whole course if left out.",
+            help="Exercises, units (04_linear or 4) or files to check; the whole course if left out.",
             autocompletion=_ids,
         ),
     ] = None,
@@ -298,7 +298,7 @@ def quiz(
         str,
         typer.Argument(
             metavar="UNIT",
-            help="A unit, such as 04_linear; the next open one if left out (with --export: all of them).",
+            help="A unit, such as 04_linear or 4; the next open one if left out (with --export: all of them).",
             autocompletion=_quiz_units,
         ),
     ] = "",

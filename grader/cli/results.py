@@ -49,7 +49,9 @@ def report(
         str | None,
         typer.Option(metavar="URL", help="nbgrader's gradebook, such as sqlite:///gradebook.db, in place of DIR."),
     ] = None,
-    unit: Annotated[list[str] | None, typer.Option(metavar="UNIT", help="Only this unit; may be repeated.")] = None,
+    unit: Annotated[
+        list[str] | None, typer.Option(metavar="UNIT", help="Only this unit, such as 04_linear or 4; may be repeated.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -200,7 +202,8 @@ def _write_report(
     from grader.results.records import StudentResults
 
     entries, first = _with_first_results(entries)
-    table, tally = _csv_path(page), Tally(None if first is None else _course_file(first, source, units), units)
+    config = None if first is None else _course_file(first, source, units)
+    table, tally = _csv_path(page), Tally(config, units if config is None else list(map(config.unit_id, units)))
     with _writable(table), whole_file(table) as file:
         with answer_table(file) as add:
             for entry in entries:
@@ -278,7 +281,7 @@ def _course_file(results: StudentResults, source: str, units: Collection[str]) -
     if course.config.course != results.course:
         return config
     _refuse_other_version(course, results, source)
-    _refuse_partly_graded_units(course, results, units, source)
+    _refuse_partly_graded_units(course, results, [course.config.unit_id(name) for name in units], source)
     return course.config
 
 
@@ -451,7 +454,9 @@ def export(
             min=0.01, metavar="N", help="The highest score on the platform; if left out, its own or the course's."
         ),
     ] = None,
-    unit: Annotated[list[str] | None, typer.Option(metavar="UNIT", help="Only this unit; may be repeated.")] = None,
+    unit: Annotated[
+        list[str] | None, typer.Option(metavar="UNIT", help="Only this unit, such as 04_linear or 4; may be repeated.")
+    ] = None,
     gradebook: Annotated[
         str | None,
         typer.Option(metavar="URL", help="nbgrader's gradebook, such as sqlite:///gradebook.db, in place of DIR."),
@@ -466,6 +471,7 @@ def export(
 
     plan = read_class_file(Path.cwd())
     course = class_course(Path.cwd(), plan.content.course)
+    units = [course.config.unit_id(name) for name in unit or ()]
     is_known = results is not None or (gradebook is None and bool(plan.content.assignments))
     path = results_path(plan, results) if is_known else None
     exported_to = EXPORTED / _assignment_name(plan, results, path) / to
@@ -476,8 +482,8 @@ def export(
                 note(record)
         for record in records[:1]:  # the others of a folder are of the same run
             _refuse_other_version(course, record, source)
-            _refuse_partly_graded_units(course, record, unit or (), source)
-        records = [record.in_units(unit) for record in records] if unit else records
+            _refuse_partly_graded_units(course, record, units, source)
+        records = [record.in_units(units) for record in records] if units else records
         sheet = None if fill is None else _content(fill)
         options = ExportOptions(out_of, sheet, column, *_surroundings(course, to, records))
         options = replace(options, is_single=path is not None and not path.is_dir())

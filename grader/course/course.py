@@ -250,6 +250,8 @@ class Course:
     def select(self, targets: Sequence[str]) -> tuple[CourseExercise, ...]:
         """Return the exercises named by ids, units, files or folders, in teaching order; all if no targets are given.
 
+        A unit is named by its id or its number.
+
         Raises:
             UsageError: a target names nothing.
         """
@@ -265,7 +267,7 @@ class Course:
             UsageError: it names none.
         """
         target = target.split("::")[0]
-        name = target.strip("/")
+        name = self.config.unit_id(target.strip("/"))
         exercises = tuple(e for e in self.exercises if name in (e.id, e.unit, e.file, e.file.rpartition(".")[0]))
         if exercises:
             return exercises

@@ -98,6 +98,15 @@ class CourseFile(StrictModel):
     policy: Policy = Policy()
     units: tuple[Unit, ...] = Field(min_length=1)
 
+    def unit_id(self, name: str) -> str:
+        """Return the id of the unit that a person names by its id or its number: "04_linear" for "4", "04" and itself.
+
+        Return any other name unchanged.
+        """
+        numbers = {unit.id: unit.id.partition("_")[0] for unit in self.units}
+        is_number = name.isascii() and name.isdigit()
+        return next((id_ for id_, n in numbers.items() if is_number and n.isdigit() and int(n) == int(name)), name)
+
 
 def read_course_file(path: Path) -> CourseFile:
     """Return the content of a `course.yaml`.

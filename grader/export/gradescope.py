@@ -223,7 +223,7 @@ def autograder(course: Course, units: Collection[str], secret: str) -> bytes:
 
 def _restricted_config(config: CourseFile, units: Collection[str]) -> CourseFile:
     """Return the course file with only the given units, or unchanged if none is given."""
-    known = {unit.id for unit in config.units}
+    known, units = {unit.id for unit in config.units}, {config.unit_id(name) for name in units}
     if unknown := next((unit for unit in units if unit not in known), None):
         raise UsageError(f"There is no unit {unknown!r}. Units: {', '.join(sorted(known))}.")
     chosen = tuple(unit for unit in config.units if not units or unit.id in units)

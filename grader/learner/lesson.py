@@ -113,8 +113,7 @@ def unit_named(course: Course, name: str) -> str:
     Raises:
         UsageError: nothing has this name; the message names the nearest.
     """
-    numbered = [unit.id for unit in course.config.units if name.isdigit() and unit.id.startswith(f"{int(name):02}_")]
-    return numbered[0] if numbered else course.select([name])[0].unit
+    return course.select([name])[0].unit
 
 
 def _path(course: Course, unit: str) -> Path:

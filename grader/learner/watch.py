@@ -314,8 +314,7 @@ class Commands:
         """Go to an exercise by its name, or to the first unsolved one of a unit, given by its name or number."""
         if not name.strip():
             return
-        wanted = lesson.unit_named(self.state.course, name) if name.isdigit() else name.strip()
-        exercises = self.state.course.select([wanted])
+        exercises = self.state.course.select([name.strip()])
         self.state.go(next_exercise(self.state.session.progress, exercises) or exercises[0])
 
     def _quiz(self) -> None:

@@ -74,9 +74,10 @@ def test_two_reports_differ_in_their_date_alone(run: Run, tmp_path: Path) -> Non
     assert texts[0] == texts[1]
 
 
-def test_out_names_the_page_and_unit_what_is_in_it(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("unit", ["04_linear", "4"])
+def test_out_names_the_page_and_unit_what_is_in_it(run: Run, tmp_path: Path, unit: str) -> None:
     write_folder(tmp_path / "grades", CLASS)
-    done = run("grades", "--unit", "04_linear", "--out", "new/linear.html")
+    done = run("grades", "--unit", unit, "--out", "new/linear.html")
     assert (done.returncode, done.stdout[:39]) == (0, "new/linear.html and new/linear.csv: 7 s")
     assert {row["unit"] for row in rows(tmp_path / "new/linear.csv")} == {"04_linear"}
 

@@ -54,6 +54,21 @@ def refused(folder: Path, text: str) -> str:
     return str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["2", "02", "02_second", "02_second/"])
+def test_a_unit_is_named_by_its_id_or_its_number(folder: Path, name: str) -> None:
+    course = load_course(folder)
+    assert [exercise.id for exercise in course.select([name])] == ["three"]
+    assert [exercise.id for exercise in course.select([name, "1"])] == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize("name", ["3", "0", "\N{SUPERSCRIPT TWO}", "-1", "second"])
+def test_a_number_of_no_unit_names_nothing(folder: Path, name: str) -> None:
+    course = load_course(folder)
+    assert course.config.unit_id(name) == name
+    with pytest.raises(UsageError, match="There is no exercise, unit or exercise file"):
+        course.select([name])
+
+
 def test_a_course_is_read_in_teaching_order(folder: Path) -> None:
     course = load_course(folder)
     assert [(e.id, e.unit, e.points, e.stretch) for e in course.exercises] == [

@@ -111,8 +111,9 @@ def test_pages_never_lie_among_records_or_among_what_was_handed_in(grades: Path)
     assert export(grades, "--to", "vpl", "--out", "empty").exit_code == 3, "over an earlier export"
 
 
-def test_a_unit_alone_has_the_points_of_that_unit(grades: Path) -> None:
-    done = export(grades / "ben.json", "--to", "vpl", "--unit", "01_slopes", "--out-of", "100", "--out", "-")
+@pytest.mark.parametrize("unit", ["01_slopes", "1"])
+def test_a_unit_alone_has_the_points_of_that_unit(grades: Path, unit: str) -> None:
+    done = export(grades / "ben.json", "--to", "vpl", "--unit", unit, "--out-of", "100", "--out", "-")
     assert "lin_grad" not in done.stdout
     assert float(done.stdout.rpartition(":=>>")[2]) == 100
     assert "There is no unit '99_none'" in usage_error(grades, "--to", "vpl", "--unit", "99_none")

@@ -259,7 +259,7 @@ def _is_known(name: str) -> bool:
     """Return whether it is an exercise or a unit of the course, a path or a placeholder."""
     course = load_course(ROOT)
     ids = {each.id for each in course.exercises} | {unit.id for unit in course.config.units}
-    return name in ids or "/" in name or bool(PLACEHOLDER.fullmatch(name))
+    return course.config.unit_id(name) in ids or "/" in name or bool(PLACEHOLDER.fullmatch(name))
 
 
 @cache
