@@ -74,6 +74,7 @@ CHANGES_BY_OPERATOR: Mapping[str, str] = {
     "moved-along-axis": "{array} {how}",
     "cut-elsewhere": "{how}",
     "padding-exchanged": "both ends exchanged",
+    "parts-exchanged": "{parts} {how}",
     "same-branch-everywhere": "{branch} everywhere",
     "normalisation-scaled-otherwise": "/ {scale} {choice}",
     "factor-expression": "* {expression}",

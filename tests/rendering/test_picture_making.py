@@ -323,6 +323,15 @@ def test_a_verdict_survives_a_picture_that_fails(
     assert "no paint" in found.pictures[0].note
 
 
+def test_a_clamp_has_the_bounds_that_the_source_gives_it(see: See) -> None:
+    open_above = see("shifted_relu_grad", "def shifted_relu_grad(inp, out):\n    inp.g = out.g\n").graph
+    both = see("clamp_grad", "def clamp_grad(inp, out, lo, hi):\n    inp.g = out.g\n").graph
+    assert open_above is not None
+    assert both is not None
+    assert "clamp_min 0" in {node.label for node in open_above.nodes.values()}
+    assert not {"clamp_min", "clamp_max"} & {node.label.split()[0] for node in both.nodes.values()}
+
+
 def test_json_has_exact_numbers_and_words_for_nonfinite_ones(see: See) -> None:
     found = see("relu_grad", "def relu_grad(inp, out):\n    inp.g = out.g / (inp > 0)\n")
     record = json.loads(dumps_with_pictures({"schema": "handgrad/result@2"}, [found]))
@@ -348,7 +357,7 @@ def test_json_has_exact_numbers_and_words_for_nonfinite_ones(see: See) -> None:
         ("07_network/forward_and_backward: w2.g used in place of w2", "w2 -> gradient of w2"),
         ("15_clinic/mend_rnn: wh is left out on the way back", "wh -> 1"),
         ("05_activations/shifted_relu_grad: upstream gradient missing", "out.g -> 1"),
-        ("11_time/lstm_step_grad: forget gate and input gate exchanged", "a wrong array is used"),
+        ("11_time/lstm_step_grad: forget gate and input gate exchanged", "the parts of i and f exchanged"),
         ("15_clinic/mend_attention: softmax over everything", "sum over t -> over s and t"),
     ],
 )

@@ -446,17 +446,23 @@ def _called(text: str) -> str:
 def operation_label(node: Node, constants: Mapping[int, str] = MappingProxyType({})) -> str:
     """Return the name of a node's operation as a learner spells it, with its constant operands.
 
-    Such as `mean`, `** 2` for `x ** 2`, or `1 -` for `1 - x`.
+    Such as `mean`, `** 2` for `x ** 2`, `1 -` for `1 - x`, or `clamp_min 0` for a clamp without an upper bound.
 
     Args:
         node: the operation.
         constants: by slot, the text of an operand that the source does not write as a number, such as `sqrt(d)`.
     """
     slots = dict(node.operands)
+
+    def is_open(bound: int) -> bool:
+        """Return whether a slot is that of a bound which the clamp does not have."""
+        return node.name == "clamp" and bound in (1, 2) and bool(np.isinf(node.values[bound]).all())
+
     numbers = [(slot, constants.get(slot) or f"{value:g}") for slot, value in enumerate(node.values)
-               if slot not in slots and isinstance(value, (int, float))]  # fmt: skip
+               if slot not in slots and isinstance(value, (int, float)) and not is_open(slot)]  # fmt: skip
     before, after = ([text for slot, text in numbers if (slot == 0) is first] for first in (True, False))
-    return " ".join((*before, SYMBOLS.get(node.name, node.name), ", ".join(after))).strip()
+    name = SYMBOLS.get(node.name, node.name) + "_min" * is_open(2) + "_max" * (is_open(1) and not is_open(2))
+    return " ".join((*before, name, ", ".join(after))).strip()
 
 
 def operand_source(text: str, name: str, slot: int) -> str:
