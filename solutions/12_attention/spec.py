@@ -32,10 +32,10 @@ def causal(q, k, v):
 
 
 def _swiglu(inp, w1, w2):
-    """out = value * (gate * gate.sigmoid()), value = inp @ w1, gate = inp @ w2"""
-    value = inp @ w1
+    """out = linear * (gate * gate.sigmoid()), linear = inp @ w1, gate = inp @ w2"""
+    linear = inp @ w1
     gate = inp @ w2
-    return value * (gate * gate.sigmoid())
+    return linear * (gate * gate.sigmoid())
 
 
 def _rope(inp):
@@ -160,7 +160,7 @@ swiglu_grad = Exercise(
     hints={
         "inp.g": (
             "How many paths lead from `inp` to `out`?",
-            "There are two paths, through the value and through the gate. Each is a linear layer with its own"
+            "There are two paths, through `linear` and through `gate`. Each is a linear layer with its own"
             " upstream gradient.",
             "First find the gradients of the two matrix products, (bs, m) each; then add two contributions.",
         ),

@@ -4,7 +4,7 @@
 def swiglu_grad(inp, w1, w2, out):
     """Store the gradient of the loss in `inp.g`, `w1.g` and `w2.g`.
 
-    Forward: `value = inp @ w1`, `gate = inp @ w2`, `out = value * silu(gate)`, entry by entry, with `silu(x) = x *
+    Forward: `linear = inp @ w1`, `gate = inp @ w2`, `out = linear * silu(gate)`, entry by entry, with `silu(x) = x *
     x.sigmoid()`. The gradient of the loss with respect to `out` is already in `out.g`.
 
     inp: (bs, n)

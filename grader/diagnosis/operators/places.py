@@ -41,7 +41,7 @@ BINARY: Mapping[str, type[ast.operator]] = {
 LONGEST_TEXT = 32  # of a quoted expression, if there is any way to say it in fewer characters
 LONGEST_QUOTE = 25  # characters of an expression in a sentence, if its value has a name or its function a word
 QUOTED = re.compile(r"(?:the `(?P<operation>\w+)` in )?`(?P<text>[^`]+)`(?! (?:in line \d|of `|in `|in every call))")
-OF_VALUE = re.compile(r"(?:gradient of|place of|that of|respect to|passed (?:from|to)|from the|and) $")
+OF_VALUE = re.compile(r"(?:gradient of|place of|that of|respect to|passed (?:from|to)|from the|computes|and) $")
 AFTER_NOUN = re.compile(r"\bthe (?!derivative|gradient)[\w-]+ $")  # "the norm ", with an apposition
 TRANSPOSE = re.compile(r"gradient of (?:`(\w+)(?:\.(?:t|unsqueeze)\(-?\d?\)|\[:, None\])`|`?(\w+)\.m?T\b`?)")
 OTHER_OPERATION = re.compile(r"\ba \w+ is used in place of $")  # "a sum is used in place of `x - y`"
@@ -352,7 +352,8 @@ def expression_of(program: Program, node: Node) -> str:
     if node.call and len(calls) > 1:
         if len(calls) == 2 and node.call.startswith("_"):  # a spec's own function, which no learner has seen
             return f"the {'earlier' if node.call == calls[0] else 'later'} `{node.text}`"
-        return f"`{node.text}` of `{node.call}`"
+        is_result = node.variable == node.call  # what the function returns
+        return f"`{node.call}`" if is_result and len(node.text) > LONGEST_QUOTE else f"`{node.text}` of `{node.call}`"
     readers = [program.nodes[reader].text for reader, _ in program.forward.uses[node.id] if reader != SINK]
     if others and len(readers) == 1 and readers[0] not in ("", node.text):
         return f"`{node.text}` in `{readers[0]}`"

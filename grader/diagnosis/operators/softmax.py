@@ -301,10 +301,10 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "wrong-local", "{gradient} is subtracted from {value}, as if {gradient} were the target of a loss",
         lambda r: r.y - r.g, "softmax"),
     "terms unweighted": RowFormula(
-        "missing-local", "in the sum over the row, the upstream gradient is not weighted by the probabilities",
+        "missing-local", "the upstream gradient is not weighted by the probabilities in the sum over the row",
         lambda r: r.own - r.p * r.total(r.g), "softmax"),
     "terms of the unmasked entries unweighted": RowFormula(
-        "missing-local", "in the sum over the row, the upstream gradient is not weighted by the probabilities",
+        "missing-local", "the upstream gradient is not weighted by the probabilities in the sum over the row",
         lambda r: r.own - r.p * r.total(np.where(r.p > 0, r.g, 0.0)), "softmax"),
     "terms averaged": RowFormula(
         "missing-local", "the plain mean of the upstream gradient over the row is used; the mean must be weighted"
@@ -320,7 +320,7 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "missing-local", "the elementwise term is not multiplied by the probability",
         lambda r: r.g - r.p * r.total(r.own), "softmax"),
     "own squared": RowFormula(
-        "wrong-operand", "in the sum over the row, each entry's own probability is used for all of the others",
+        "wrong-operand", "each entry's own probability is used for all of the others in the sum over the row",
         lambda r: r.own - r.p * r.p * r.total(r.g), "softmax"),
     "only the probabilities": RowFormula(
         "missing-path", "each probability is multiplied by the sum of the upstream gradient over the row; the"
@@ -340,7 +340,7 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         lambda r: r.g / r.p, "log_softmax"),
     "terms weighted": RowFormula(
         "extra-factor",
-        "in the sum over the row, the upstream gradient is weighted by the probabilities; it must not be",
+        "the upstream gradient is weighted by the probabilities in the sum over the row; it must not be",
         lambda r: r.own - r.p * r.total(r.p * r.g), "log_softmax"),
     "probabilities inside": RowFormula(
         "wrong-local", "the probabilities are inside the sum over the row; they must multiply the sum",
