@@ -6,7 +6,7 @@ For the solution y of a @ y = b, b gets c with a.T @ c = g, and a gets -c @ y.T.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from torch import Tensor
 from grader.program.forward import Node, Place
 from grader.program.operation import Array, unbroadcast
 from grader.program.program import EdgeContext, Program
+from grader.program.selectors import ValueName, values_by_name
 
 from .contract import Example, operator
 from .places import edges, nodes
@@ -378,3 +379,76 @@ def _() -> Example:
         return {"v": x.T @ (c.T * (1 - h**2)), "u": -c @ torch.linalg.solve(m, h.T).T}
 
     return Example(forward, wrong, {"x": "bs n", "v": "n m", "u": "m m"})
+
+
+def other_solutions(program: Program, place: Place) -> Iterator[tuple[ValueName, bool]]:
+    """Yield each value that may stand for the solution in the gradient of a matrix, and whether it is transposed.
+
+    These are all values of the solution's shape, or of its transpose's, but for the right-hand side: see
+    `SOLVE_MISTAKES`.
+
+    Args:
+        program: the program of a trial.
+        place: the edge of the matrix, in the node that solves the equations.
+    """
+    node = program.reader(place)
+    if node.value.ndim < 2:
+        return
+    shape = node.value.shape
+    for transposed in (False, True):
+        own = (*shape[:-2], shape[-1], shape[-2]) if transposed else shape
+        for name, value in values_by_name(program, node.id, own).items():
+            if value not in (node.id, node.operand(1)):
+                yield name, transposed
+
+
+@operator(
+    "another-value-for-solution",
+    code="wrong-operand",
+    rank=2.5,
+    at=edges.of("linalg_solve", "linalg_solve_triangular", "solve_triangular", "solve").at_slot(0).in_every_iteration,
+    choices=other_solutions,
+    message="in the gradient of {operand} through {step}, {other} is used in place of the solution",
+    fields=lambda program, place, choice: {"other": "the transpose of " * choice[1] + choice[0].describe(program)},
+)
+def use_another_value_for_solution(program: Program, place: Place, choice: tuple[ValueName, bool]) -> Program | None:
+    """Compute the gradient of the matrix a in y = solve(a, b) with a wrong value in place of y.
+
+    For y = solve(a, h.T).T in a loop, with the h before it: -c @ h in place of -c @ y.
+
+    Args:
+        program: the right program.
+        place: the edge of the matrix.
+        choice: the name of the value, and whether it is transposed first.
+
+    Returns:
+        The rewritten program; `None` where the program has no such value.
+    """
+    value = choice[0].find(program, place[0])
+    if value is None or program.nodes[value].value.ndim < 2:
+        return None
+    array = program.nodes[value].value
+    return program.with_vjp(place, lambda at: at.right(value=_transpose(array) if choice[1] else array))
+
+
+@use_another_value_for_solution.example
+def _() -> Example:
+    """Show steps h = solve(3 - a, (h + x[t]).T).T, whose gradient of a has the h before in place of the next one."""
+
+    def forward(x: Tensor, a: Tensor, h: Tensor) -> Tensor:
+        m = torch.eye(len(a), dtype=a.dtype) * 3 - a
+        for step in x:
+            h = torch.linalg.solve(m, (h + step).T).T
+        return h
+
+    def wrong(x: Tensor, a: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        m = torch.eye(len(a), dtype=a.dtype) * 3 - a
+        states, da = [h], torch.zeros_like(a)
+        for step in x:
+            states.append(torch.linalg.solve(m, (states[-1] + step).T).T)
+        for before in reversed(states[:-1]):
+            g = torch.linalg.solve(m.T, g.T).T
+            da += g.T @ before
+        return {"a": da, "h": g}
+
+    return Example(forward, wrong, {"x": "t bs n", "a": "n n", "h": "bs n"})
