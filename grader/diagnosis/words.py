@@ -207,7 +207,7 @@ DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "varying": _varying,
     "example": _example,
     "those": lambda fields: "those" if len(fields["answers"]) > 1 else fields["answers"][0],
-    "times": lambda fields: "of" if re.fullmatch(r"1/\d+", str(fields["factor"])) else "times",
+    "times": lambda fields: "of" if re.fullmatch(r"-?1/\d+", str(fields["factor"])) else "times",
 }
 
 

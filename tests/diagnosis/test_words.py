@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import grader.diagnosis.diagnose  # noqa: F401  # every kind of fact is made where it is found
 from grader.diagnosis.hints import FIX_THE_CAUSE, HINTS, OF_ANY_FUNCTION, STEPS, hints_for
 from grader.diagnosis.mistake import FACT_KINDS, Fact, Mistake, fact_kind
 from grader.diagnosis.operators import OPERATORS
@@ -30,9 +31,13 @@ BS = ["bs", 3]
         # factors, of every entry or of a part of the answer
         ("factor-sign", {}, "every entry has the wrong sign"),
         ("factor-number", {"factor": "2"}, "every entry is 2 times what it should be"),
+        ("factor-number", {"factor": "-1/10"}, "every entry is -1/10 of what it should be"),
         ("factor-number", {"factor": "-2", "besides": True}, "the result is also multiplied by -2"),
         ("factor-number", {"factor": "1/6", "part": "the contribution of `sin(x)`"},
          "the contribution of `sin(x)` is 1/6 of what it should be"),
+        ("weights-of-prior", {"new": "1", "before": "2"},
+         "the new gradient is counted once and the stored one twice: count each once"),
+        ("not-zero", {"wrong": 2, "zeros": 2}, "both entries that must be 0 are nonzero; the others are right"),
         ("factor-divided", {"quantity": "bs", "size": 7}, "every entry is 1/7 of what it should be, and bs = 7 here"),
         ("factor-divided", {"quantity": "bs", "size": 7, "negative": True},
          "every entry is -1/7 of what it should be, and bs = 7 here"),

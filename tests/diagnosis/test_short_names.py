@@ -1,0 +1,76 @@
+"""A sentence names a step or a function where it would quote a long expression, and time steps in a loop over time."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.diagnosis.operators.places import names_of_two_axes, with_short_names
+from grader.program.program import Program
+from grader.program.recording import record
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    scores = q @ k.mT
+    weights = (scores * q.abs().sum(-1)).softmax(-1)
+    return weights @ v
+
+
+def states(x: Tensor, h: Tensor, w: Tensor) -> Tensor:
+    for i in range(x.shape[1]):
+        h = torch.tanh(x[:, i] + h @ w)
+    return h
+
+
+def program_of(forward: Callable[..., Tensor], sizes: Mapping[str, int], **shapes: tuple[int, ...]) -> Program:
+    """Return the program of a forward pass at inputs of the given shapes, whose upstream gradient is called `out.g`."""
+    inputs = {name: torch.randn(shape, dtype=torch.float64) for name, shape in shapes.items()}
+    program = record(forward, inputs, torch.ones_like(forward(**inputs)), output_name="out", upstream_name="out.g")
+    return replace(program, sizes=sizes)
+
+
+ATTENTION = program_of(attention, {}, q=(4, 3), k=(4, 3), v=(4, 4))
+STATES = program_of(states, {"bs": 2, "t": 3, "m": 4}, x=(2, 3, 4), h=(2, 4), w=(4, 4))
+
+
+@pytest.mark.parametrize(
+    ("clause", "shorter"),
+    [
+        ("the derivative of `(scores * q.abs().sum(-1)).softmax(-1)` is missing",
+         "the derivative of the softmax is missing"),
+        ("the gradient of `(scores * q.abs().sum(-1)).softmax(-1)` is wrong", "the gradient of weights is wrong"),
+        ("in the gradient of k.mT through `q @ k.mT`", "in the gradient of k through `q @ k.mT`"),
+        ("the gradient of out is used in place of that of scores", "out.g is used in place of the gradient of scores"),
+        ("the gradient of scores is used in place of that of out", "the gradient of scores is used in place of out.g"),
+        ("a sum is used in place of `(scores * q.abs().sum(-1)).softmax(-1)`",
+         "a sum is used in place of `(scores * q.abs().sum(-1)).softmax(-1)`"),
+        ("`scores` is short", "`scores` is short"),
+    ],
+)  # fmt: skip
+def test_a_long_expression_is_named(clause: str, shorter: str) -> None:
+    assert with_short_names(ATTENTION, clause) == shorter
+
+
+@pytest.mark.parametrize(
+    ("clause", "words"),
+    [
+        ("in the last iteration of the forward pass, it is missing", "at the last time step, it is missing"),
+        ("no gradient of h is passed back from an iteration of the forward pass to the one before it",
+         "no gradient of h is passed back from a time step to the one before it"),
+        ("h of the previous iteration is used in all iterations of the backward pass",
+         "h of the previous time step is used at all time steps"),
+        ("out.g is added in every iteration; it must be added only in the last one",
+         "out.g is added at every time step; it must be added only at the last one"),
+    ],
+)  # fmt: skip
+def test_the_iterations_of_a_loop_over_time_are_time_steps(clause: str, words: str) -> None:
+    assert with_short_names(STATES, clause) == words
+    assert with_short_names(replace(STATES, sizes={}), clause) == clause
+
+
+def test_two_axes_of_one_name_are_numbered() -> None:
+    square = program_of(lambda q, k: q @ k.mT, {"t": 4, "d": 3}, q=(4, 3), k=(4, 3))
+    assert names_of_two_axes(square, square.forward.outputs[0], 0, 1) == ("axis 0", "axis 1")
+    assert names_of_two_axes(square, square.inputs["q"], 0, 1) == ("t", "d")
