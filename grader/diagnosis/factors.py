@@ -272,7 +272,7 @@ class FactorForms:
         self._values = np.array(every)
 
     def may_give(self, places: Sequence[int], ratios: Sequence[float]) -> bool:
-        """Return whether any expression, times a constant, has the values of a factor in some trials.
+        """Return whether any expression, times a constant, has the values of a factor wherever it is defined.
 
         Args:
             places: the positions of these trials in the list that the table was made for.
@@ -280,8 +280,10 @@ class FactorForms:
         """
         own = self._values[:, places]
         with np.errstate(all="ignore"):
-            off = np.abs(own / own[:, :1] * (ratios[0] / np.array(ratios)) - 1)
-        return bool((off <= LOOSE * CLOSE).all(1).any())
+            quotients = own / np.array(ratios)
+            known = ~np.isnan(quotients)
+            off = np.abs(quotients / quotients[np.arange(len(own)), known.argmax(1), None] - 1)
+        return bool(((off <= LOOSE * CLOSE) | ~known).all(1).any())
 
 
 def _form_values(shape: Callable[[float], float], sizes: np.ndarray) -> list[float]:
@@ -355,18 +357,19 @@ def _size_ratio_factor(ratios: TrialRatios) -> Factor | None:
 def _size_function_factor(ratios: TrialRatios) -> Factor | None:
     """Return the factor as a constant times an expression of one size n: its root, its square, n - 1, and so on.
 
-    Return `None` where no size gives it in every trial.
+    Return `None` where no size gives it in every trial. Trials with n = 1 do not count for n - 1: the learner may have
+    replaced a division by 0 there.
 
     Args:
         ratios: pairs of a trial and the factor's value in it.
     """
     for name, size in quantities(ratios[0][0]).items():
+        if not all(name in quantities(trial) for trial, _ in ratios):
+            continue
         for shape, value in SIZE_FUNCTIONS.items():
-            try:
-                constants = [r / value(quantities(t)[name]) for t, r in ratios]
-            except (ZeroDivisionError, KeyError):
-                continue
-            if _all_close(iter(constants)):
+            known = [(quantities(t)[name], r) for t, r in ratios if quantities(t)[name] > 1 or "- 1)" not in shape]
+            if len({n for n, _ in known}) > 1 and _all_close(r / value(n) for n, r in known):
+                constants = [r / value(n) for n, r in known]
                 form = shape.format(name if "sqrt" in shape else in_brackets(name))
                 is_one = math.isclose(constants[0], 1, rel_tol=CLOSE)
                 whole = form if is_one else times_text(constants[0], form)

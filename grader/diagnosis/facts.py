@@ -666,7 +666,7 @@ def _wrong_slope_fact(answer: Answer, upstream_name: str, sample: Sample, g: np.
         int(i) for i in np.unravel_index(int(np.abs(sample.given - sample.expected).argmax()), sample.expected.shape)
     )
     used, slope = (float(values[place] / g[place]) for values in (sample.given, sample.expected))
-    fields = {"used": f"{used:.3g}", "slope": f"{slope:.3g}", "upstream": upstream_name}
+    fields = {"used": f"{used + 0.0:.3g}", "slope": f"{slope + 0.0:.3g}", "upstream": upstream_name}
     return ANOTHER_SLOPE("wrong-local", **fields, **_entry_fields(answer, sample.trial, place))
 
 

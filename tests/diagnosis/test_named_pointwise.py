@@ -22,6 +22,9 @@ RELU = of_x(lambda x: x.clamp_min(0), away_from(0.0, "n m"))
 ERF = of_x(lambda x: x.erf())
 THIRD_POWER = of_x(lambda x: x**3)
 TANH = of_x(lambda x: x.tanh())
+SIGMOID = of_x(lambda x: x.sigmoid())
+ROOT = of_x(lambda x, a: (x * a).sqrt(), positive("n m"), a=positive("m"))
+SHIFT = Exercise("", lambda x: x + 2, {"x": normal("n m")}, returned("x"))
 SCALED = of_x(lambda x, q: x / (1 - q), q=number(0.1, 0.4))
 LEFT, SQUARES, CUBE, CHAIN = (
     Exercise("", forward, {"x": normal("n m")}, returned("x"))
@@ -45,6 +48,10 @@ LEFT, SQUARES, CUBE, CHAIN = (
         (SCALED, lambda v: v["out_g"] * (1 - v["q"]), "wrong-factor"),
         (TANH, lambda v: v["out_g"] / (1 - v["out"] ** 2), "wrong-local"),
         (TANH, lambda v: v["out_g"] + 1 - v["out"] ** 2, "wrong-local: is added to the derivative"),
+        (TANH, lambda v: 1 - (v["out"] * v["out_g"]) ** 2, "not-linear: is squared together with out"),
+        (SIGMOID, lambda v: v["out"] * (1 - v["out_g"]), "not-linear: 1 minus the upstream gradient"),
+        (ROOT, lambda v: (0.5 * v["a"]).expand(v["x"].shape), "value-for-gradient: out is used in place of out.g"),
+        (SHIFT, lambda v: (v["x"] + 2) / v["x"], "wrong-local: divided by x is used in place of the derivative"),
         (SQUARES, lambda v: 2 * v["x"] ** 2, "wrong-local: is not reduced by 1"),
         (THIRD_POWER, lambda v: 3 * v["x"] ** 3 - v["out_g"], "wrong-local: in parentheses"),
         (CUBE, lambda v: (v["x"] + 2) ** 2, "missing-local"),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from helpers.verdicts import Rule, assert_named, verdict
 
 from grader.course.exercise import Exercise, stored
 from grader.course.sampling import each_of, normal, output, spaced
+from grader.diagnosis.operators.reductions import fields_of_counts
+from grader.program.recording import record
 
 DIM = each_of(1, -1, 0)
 KEPT = {"x": normal("bs n m"), "out": output(), "dim": each_of(1, -1, 0, 0, -1), "keepdim": each_of(False, True)}
@@ -17,6 +20,9 @@ GIVEN = {"x": normal("bs n m"), "out": output(), "dim": DIM}
 SPACED = {"x": spaced("bs n m"), "out": output(), "dim": DIM}
 SUM = Exercise("a sum", lambda x, dim, keepdim: x.sum(dim, keepdim), KEPT, stored("x.g"))
 MEAN = Exercise("a mean", lambda x, dim, keepdim: x.mean(dim, keepdim), KEPT, stored("x.g"))
+ERROR = Exercise(
+    "a mean square", lambda x, y: (x - y).pow(2).mean(), {"x": normal("bs"), "y": normal("bs")}, stored("x.g")
+)
 MAX = Exercise("the largest", lambda x, dim: x.max(dim).values, SPACED, stored("x.g"))
 MIN = Exercise("the smallest", lambda x, dim: x.amin(dim), SPACED, stored("x.g"))
 RUNNING = Exercise("a running sum", lambda x, dim: x.cumsum(dim), SPACED, stored("x.g"))
@@ -59,6 +65,9 @@ def back(v: dict[str, Any]) -> torch.Tensor:
         (SUM, lambda v: wide(v) * (1 if v["dim"] >= 0 else 2), "hard-coded"),
         (MEAN, wide, "sum-for-mean: the division by the number of averaged entries"),
         (MEAN, lambda v: wide(v) / n(v) ** 2, "extra-factor: the square of the number of averaged entries"),
+        (MEAN, lambda v: wide(v) / max(n(v) - 1, 1), "wrong-factor: the number of averaged entries minus 1"),
+        (MEAN, lambda v: wide(v) * v["x"] / v["x"].sum(v["dim"], keepdim=True), "wrong-local: share of the sum"),
+        (ERROR, lambda v: 2 * (v["x"] - v["y"]) / (len(v["x"]) - 1 + 1e-12), "wrong-factor: bs / (bs - 1) times"),
         (MAX, wide, "missing-local: goes to every entry;"),
         (MAX, lambda v: wide(v) * ~picked(v), "inverted-mask: all entries but the selected ones"),
         (MAX, lambda v: wide(v) * picked(v) * v["x"], "extra-factor: has an extra factor"),
@@ -138,3 +147,11 @@ def test_the_end_that_was_picked_is_told() -> None:
 def test_a_slip_in_a_gradient_without_its_idle_path_is_named(rule: Rule, name: str) -> None:
     """A learner may leave such a path out, and so does the sweep that looks for the mistake."""
     assert_named(SPREAD, lambda v: rule(v) * v["out_g"].unsqueeze(v["dim"]), name)
+
+
+def test_two_counts_that_are_equal_are_told_without_their_numbers() -> None:
+    program = record(lambda x: x.mean(0), {"x": np.arange(9.0).reshape(3, 3)}, np.ones(3))
+    mean = program.forward.uses[program.inputs["x"]][0]
+    fields = fields_of_counts(program, mean, "all entries that are left")
+    assert fields == {"count": "the number of entries of the result", "right": "the number of entries"}
+    assert fields_of_counts(program, mean, "all entries")["count"] == "9, the number of all entries"

@@ -710,7 +710,30 @@ class ConstantIndex:
         return f"the index of {expression_of(program, program.nodes[program.forward.by_key[self.key][0]])}"
 
 
-IndexName = NamedValue | ComputedValue | ConstantIndex
+@dataclass(frozen=True)
+class SortedIndex:
+    """Names the index array of a node, sorted: the gradients stay in the order of the unsorted one.
+
+    Args:
+        key: the key of the node.
+        slot: the slot in which it reads the index array.
+        name: the index array in words, such as "the index idx".
+    """
+
+    key: Key
+    slot: int
+    name: str
+
+    def find(self, program: Program, reader: int) -> int | None:
+        """Return `None`: the sorted array is no value of the program."""
+        return None
+
+    def describe(self, program: Program) -> str:
+        """Return the array in words for a learner, such as "the index idx in sorted order"."""
+        return f"{self.name} in sorted order"
+
+
+IndexName = NamedValue | ComputedValue | ConstantIndex | SortedIndex
 
 
 def index_array(program: Program, name: IndexName, reader: int) -> Array | None:
@@ -721,9 +744,10 @@ def index_array(program: Program, name: IndexName, reader: int) -> Array | None:
         name: the name.
         reader: the id of the node from which the name is seen.
     """
-    if isinstance(name, ConstantIndex):
+    if isinstance(name, ConstantIndex | SortedIndex):
         ids = program.right.forward.by_key.get(name.key, ())
-        return np.asarray(program.right.nodes[ids[0]].values[name.slot]) if ids else None
+        array = np.asarray(program.right.nodes[ids[0]].values[name.slot]) if ids else None
+        return np.sort(array) if isinstance(name, SortedIndex) and array is not None else array
     value = name.find(program, reader)
     return None if value is None else program.nodes[value].value
 
@@ -793,12 +817,21 @@ def index_replacements(program: Program, place: Place) -> Iterator[IndexReplacem
                 yield IndexReplacement(slot, constant)
 
 
+def sorted_indices(program: Program, place: Place) -> Iterator[IndexReplacement]:
+    """Yield `IndexReplacement`s: the slot of an index array with one axis of a node, and the same array sorted."""
+    node = program.reader(place)
+    for slot in index_slots(node):
+        if np.ndim(node.values[slot]) == 1:
+            name = name_of_index_array(program, place, slot)
+            yield IndexReplacement(slot, SortedIndex(node.key, slot, name))
+
+
 @operator(
     "other-index-in-backward-pass",
     code="wrong-operand",
     rank=2.0,
     at=edges.where(lambda program, place: bool(index_slots(program.reader(place)))).in_every_iteration,
-    choices=index_replacements,
+    choices=lambda program, place: (*index_replacements(program, place), *sorted_indices(program, place)),
     fields=lambda program, place, choice: {
         "there": choice.name.describe(program),
         "here": name_of_index_array(program, place, choice.slot),
@@ -820,6 +853,20 @@ def use_wrong_index_in_vjp(program: Program, place: Place, choice: IndexReplacem
     """
     index = index_array(program, choice.name, place[0])
     return None if index is None else program.with_vjp(place, lambda at: at.right(operands={choice.slot: index}))
+
+
+@use_wrong_index_in_vjp.example
+def _() -> Example:
+    """Show tanh(x[rows]) whose gradient is added to the rows of x in sorted order."""
+
+    def forward(x: Tensor, rows: Tensor) -> Tensor:
+        return x[rows].tanh()
+
+    def wrong(x: Tensor, rows: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dy = g * (1 - x[rows].tanh() ** 2)
+        return {"x": torch.zeros_like(x).index_add(0, rows.sort().values, dy)}
+
+    return Example(forward, wrong, {"x": "n m", "rows": indices("k", "n")})
 
 
 @use_wrong_index_in_vjp.example

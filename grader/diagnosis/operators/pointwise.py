@@ -456,6 +456,13 @@ def is_function_of_operand(program: Program, place: Place) -> bool:
 
 
 functions = pointwise.where(is_function_of_operand)
+
+
+def has_one_operand(program: Program, place: Place) -> bool:
+    """Return whether the edge `place` leads into an operation on one array, such as tanh(x) or x + 2, but not -x."""
+    return len(program.reader(place).operands) == 1 and program.reader(place).name not in ("neg", "cast", "detach")
+
+
 Factor = Literal["value", "operand"]
 FACTORS: tuple[Factor, ...] = ("value", "operand")
 
@@ -507,6 +514,33 @@ def _() -> Example:
         return {"w": x.T @ (g * 2 * y * y)}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@operator(
+    "quotient-for-derivative",
+    code="wrong-local",
+    rank=3.0,
+    at=pointwise.where(has_one_operand),
+    choices=lambda program, place: (None,),
+    message="{whole} divided by {operand} is used in place of the derivative of {step}",
+    fields=lambda program, place, choice: {"whole": program.name_of(place[0])},
+)
+def use_quotient_for_derivative(program: Program, place: Place, choice: None) -> Program:
+    """Contribute g * y / x in place of g * dy/dx, for the function y of the operand x: the ratio of two values."""
+    return program.with_vjp(place, lambda at: np.asarray(at.g * at.y / at.x))
+
+
+@use_quotient_for_derivative.example
+def _() -> Example:
+    """Show exp(x) whose derivative is taken to be exp(x) / x."""
+
+    def forward(x: Tensor) -> Tensor:
+        return x.exp()
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": g * x.exp() / x}
+
+    return Example(forward, wrong, {"x": "bs n"})
 
 
 # The derivatives of functions in terms of their values.
@@ -1026,7 +1060,7 @@ def roles_of_upstream(program: Program, place: Place) -> Iterator[str]:
     """
     is_mask = program.reader(place).name in KINKED
     yield "mask" if is_mask else "operand"
-    if has_derivative_of_value(program, place) and not is_mask:
+    if has_derivative_of_value(program, place) and not is_mask and program.reader(place).name != "sqrt":  # g / (2 * g)
         yield "value"
 
 
@@ -1122,6 +1156,18 @@ FORMULAS = (
             lambda g, x, y, n: y * g * (1 - g)),
     Formula("tanh", "wrong-operand", "{value} and the upstream gradient are exchanged",
             lambda g, x, y, n: y * (1 - g * g)),
+    Formula("sigmoid", "not-linear", "1 minus the upstream gradient is used in place of the upstream gradient times"
+            " 1 minus {value}", lambda g, x, y, n: y * (1 - g)),
+    Formula("sigmoid", "not-linear", "{value} is multiplied by the upstream gradient in both places; only the whole"
+            " derivative must be", lambda g, x, y, n: y * g * (1 - y * g)),
+    Formula("sigmoid", "not-linear", "the upstream gradient is used in place of {value}, and does not multiply the"
+            " derivative", lambda g, x, y, n: g * (1 - g)),
+    Formula("tanh", "not-linear", "the upstream gradient is used in place of {value}, and does not multiply the"
+            " derivative", lambda g, x, y, n: 1 - g * g),
+    Formula("tanh", "not-linear", "the upstream gradient is squared together with {value}; it must multiply the whole"
+            " derivative", lambda g, x, y, n: 1 - (g * y) ** 2),
+    Formula("tanh", "not-linear", "the upstream gradient is squared together with {value}, and multiplies the"
+            " derivative as well", lambda g, x, y, n: g * (1 - (g * y) ** 2)),
     Formula("tanh", "wrong-local", "{value} is not squared", lambda g, x, y, n: g * (1 - y)),
     Formula("tanh", "wrong-sign", "the square of {value} is added; it must be subtracted",
             lambda g, x, y, n: g * (1 + y * y)),

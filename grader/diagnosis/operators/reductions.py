@@ -882,25 +882,26 @@ def _() -> Example:
 
 
 def copies_in_a_row(at: EdgeContext) -> Array:
-    """Return whole copies of the upstream gradient of a sum one after the other, reshaped to the operand's shape.
+    """Return whole copies of a reduction's upstream gradient one after the other, times its local derivatives.
 
-    For x.sum(1) of shape (2, 2): [[g[0], g[1]], [g[0], g[1]]]. For a mean, these are divided by the number of entries.
+    The copies are reshaped to the operand's shape. For x.sum(1) of shape (2, 2): [[g[0], g[1]], [g[0], g[1]]].
     """
-    shape, count = np.shape(at.x), reduced_count(at.node)
-    part = np.tile(np.ravel(at.g), count).reshape(shape)
-    return part / count if at.node.name == "mean" else part
+    copies = np.tile(np.ravel(at.g), reduced_count(at.node)).reshape(np.shape(at.x))
+    return np.asarray(at.right(np.ones_like(at.g)) * copies)
 
 
 @operator(
     "copies-in-a-row",
     code="reshape-for-transpose",
     rank=2.3,
-    at=reductions.of("sum", "mean").where(lambda program, place: 0 not in reduced_axes(program.reader(place))),
+    at=reductions.where(
+        lambda program, place: program.reader(place).value.ndim > 0 and 0 not in reduced_axes(program.reader(place))
+    ),
     message="the gradient of {step} is repeated as a whole and then reshaped; each of its entries must be repeated"
     " along the axis that was reduced",
 )
 def put_copies_in_a_row(program: Program, place: Place, choice: None) -> Program:
-    """Contribute copies of the whole upstream gradient of a sum, one after the other, in the shape of the operand.
+    """Contribute copies of the whole upstream gradient of a reduction, one after the other, times its derivatives.
 
     For x.sum(1) of shape (2, 2): g[0], g[1], g[0], g[1] in place of g[0], g[0], g[1], g[1].
     """
@@ -916,6 +917,53 @@ def _() -> Example:
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
         return {"x": x.exp() * g.repeat(x.shape[-1]).reshape(x.shape)}
+
+    return Example(forward, wrong, {"x": "bs n"})
+
+
+@put_copies_in_a_row.example
+def _() -> Example:
+    """Show x.logsumexp(-1) whose gradient is repeated and reshaped before it multiplies the softmax."""
+
+    def forward(x: Tensor) -> Tensor:
+        return x.logsumexp(-1)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": x.softmax(-1) * g.repeat(x.shape[-1]).reshape(x.shape)}
+
+    return Example(forward, wrong, {"x": "bs n"})
+
+
+@operator(
+    "share-of-sum",
+    code="wrong-local",
+    rank=3.0,
+    at=reductions.of("sum", "mean"),
+    message="{operand} divided by its sum is used in place of the derivative of {step}, as if an entry's derivative"
+    " were its share of the sum",
+)
+def use_share_of_sum(program: Program, place: Place, choice: None) -> Program:
+    """Multiply the upstream gradient of a sum or mean by each entry's share of the sum: g * x / x.sum()."""
+
+    def rule(at: EdgeContext) -> Array:
+        """Return the upstream gradient, copied along the reduced axes, times the operand over its sum."""
+        sums = np.asarray(at.x).sum(reduced_axes(at.node), keepdims=True)
+        scale = reduced_count(at.node) if at.node.name == "mean" else 1
+        return np.asarray(at.right() * scale * at.x / sums)
+
+    return program.with_vjp(place, rule)
+
+
+@use_share_of_sum.example
+def _() -> Example:
+    """Show tanh(x).mean(-1) whose gradient is shared out in proportion to the entries of tanh(x)."""
+
+    def forward(x: Tensor) -> Tensor:
+        return x.tanh().mean(-1)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y = x.tanh()
+        return {"x": g[:, None] * y / y.sum(-1, keepdim=True) * (1 - y * y)}
 
     return Example(forward, wrong, {"x": "bs n"})
 
@@ -1064,7 +1112,7 @@ def counts_in_iterations(program: Program, node: Node) -> set[int]:
 def size_of_count(program: Program, node: Node, count: Count) -> int:
     """Return the number that a `Count` stands for: at x.mean(0), x of shape (4, 3), 3 for 1 and for "one less".
 
-    1 is axis 1, of size 3; "one less" is one less than 4, the number of averaged entries.
+    1 is axis 1, of size 3; "one less" is one less than 4, the number of averaged entries, but at least 1.
 
     Args:
         program: the program of a trial.
@@ -1079,7 +1127,30 @@ def size_of_count(program: Program, node: Node, count: Count) -> int:
     known = {"all entries": np.size(node.values[0]), "all entries that are left": node.value.size}
     sizes = sum(np.shape(node.values[0]))
     known["not zero"] = int(np.count_nonzero(node.values[0]))
-    return {**known, "one less": own - 1, "the square of it": own**2, "the sum of the sizes": sizes}[count]
+    return {**known, "one less": max(own - 1, 1), "the square of it": own**2, "the sum of the sizes": sizes}[count]
+
+
+def fields_of_counts(program: Program, place: Place, count: Count) -> dict[str, str]:
+    """Return the fields `count` and `right` of a message: "3, the size of m" and "6, the number of entries".
+
+    The numbers are left out where they are equal in this trial, and that of the entries where it differs in a loop.
+
+    Args:
+        program: the program of a trial.
+        place: the edge into the mean.
+        count: the wrong count.
+    """
+    node = program.reader(place)
+    wrong, right = size_of_count(program, node, count), reduced_count(node)
+    if isinstance(count, int):
+        name = f"the size of {program.name_of_axis(program.source(place), count)}"
+    else:
+        name = COUNT_NAMES[count]
+    if len(counts_in_iterations(program, node)) > 1:
+        return {"count": f"{wrong}, {name}", "right": "the number of entries"}
+    if wrong == right:
+        return {"count": name, "right": "the number of entries"}
+    return {"count": f"{wrong}, {name}", "right": f"{right}, the number of entries"}
 
 
 @operator(
@@ -1089,17 +1160,7 @@ def size_of_count(program: Program, node: Node, count: Count) -> int:
     at=reductions.of("mean").where(reduces_several_entries),
     choices=wrong_counts,
     message="the gradient of {operand} is divided by {count}; it must be divided by {right} that {step} averages",
-    fields=lambda program, place, choice: {
-        "right": "the number of entries"
-        if len(counts_in_iterations(program, program.reader(place))) > 1
-        else f"{reduced_count(program.reader(place))}, the number of entries",
-        "count": f"{size_of_count(program, program.reader(place), choice)}, "
-        + (
-            f"the size of {program.name_of_axis(program.source(place), choice)}"
-            if isinstance(choice, int)
-            else COUNT_NAMES[choice]
-        ),
-    },
+    fields=lambda program, place, choice: fields_of_counts(program, place, choice),
 )
 def divide_by_wrong_count(program: Program, place: Place, choice: Count) -> Program | None:
     """Divide the contribution of a mean by a wrong count in place of the number of averaged entries.
