@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from grader.reference.trial import Sample, Trial, options
 
 from .factors import CLOSE, TrialRatios, common_ratio, number_text
 from .failing_arguments import operations_of_wrong_trials, options_of_right_trials
+from .hints import ZERO_EVERYWHERE
 from .mistake import Mistake, fact_kind
 
 IMPRECISE = 0.02
@@ -160,6 +162,11 @@ OWN_UPSTREAM_ONLY = fact_kind(
 BROADCAST = fact_kind(
     "broadcast",
     "its shape is {shape}: {a} and {b} were broadcast against each other; it should be {expected}",
+    hints=(
+        "Write the shape of every array next to its name. In which line do two of them become one of a larger shape?",
+        "Is the larger shape wanted there? If so, what must be summed over after that line, and not before it?",
+        "Print the shape after every line: one array is larger than the arrays it was made from.",
+    ),
 )
 WRONG_SHAPE = fact_kind(
     "wrong-shape",
@@ -204,7 +211,8 @@ def constant_answer(samples: Samples, *, trivial: bool = False) -> Mistake | Non
     if any((sample.given != number).any() for sample in samples):
         return None
     part = {} if any(sample.given.ndim for sample in samples) else {"part": "it"}
-    return CONSTANT("hard-coded", number=f"{number + 0.0:g}", **part)
+    mistake = CONSTANT("hard-coded", number=f"{number + 0.0:g}", **part)
+    return mistake if number else replace(mistake, hints=ZERO_EVERYWHERE)
 
 
 def zero_answer(samples: Samples) -> Mistake | None:

@@ -251,6 +251,12 @@ RECURSION_TOO_DEEP = (
     "What does each call wait for? A list can hold it, and a loop can process that list.",
     "Keep the nodes that are still to be visited in a list: take one from its end, and append others.",
 )
+ZERO_EVERYWHERE = (
+    "Which line stores numbers in the answer? Is it reached, and are the numbers 0 there already?",
+    "A difference is 0 if both values come from one array: `b = a` and `a.reshape(-1)` make no copy, `a.clone()` does.",
+    "Print both values in front of the subtraction, or both factors in front of the product.",
+)
+MASKED_ROW = ("Is there a row in which every entry is masked? What does the softmax of that row divide by?",)
 UNKNOWN_NAME = ("Is the name spelt as in its definition? Names from a module must be imported.",)
 NOTHING_RETURNED = ("What does a function return that ends without `return`?",)
 NONE_AMONG_SEVERAL = ("What is the gradient of a value before anything is added to it? And if nothing is ever added?",)

@@ -19,6 +19,7 @@ from grader.course.sampling import Array
 from grader.course.shapes import describe
 from grader.course.trial_sizes import EXACT_KIND, LARGE_UPSTREAM_KIND
 from grader.diagnosis import hints
+from grader.diagnosis.diagnose import faithful_program_of
 from grader.diagnosis.facts import wrong_where_exact
 from grader.diagnosis.mistake import Fact, Mistake
 from grader.diagnosis.words import all_of, with_words
@@ -285,7 +286,15 @@ class GivenAnswer:
         verb = "is" if count == 1 else "are"
         share = f"{all_of(size)} entries are" if count == size else f"{count} of {size} entries {verb}"
         says = f"{'the value is' if size == 1 else share} inf or nan{where}"
-        return Mistake("not-finite", says, facts=(Fact("not-finite", {"wrong": count, "entries": size}, says),))
+        own = hints.MASKED_ROW if self._has_masked_softmax else ()
+        return Mistake("not-finite", says, own, (Fact("not-finite", {"wrong": count, "entries": size}, says),))
+
+    @property
+    def _has_masked_softmax(self) -> bool:
+        """Return whether the forward pass masks entries and takes a softmax: a row without entries gives 0 / 0."""
+        program = faithful_program_of(self.exercise.function, self.trials[0])
+        names = set() if program is None else {node.name for node in program.nodes}
+        return "softmax" in names and not names.isdisjoint(("masked_fill", "where"))
 
     def check_again(self) -> Mistake | None:
         """Return a mistake if a second call with the same arguments gave another answer; otherwise `None`.

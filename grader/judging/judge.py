@@ -322,7 +322,8 @@ class Judge:
         declaration, answer, first = self.exercise.function, given.answer, given.wrong[0]
         reveal = self.exercise.course.policy.show_expected
         if isinstance(declaration, Routine):
-            evidence = call_evidence(self.exercise.id, declaration, answer, given.wrong, reveal=reveal)
+            wrong = _samples_told(given.wrong, mistake) or given.wrong
+            evidence = call_evidence(self.exercise.id, declaration, answer, wrong, reveal=reveal)
         else:
             nudge = evidence_of(declaration, answer, given.wrong, mistake)
             evidence = nudge or (sample_text(first) if reveal else "")
@@ -330,6 +331,23 @@ class Judge:
         return answer_result(
             self.exercise, answer, mistake, evidence=evidence, error=error if np.isfinite(error) else None
         )
+
+
+def _samples_told(wrong: Sequence[Sample], mistake: Mistake) -> list[Sample]:
+    """Return the samples with the two numbers that a mistake tells, so that its evidence tells the same.
+
+    They are none where it does not tell what the value is and what it must be.
+
+    Args:
+        wrong: the samples in which the answer is wrong.
+        mistake: the mistake.
+    """
+    told = mistake.facts[0].parameters
+    if "given" not in told or "right" not in told:
+        return []
+    numbers = np.array([float(told["given"]), float(told["right"])])
+    return [s for s in wrong if s.given.size == 1 == s.expected.size
+            and np.allclose([s.given.item(), s.expected.item()], numbers, rtol=1e-2, atol=0)]  # fmt: skip
 
 
 @dataclass(frozen=True)

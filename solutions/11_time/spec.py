@@ -13,7 +13,7 @@ def _states(x, h, wx, wh, b):
 
 
 def _all_states(x, h0, wx, wh, b):
-    """out[:, i] = (x[:, i] @ wx + out[:, i-1] @ wh + b).tanh(), where out[:, -1] is h0"""
+    """out[:, i] = (x[:, i] @ wx + out[:, i-1] @ wh + b).tanh(), with h0 in place of out[:, i-1] where i is 0"""
     import torch
 
     states = _states(x, h0, wx, wh, b)

@@ -323,6 +323,39 @@ def test_what_is_wrong_at_exact_entries_alone_names_what_they_have_in_common(
     assert ("equal" in answer.hints[0]) == ("equal" in says)
 
 
+@pytest.mark.parametrize(
+    ("exercise", "slip", "asked", "not_asked"),
+    [
+        ("nll_grad", ("range(len(targ)), targ", ":, targ"),
+         "how many entries stand at the class of that row", "subtract"),
+        ("mul_grad", ("(out.g * b).sum_to_size(a.shape)", "out.g.sum_to_size(a.shape) * b"),
+         "Is the larger shape wanted there", "minus"),
+        ("truncated_rnn_grad", ("t - k)", "t - k - 1)"), "where this number is 1", "derivative of this operation"),
+        ("causal_attention_grad", ("triu(1)", "triu(0)"), "a row in which every entry is masked", "typed in"),
+        ("numerical_grad", (".clone()", ""), "make no copy", "typed in"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)  # fmt: skip
+def test_the_hints_are_of_this_mistake_and_of_no_other(
+    course: Course, grade: Grade, exercise: str, slip: tuple[str, str], asked: str, not_asked: str
+) -> None:
+    source = course.find(exercise).solution.read_text(encoding="utf-8").replace(*slip)
+    answer = grade(exercise, source).answers[0]
+    assert answer.status == "failed"
+    assert any(asked in hint for hint in answer.hints), answer.hints
+    assert not any(not_asked in text for text in (answer.message, *answer.hints)), answer
+
+
+def test_the_evidence_tells_the_two_numbers_that_the_finding_tells(course: Course, grade: Grade) -> None:
+    """They were those of two trials."""
+    source = course.find("smallest_failing_input").solution.read_text(encoding="utf-8")
+    slip = "(size[0] * size[1], size[0])", "(abs(size[0] - 3), size[1])"
+    answer = grade("smallest_failing_input", source.replace(*slip)).answers[1]
+    told = re.fullmatch(r"the value is (\d+); it must be (\d+)", answer.message)
+    assert told is not None, answer.message
+    assert re.search(rf"returns {told[1]} as the second .* must return {told[2]}$", answer.evidence), answer.evidence
+
+
 def test_an_answer_of_another_shape_has_no_evidence_but_names_the_axes(grade: Grade) -> None:
     answer = grade("lin_grad", LIN.format(*RIGHT[:2], "out.g.sum(0, keepdim=True)")).answers[2]
     assert (answer.code, answer.evidence, answer.error) == ("wrong-shape", "", None)

@@ -280,14 +280,14 @@ class DifferenceFormula(NamedTuple):
         message: what is wrong with it, in words, with the fields `{prediction}` and `{target}`.
         of: takes the right difference; returns the wrong gradient, without its factor, shaped like x.
         needs: what the difference must have: `"function"`, `"classes"`, `"smoothing"`, or nothing.
-        of_label: whether the formula applies to a label without a prediction, too.
+        of_label: the message for a label without a prediction, to which the formula applies, too; empty if it does not.
     """
 
     code: str
     message: str
     of: Callable[[Difference], Array]
     needs: Literal["", "function", "classes", "smoothing"] = ""
-    of_label: bool = False
+    of_label: str = ""
 
 
 def _label_without_row(label: Array, row: int) -> Array:
@@ -367,10 +367,13 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
     "marks of all rows": DifferenceFormula(
         "broadcast-accident", "1 is subtracted in every row at the classes of all rows; in each row it must be"
         " subtracted only at the class of that row",
-        lambda d: d.prediction - d.label.max(axis=0), "classes", of_label=True),
+        lambda d: d.prediction - d.label.max(axis=0), "classes",
+        of_label="in every row, the entries at the classes of all rows are set; in each row only the entry at the class"
+        " of that row must be set"),
     "numbers": DifferenceFormula(
         "wrong-operand", "the class indices themselves are subtracted in place of {target}",
-        lambda d: d.prediction - np.asarray(d.classes), "classes", of_label=True),
+        lambda d: d.prediction - np.asarray(d.classes), "classes",
+        of_label="the class indices themselves are used in place of {target}"),
     "marked entries set": DifferenceFormula(
         "overwritten", "the entries marked by {target} are set to -1; 1 must be subtracted from them",
         lambda d: d.prediction * (1 - d.label) - d.label, "classes"),
@@ -379,7 +382,8 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         lambda d: d.prediction - 0.9 * d.label - 0.1 / d.x.shape[-1], "classes"),
     "class 0": DifferenceFormula(
         "partial-batch", "{target} is not subtracted where the class is 0",
-        lambda d: d.prediction - d.label * (np.asarray(d.classes) > 0), "classes", of_label=True),
+        lambda d: d.prediction - d.label * (np.asarray(d.classes) > 0), "classes",
+        of_label="the entry at the right class is 0 where the class is 0"),
     "last row": DifferenceFormula(
         "partial-batch", "{target} is not subtracted in the last row",
         lambda d: d.prediction - _label_without_row(d.label, -1)),
@@ -483,12 +487,15 @@ def difference_fields(program: Program, place: Place, choice: DifferenceMistake)
     """Return the message field `mistake`: the message of the chosen formula with the names of prediction and label.
 
     Args:
-        program: not read.
-        place: not read.
+        program: the program of a trial.
+        place: the value: an input or a node.
         choice: the key of the formula, and the names of prediction and label.
     """
     prediction, label = choice.names
-    return {"mistake": DIFFERENCE_FORMULAS[choice.how].message.format(prediction=prediction, target=label)}
+    difference, formula = difference_of(program, place[0], choice.names), DIFFERENCE_FORMULAS[choice.how]
+    is_alone = difference is not None and difference.is_label_alone
+    message = formula.of_label if is_alone and formula.of_label else formula.message
+    return {"mistake": message.format(prediction=prediction, target=label)}
 
 
 @operator(
@@ -501,8 +508,9 @@ def difference_fields(program: Program, place: Place, choice: DifferenceMistake)
     fields=difference_fields,
     hints={
         "broadcast-accident": (
-            "In row i, at how many classes must 1 be subtracted? At how many does your code subtract it?",
+            "In row i, how many entries stand at the class of that row? How many does your code change?",
             "Which entries does `table[:, columns]` pick, and which does `table[range(n), columns]`?",
+            "Print the shape of what your index picks. There must be one entry for each row.",
         ),
     },
 )
