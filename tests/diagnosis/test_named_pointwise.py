@@ -10,7 +10,7 @@ import torch
 from helpers.verdicts import Rule, assert_named, verdict
 
 from grader.course.exercise import Exercise, returned, stored
-from grader.course.sampling import away_from, normal, number, output, positive, shape, upstream, withheld
+from grader.course.sampling import away_from, mask, normal, number, output, positive, shape, upstream, withheld
 
 
 def of_x(forward: Callable[..., Any], x: Any = None, **more: Any) -> Exercise:
@@ -24,6 +24,7 @@ THIRD_POWER = of_x(lambda x: x**3)
 TANH = of_x(lambda x: x.tanh())
 SIGMOID = of_x(lambda x: x.sigmoid())
 ROOT = of_x(lambda x, a: (x * a).sqrt(), positive("n m"), a=positive("m"))
+MASKED = of_x(lambda x, kept: x * kept, kept=mask("n m"))
 SHIFT = Exercise("", lambda x: x + 2, {"x": normal("n m")}, returned("x"))
 SCALED = of_x(lambda x, q: x / (1 - q), q=number(0.1, 0.4))
 LEFT, SQUARES, CUBE, CHAIN = (
@@ -52,6 +53,7 @@ LEFT, SQUARES, CUBE, CHAIN = (
         (SIGMOID, lambda v: v["out"] * (1 - v["out_g"]), "not-linear: 1 minus the upstream gradient"),
         (ROOT, lambda v: (0.5 * v["a"]).expand(v["x"].shape), "value-for-gradient: out is used in place of out.g"),
         (SHIFT, lambda v: (v["x"] + 2) / v["x"], "wrong-local: divided by x is used in place of the derivative"),
+        (MASKED, lambda v: v["out_g"] * (1 - v["kept"]), "inverted-mask: in the gradient of x through `x * kept`"),
         (SQUARES, lambda v: 2 * v["x"] ** 2, "wrong-local: is not reduced by 1"),
         (THIRD_POWER, lambda v: 3 * v["x"] ** 3 - v["out_g"], "wrong-local: in parentheses"),
         (CUBE, lambda v: (v["x"] + 2) ** 2, "missing-local"),

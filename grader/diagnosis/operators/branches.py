@@ -32,11 +32,21 @@ def has_mask(program: Program, place: Place) -> bool:
         program: the program of a trial.
         place: a node.
     """
+    return bool(masked_slots(program, place))
+
+
+def masked_slots(program: Program, place: Place) -> tuple[int, ...]:
+    """Return the slots of the operands whose contribution a node masks; none for a node without a mask.
+
+    Of a product, these are the operands that are multiplied by a two-valued array.
+
+    Args:
+        program: the program of a trial.
+        place: a node.
+    """
     node = program.reader(place)
-    own = program.forward.edges[node.id]
-    if node.name not in MASKING or not own:
-        return False
-    return node.name != "mul" or len(_two_values(node.values[1 - own[0][0]])) == 2
+    own = tuple(slot for slot, _ in program.forward.edges[node.id]) if node.name in MASKING else ()
+    return tuple(slot for slot in own if node.name != "mul" or len(_two_values(node.values[1 - slot])) == 2)
 
 
 def _is_mask(value: Operand) -> bool:
@@ -67,7 +77,7 @@ masking = nodes.where(has_mask)
 
 
 def masked_slot_groups(program: Program, place: Place) -> Iterator[tuple[int, ...]]:
-    """Yield the groups of slots whose mask may be inverted: all operands that get a gradient, then each one alone.
+    """Yield the groups of slots whose mask may be inverted: all operands that are masked, then each one alone.
 
     For `maximum(a, b)` these are (0, 1), (0,) and (1,).
 
@@ -75,7 +85,7 @@ def masked_slot_groups(program: Program, place: Place) -> Iterator[tuple[int, ..
         program: the program of a trial.
         place: a node whose derivative is a mask.
     """
-    own = tuple(slot for slot, _ in program.forward.edges[place[0]])
+    own = masked_slots(program, place)
     yield own
     if len(own) > 1:
         yield from ((slot,) for slot in own)
