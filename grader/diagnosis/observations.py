@@ -432,6 +432,8 @@ class RowContributions:
         `parts[r]` is what row r alone adds to the answer. Return `None` where there are no such weights, or several, or
         where they are all equal.
         """
+        if not (np.isfinite(self.parts).all() and np.isfinite(self.array).all()):  # LAPACK may never end
+            return None
         weights, _, rank, _ = np.linalg.lstsq(self.parts.T, self.array, rcond=1e-6)
         off = np.abs(weights @ self.parts - self.array).max()
         uneven = np.ptp(weights) > MATCH * np.abs(weights).max()

@@ -967,3 +967,23 @@ def test_values_of_one_expression_are_told_apart_by_their_iteration():
     (mistake,) = explain(forward, inputs, backward=backward, seed=0).mistakes
     assert mistake.answer == "wk"
     assert "`x @ each` of iteration 2 is used in place of `x @ each` of iteration 1" in mistake.says
+
+
+def test_scores_that_are_masked_with_inf_end_the_search():
+    """Least squares on an array with inf in it never came back from LAPACK."""
+
+    def forward(x, label):
+        same = (label[:, None] == label) & ~torch.eye(len(x), dtype=torch.bool)
+        scores = x @ x.t()
+        logs = scores - scores.masked_fill(torch.eye(len(x), dtype=torch.bool), float("-inf")).logsumexp(1, True)
+        return -((same.to(x.dtype) * logs).sum(1) / same.sum(1)).mean()
+
+    def backward(out, out_g, x, label):
+        same = (label[:, None] == label) & ~torch.eye(len(x), dtype=torch.bool)
+        p = (x @ x.t()).masked_fill(torch.eye(len(x), dtype=torch.bool), float("-inf")).softmax(1)
+        g = out_g / len(x) * (p - same.to(x.dtype))
+        return {"x": (g + g.t()) @ x}
+
+    inputs = {"x": torch.randn(7, 3), "label": torch.tensor([0, 1, 0, 2, 1, 2, 0])}
+    (mistake,) = explain(forward, inputs, backward=backward, seed=3).mistakes
+    assert mistake.code in ("missing-local", "wrong-factor")

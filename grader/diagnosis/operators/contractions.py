@@ -436,10 +436,12 @@ def _transposed_inverse(q: Array) -> Array:
 
     Raises:
         Vague: the matrix is nearly singular.
-        NoCandidate: it is too large to be inverted for one candidate.
+        NoCandidate: it is too large to be inverted for one candidate, or has entries that are inf or nan.
     """
     if q.size > MOST_INVERTED:
         raise NoCandidate("the matrix is too large to be inverted")
+    if not np.isfinite(q).all():  # LAPACK may never end
+        raise NoCandidate("the matrix has entries that are inf or nan")
     if np.linalg.cond(q).max() > WELL_CONDITIONED:
         raise Vague("the matrix is nearly singular")
     return _transpose(np.linalg.pinv(q))
