@@ -253,7 +253,8 @@ class FactorForms:
     def __init__(self, trials: Sequence[Trial]) -> None:
         """Compute the value in each trial of every expression that `explained_factor` tries.
 
-        It is NaN where a trial lacks a size or an argument of the expression.
+        It is NaN where a trial lacks a size or an argument of the expression. An expression without values in at least
+        two trials is left out.
         """
         sizes, shares = [quantities(trial) for trial in trials], [argument_numbers(trial) for trial in trials]
         every = [np.ones(len(trials))]
@@ -269,7 +270,8 @@ class FactorForms:
         every += [common[a] / common[b] for a, b in itertools.permutations(common, 2)]
         for name in dict.fromkeys(name for own in shares for name in own):
             every.append(np.array([own[name][1] if name in own else np.nan for own in shares]))
-        self._values = np.array(every)
+        values = np.array(every)
+        self._values = values[(~np.isnan(values)).sum(1) > 1]  # what one trial has alone is no expression of a factor
 
     def may_give(self, places: Sequence[int], ratios: Sequence[float]) -> bool:
         """Return whether any expression, times a constant, has the values of a factor wherever it is defined.
@@ -363,11 +365,14 @@ def _size_function_factor(ratios: TrialRatios) -> Factor | None:
     Args:
         ratios: pairs of a trial and the factor's value in it.
     """
-    for name, size in quantities(ratios[0][0]).items():
-        if not all(name in quantities(trial) for trial, _ in ratios):
+    sizes = [quantities(trial) for trial, _ in ratios]
+    for name, size in sizes[0].items():
+        if not all(name in own for own in sizes):
             continue
+        counted = [(own[name], ratio) for own, (_, ratio) in zip(sizes, ratios, strict=True)]
+        above_one = [(n, ratio) for n, ratio in counted if n > 1]
         for shape, value in SIZE_FUNCTIONS.items():
-            known = [(quantities(t)[name], r) for t, r in ratios if quantities(t)[name] > 1 or "- 1)" not in shape]
+            known = above_one if "- 1)" in shape else counted
             if len({n for n, _ in known}) > 1 and _all_close(r / value(n) for n, r in known):
                 constants = [r / value(n) for n, r in known]
                 form = shape.format(name if "sqrt" in shape else in_brackets(name))
