@@ -117,7 +117,7 @@ def _probes(right: str, gradients: Sequence[str]) -> list[tuple[str, str, str, s
         (
             "sums",
             each("d = torch.arange(G.numel()).reshape(G.shape).to(G.dtype)\nG = G + d - d.mean()"),
-            "Your test does not notice where a number is, as when only sums are compared",
+            "Your test does not notice numbers in the wrong places; perhaps it compares only sums",
             "Which entry belongs to which? Can a sum tell?",
         ),
         (

@@ -91,7 +91,7 @@ RIGHT_ONLY_WHERE = fact_kind(
     "right-only-where",
     "it is right only when {where}",
     hints=(
-        "Go through your code by hand with an option that fails. Which line does not do what the forward pass does?",
+        "Go through your code by hand with an option that fails. Which line does not fit the forward pass there?",
         "Print the shape after every line, for an option that works and for one that fails.",
     ),
 )

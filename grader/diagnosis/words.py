@@ -233,7 +233,8 @@ def _share(wrong: int, fields: Mapping[str, Any]) -> str:
     verb = "is" if wrong == 1 else "are"
     several = f"{all_of(total)} entries are wrong" if wrong == total else f"{wrong} of {total} entries {verb} wrong"
     several += ", and none in a batch of one" * fields["alone"]
-    return f"{several}; the largest error is {times} the largest entry of the right answer"
+    error = "its error" if wrong == 1 else "the largest error"
+    return f"{several}; {error} is {times} the largest entry of the right answer"
 
 
 def _mask(passes: bool, fields: Mapping[str, Any]) -> str:

@@ -132,7 +132,7 @@ dout_dz = Exercise(
             "shape-special",
             "return",
             lambda z: 0 * z + 1 / len(z),
-            says="every entry is 1 over the length of the first axis; it must be 1 over the number of all entries",
+            says="every entry is 1 over the length of the first axis; it must be 1 over the total number of entries",
             hints=("The mean is taken over all axes. How many entries is that?",),
         ),
         Misconception(

@@ -583,7 +583,7 @@ _OF_TENSORS = (
      (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.mean(-1, keepdims=True)),)),
     ("softmax", "mean-for-sum", "the plain mean of each row is subtracted in place of the sum weighted by the output",
      (lambda g, y, a, dim: y * (g - g.mean(-1, keepdims=True)),)),
-    ("softmax", "summed-wrong-axis", "its sum runs over the columns; it must run over each row",
+    ("softmax", "summed-wrong-axis", "its sum is taken down each column; it must be taken along each row",
      (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.sum(0, keepdims=True)),)),
     ("softmax", "summed-wrong-axis", "its sum runs over all entries; it must run over each row",
      (lambda g, y, a, dim: _by_rows(y, g, lambda gy: gy.sum()),)),

@@ -114,7 +114,7 @@ def test_each_slip_along_an_axis_is_told_apart(exercise: Exercise, rule: Rule, n
 @pytest.mark.parametrize(
     ("exercise", "rule", "count"),
     [
-        (MEAN, lambda v: wide(v) / v["x"].numel(), "72, the number of all entries"),
+        (MEAN, lambda v: wide(v) / v["x"].numel(), "72, the total number of entries"),
         (MEAN, lambda v: wide(v) / v["out"].numel(), "12, the number of entries of the result"),
         (MEAN, lambda v: wide(v) / v["x"].shape[-1], "4, the size of m"),
     ],
@@ -154,4 +154,4 @@ def test_two_counts_that_are_equal_are_told_without_their_numbers() -> None:
     mean = program.forward.uses[program.inputs["x"]][0]
     fields = fields_of_counts(program, mean, "all entries that are left")
     assert fields == {"count": "the number of entries of the result", "right": "the number of entries"}
-    assert fields_of_counts(program, mean, "all entries")["count"] == "9, the number of all entries"
+    assert fields_of_counts(program, mean, "all entries")["count"] == "9, the total number of entries"

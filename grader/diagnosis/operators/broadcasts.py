@@ -284,7 +284,8 @@ WRONG_SHAPES: Mapping[str, tuple[str, str, Callable[[Array, Shape, Shape], Array
         lambda array, shape, other: array.sum(-1),
     ),
     "the axes of the other": (
-        "wrong-operand", "the sum has the shape of {partner}; it must have the shape of {operand}",
+        "wrong-operand", "the upstream gradient is summed to the shape of {partner}; it must be summed to that of"
+        " {operand}",
         lambda array, shape, other: sum_to_shape(array, other),
     ),
 }  # fmt: skip

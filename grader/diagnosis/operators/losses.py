@@ -349,10 +349,10 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         "wrong-local", "1 is subtracted from every entry of {prediction}; {target} must be subtracted in place of 1",
         lambda d: d.prediction - 1),
     "factor on prediction": DifferenceFormula(
-        "missing-local", "the factor in front multiplies only {prediction}; it must multiply {target} as well",
+        "missing-local", "only {prediction} is scaled, such as by 1 / bs; {target} must be scaled as well",
         lambda d: d.prediction - d.label / d.factor),
     "factor on target": DifferenceFormula(
-        "missing-local", "the factor in front multiplies only {target}; it must multiply {prediction} as well",
+        "missing-local", "only {target} is scaled, such as by 1 / bs; {prediction} must be scaled as well",
         lambda d: d.prediction / d.factor - d.label),
     "decision": DifferenceFormula(
         "wrong-local", "{prediction} is rounded to 0 or 1 before {target} is subtracted",

@@ -1065,7 +1065,7 @@ Count = (
 
 
 COUNT_NAMES: Mapping[Count, str] = {
-    "all entries": "the number of all entries",
+    "all entries": "the total number of entries",
     "all entries that are left": "the number of entries of the result",
     "one less": "the number of averaged entries minus 1",
     "the square of it": "the square of the number of averaged entries",
