@@ -428,9 +428,11 @@ class SubmissionWalk:
 
     Args:
         notes: which files were ignored, and why; complete after the walk.
+        uploads: the files as they were handed in, with each archive as one file; complete after the walk.
     """
 
     notes: list[str] = field(default_factory=list)
+    uploads: list[File] = field(default_factory=list)
     _budget: UnpackingBudget = field(default_factory=UnpackingBudget)
     _file_count: int = 0
     _archive_count: int = 0
@@ -467,6 +469,7 @@ class SubmissionWalk:
                 continue
             file = replace(entry, folders=above, is_in_clone=is_clone)
             self._file_count += 1
+            self.uploads += [file] if depth == 0 and self._file_count <= MOST_ENTRIES else []
             if self._file_count > MOST_ENTRIES:
                 self._is_full = True
                 self.notes.append(f"only the first {MOST_ENTRIES} files were looked at")

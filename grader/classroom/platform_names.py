@@ -202,7 +202,11 @@ def misfit_submission(entry: File | Folder, why: str) -> Submission:
             why = "such archives are not read; ask for a .zip or a .tar.gz"
         why = entry.why_unread or why
     key = composed_name(name)
-    return Submission(key, (), frozenset({key}), origin=entry.name, nothing=f"{displayable_name(entry.name)}: {why}")
+    # Without a path: it is no student's folder, in which a results folder would be refused.
+    folder = _folder_of(name, [entry]) if isinstance(entry, File) else replace(entry, path=None)
+    return Submission(
+        key, (folder,), frozenset({key}), origin=entry.name, nothing=f"{displayable_name(entry.name)}: {why}"
+    )
 
 
 def moodle_submission(entry: File | Folder) -> Submission | None:

@@ -29,7 +29,7 @@ from grader.results.records import Status
 from grader.sandbox.definitions import definitions, parse_cell
 from grader.sandbox.source_text import Part, Source, UnreadableSource, decode
 
-from .archives import SubmissionWalk, is_unread_archive, path_added_to_errors
+from .archives import LARGEST_ARCHIVE, MOST_UNPACKED, SubmissionWalk, is_unread_archive, path_added_to_errors
 from .cluster_wire import pack_submission, unpack_submission
 from .exercise_names import ExerciseNames
 from .file_tree import File, UnreadableArchiveError, displayable_name, name_bytes
@@ -430,6 +430,7 @@ class SubmissionContent:
         helpers: other Python files, by the path of the folder that they lie in, and their name.
         nothing: why there is nothing to grade; empty if there is something.
         chosen: the files that are graded, by the exercise's id.
+        uploads_hash: a hash of the files that were handed in, if there is nothing to grade; else empty.
     """
 
     files: Mapping[str, FileContent]
@@ -437,6 +438,7 @@ class SubmissionContent:
     helpers: Mapping[tuple[str, str], bytes] = field(default_factory=dict)
     nothing: str = ""
     chosen: Mapping[str, AnswerFile] = field(default_factory=dict, repr=False, compare=False)
+    uploads_hash: str = field(default="", repr=False, compare=False)
 
     def parts(self, course: Course) -> Iterator[Part]:
         """Yield the answers to judge: one part for each file that was read, with the files that it may import."""
@@ -486,7 +488,7 @@ class SubmissionContent:
             for part in parts
         }
         each = {name: short_hash((content_digest, imported.get(name))) for name, content_digest in files}
-        return {"": short_hash((files, helpers, own, self.nothing)), **each}
+        return {"": short_hash((files, helpers, own, self.nothing + self.uploads_hash)), **each}
 
     def content_hash(self, digest: str) -> str:
         """Return a hash of everything that a result depends on, except the seed.
@@ -495,7 +497,7 @@ class SubmissionContent:
             digest: the hash of everything about the course and this version of handgrad that a result depends on.
         """
         files = [*sorted(self.files.items()), *sorted(self.helpers.items())]
-        return hashlib.sha256(repr((digest, files, self.notes)).encode()).hexdigest()
+        return hashlib.sha256(repr((digest, files, self.notes, self.uploads_hash)).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -586,7 +588,12 @@ def read_submission(names: ExerciseNames, submission: Submission) -> SubmissionC
     followed.
     """
     if submission.nothing:
-        return SubmissionContent({}, submission.notes, nothing=submission.nothing)
+        walk = SubmissionWalk()
+        with suppress(Exception):  # what cannot be listed costs no reason why nothing is graded
+            list(walk.files(submission.folders))
+        return SubmissionContent(
+            {}, submission.notes, nothing=submission.nothing, uploads_hash=_hash_of_files(walk.uploads)
+        )
     if submission.conflict:
         code = TWO_ANSWERS if submission.is_of_several else "error"
         return _unread_content(names, submission, submission.conflict, code)
@@ -617,7 +624,7 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
     files = list(walk.files(submission.folders))
     if platform := platform_of_several([(*file.folders, file.name) for file in files]):
         nothing = f"it holds the work of several students, as {platform} {SECTION}"
-        return SubmissionContent({}, tuple(notes), nothing=nothing)
+        return SubmissionContent({}, tuple(notes), nothing=nothing, uploads_hash=_hash_of_files(walk.uploads))
     answers, others = find_answers(names, files, notes)
     chosen = choose_files([answer for answer in answers if answer.exercise.id in names.wanted_ids], notes)
     notes += walk.notes
@@ -628,7 +635,25 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
     notes = [note for note in notes if note.replace(" was ignored: ", ": ") != nothing]
     if len(notes) > MOST_NOTES:
         notes[MOST_NOTES:] = [f"{len(notes) - MOST_NOTES} more files were ignored"]
-    return SubmissionContent(contents, tuple(notes), helpers, nothing, chosen)
+    uploads_hash = _hash_of_files(walk.uploads) if nothing else ""
+    return SubmissionContent(contents, tuple(notes), helpers, nothing, chosen, uploads_hash)
+
+
+def _hash_of_files(files: Iterable[File]) -> str:
+    """Return a hash of the paths and the bytes of files, which tells two submissions apart that nobody can grade.
+
+    Of a file that cannot be read, only the path counts; so it is for all that lies beyond the limits of archives.
+    """
+    digest, bytes_left = hashlib.sha256(), MOST_UNPACKED
+    for file in files:
+        data = b""
+        if not file.why_unread and bytes_left > 0:
+            with suppress(OSError, UnreadableArchiveError):
+                data = file.read(min(LARGEST_ARCHIVE, bytes_left))
+        bytes_left -= len(data)
+        digest.update(repr((file.path, len(data))).encode())
+        digest.update(data)
+    return digest.hexdigest()[:16]
 
 
 def _is_of_course(course: Course, file: File) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from helpers.platforms import MEAN, RIGHT, put
+from helpers.platforms import MEAN, RIGHT, put, zipped
 from test_class_grading import record, small_course, validator
 
 from grader.classroom import results_folder
@@ -532,6 +532,34 @@ def test_entered_zeros_and_history_move_with_a_student_whom_a_roster_names(cours
     ]  # fmt: skip
     assert dict(run(named=True, students="ben").renamed) == {"Ben B": "ben"}
     assert scores(out) == {"Ada A": "3", "ben": "0"}
+
+
+BROKEN_NOTEBOOK = '{"cells": [', '{"cells": [{"cell_type": "code", "source": ["x'
+
+
+@pytest.mark.parametrize(
+    ("place", "files"),
+    [
+        ("ben/hw.rar", ("Rar!1", "Rar!2")), ("ben/hw.docx", ("1", "2")), ("ben/hw.zip", ("PK1", "PK2")),
+        ("ben/hw.ipynb", BROKEN_NOTEBOOK), ("ben.rar", ("Rar!1", "Rar!2")),
+        ("ben/hw.zip", tuple(zipped({"x.rar": text}) for text in "12")),
+    ],
+)  # fmt: skip
+def test_a_zero_that_was_entered_ends_with_another_file_of_the_same_name(course, tmp_path, place, files) -> None:
+    """The new file, which cannot be graded for the same reason, had the 0 points of the old one."""
+    out = tmp_path / "out"
+
+    def run(content: str | bytes, *, enters: bool = False) -> ClassSummary:
+        people = put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "cy/lin_grad.py": RIGHT, place: content})
+        return grade_class(course, find_submissions(course, people, out), out, Grading(1, "none"), ask=lambda _: enters)
+
+    run(files[0], enters=True)
+    assert scores(out)["ben"] == "0"
+    run(files[0])
+    assert scores(out)["ben"] == "0", "nothing else was handed in"
+    summary = run(files[1])
+    assert (scores(out)["ben"], [nothing.student for nothing in summary.nothing]) == ("", ["ben"])
+    assert ("ben", "", "0", "", "the submission changed") in changes_in(out)
 
 
 @pytest.mark.parametrize("moved", ["renamed to ada.json", "moved to removed/"])
