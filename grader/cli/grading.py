@@ -193,7 +193,7 @@ def grade(
     for remark in changes.remarks:
         print(one_line(plain(remark)), file=sys.stderr)
     with (
-        entering_in_gradebook(names, gradebook, class_folder.submissions, folder, changes.adjustments),
+        entering_in_gradebook(names, gradebook, class_folder, folder, changes.adjustments),
         _on_cluster(scheduler, grading, isolation)
         if scheduler
         else nullcontext(isolated_here(grading, isolation)) as grading,

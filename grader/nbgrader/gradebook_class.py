@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from grader.classroom.class_folder import first_few_names
+from grader.classroom.class_folder import ClassFolder, first_few_names
 from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.platform_names import Submission
 from grader.classroom.results_folder import result_file
-from grader.classroom.submissions import SubmissionFacts, SubmissionReader
+from grader.classroom.submissions import SubmissionContent, SubmissionFacts, SubmissionReader
 from grader.errors import InfrastructureError
 from grader.judging.grading_pool import ReadingPool
 from grader.rendering.console import Spinner
-from grader.results.records import exercise_from_json
+from grader.results.records import ExerciseResult, exercise_from_json
 from grader.safe_text import one_line
 
 from .database import explain_errors, needs_nbgrader, refuse_in_memory, url_without_password
@@ -30,7 +30,7 @@ NAMED = 5
 
 @contextmanager
 def entering_in_gradebook(
-    names: ExerciseNames, url: str | None, submissions: Sequence[Submission], out: Path, adjusted: Collection[str] = ()
+    names: ExerciseNames, url: str | None, class_folder: ClassFolder, out: Path, adjusted: Collection[str] = ()
 ) -> Iterator[None]:
     """Enter the results of a class in the gradebook at the end of a `with` block that grades it.
 
@@ -39,7 +39,7 @@ def entering_in_gradebook(
     Args:
         names: the course, and which of its exercises are graded.
         url: any SQLAlchemy URL that nbgrader accepts; `None` to enter nothing.
-        submissions: the submissions of the class.
+        class_folder: the submissions of the class, and who is absent.
         out: the results folder that the block grades into.
         adjusted: the students to whom `adjustments.csv` gives points, which are named and not entered.
 
@@ -58,7 +58,7 @@ def entering_in_gradebook(
     yield
     try:
         with explain_errors(url, "written"):
-            write_class(names, url, submissions, out)
+            write_class(names, url, class_folder.submissions, out, class_folder.absent)
         if adjusted:
             says = f"Adjustments are not entered in {url_without_password(url)}: enter them in formgrader, for"
             print(f"{says} {one_line(first_few_names(sorted(adjusted)))}.", file=sys.stderr)
@@ -67,42 +67,63 @@ def entering_in_gradebook(
         raise
 
 
-def write_class(names: ExerciseNames, url: str, submissions: Sequence[Submission], out: Path) -> None:
+def write_class(
+    names: ExerciseNames, url: str, submissions: Sequence[Submission], out: Path, absent: Sequence[str] = ()
+) -> None:
     """Enter the records of a class in the gradebook; a student whose record is refused does not stop the others.
+
+    Points of 0 that `--yes` gave are entered in each unit that anybody's results are entered in, or else in all units.
 
     Args:
         names: the course, and which of its exercises are graded.
         url: the URL of the gradebook.
         submissions: the submissions of the class.
         out: the results folder.
+        absent: the students who handed in nothing.
 
     Raises:
         InfrastructureError: some students could not be entered.
     """
     from .gradebook_student import open_gradebook
 
-    entered, failed = set[str](), dict[str, str]()
+    failed = dict[str, str]()
     # A submission without a result has nothing to grade, or is not graded yet.
-    graded = [submission for submission in submissions if result_file(out, submission.key).is_file()]
+    everybody = [*submissions, *(Submission(name, ()) for name in absent)]
+    graded = [submission for submission in everybody if result_file(out, submission.key).is_file()]
     reader = SubmissionReader(tuple(exercise.id for exercise in names.wanted), digest="", keeps_parts=True)
     with (
         open_gradebook(names.course, url) as writer,
         Spinner("entering") as say,
         ReadingPool(names.course, 1, reader) as pool,
     ):
-        for read in pool.read(zip(graded, graded, strict=True)):
-            if read is None:
-                continue
+        zeros = list[tuple[Submission, SubmissionContent, list[ExerciseResult]]]()
+        for number, read in enumerate(filter(None, pool.read(zip(graded, graded, strict=True))), 1):
             submission: Submission = read.key
-            say(f"{len(entered) + len(failed) + 1} of {len(graded)} in {url_without_password(url)}")
+            say(f"{number} of {len(graded)} in {url_without_password(url)}")
             if read.facts is None:
                 failed[submission.student] = read.failure
-            elif refusal := _enter_student(writer, names, submission, read.facts, out):
+                continue
+            try:
+                content = SubmissionFacts.from_json(read.facts).content
+                record = json.loads(result_file(out, submission.key).read_bytes())
+                results = [exercise_from_json(result) for result in record["exercises"]]
+            except Exception as error:
+                failed[submission.student] = _first_line(error)
+                continue
+            if "seed" in record and record["seed"] is None and not record.get("reason"):  # 0 was entered
+                zeros.append((submission, content, results))
+                continue
+            if submission.key in absent:
+                continue
+            units = {exercise.unit for exercise in names.wanted if exercise.id in content.files}
+            if refusal := _enter_student(writer, submission, content, results, units):
                 failed[submission.student] = refusal
-            else:
-                entered.add(submission.student)
-    units = ", ".join(writer.units) or "nothing was handed in"
-    print(f"Entered in {url_without_password(url)}: {len(entered)} students ({units}).", file=sys.stderr)
+        units = set(writer.units) or {exercise.unit for exercise in names.wanted}
+        for submission, content, results in zeros:
+            if refusal := _enter_student(writer, submission, content, results, units, units):
+                failed[submission.student] = refusal
+    said = f"{len(writer.students - failed.keys())} students ({', '.join(writer.units) or 'nothing was handed in'})"
+    print(f"Entered in {url_without_password(url)}: {said}.", file=sys.stderr)
     if writer.blank:
         print(f"Left as they were, where only blanks were handed in: {_name_list(writer.blank)}.", file=sys.stderr)
     if failed:
@@ -112,16 +133,22 @@ def write_class(names: ExerciseNames, url: str, submissions: Sequence[Submission
 
 
 def _enter_student(
-    writer: GradebookWriter, names: ExerciseNames, submission: Submission, facts: Mapping[str, Any], out: Path
+    writer: GradebookWriter,
+    submission: Submission,
+    content: SubmissionContent,
+    results: Sequence[ExerciseResult],
+    units: Collection[str],
+    zeros: Collection[str] = (),
 ) -> str:
     """Enter a student's record in the gradebook.
 
     Args:
         writer: the gradebook.
-        names: the course, and which of its exercises are graded.
         submission: the student's submission.
-        facts: the facts of `SubmissionFacts` that a reader of this submission has sent, as JSON values.
-        out: the results folder, which has the record.
+        content: what was read of it.
+        results: the results in the student's record.
+        units: the units whose results are entered.
+        zeros: those of them that are entered though the submission has no file of them.
 
     Returns:
         The reason why the gradebook refused it; empty if it did not.
@@ -132,20 +159,21 @@ def _enter_student(
     from sqlalchemy.exc import OperationalError
 
     try:
-        content = SubmissionFacts.from_json(facts).content
-        record = json.loads(result_file(out, submission.key).read_bytes())
-        units = {exercise.unit for exercise in names.wanted if exercise.id in content.files}
-        results = [exercise_from_json(result) for result in record["exercises"] if result["unit"] in units]
-        writer.write_student(submission.student, submission.path, content, results)
+        entered = [result for result in results if result.unit in units]
+        writer.write_student(submission.student, submission.path, content, entered, zeros)
     except OperationalError:
         raise
     except Exception as error:  # what the gradebook refuses of one student, it may take of another
         writer.undo_last_student()
         if isinstance(error.__context__, OperationalError):  # such as a full disk
             raise error.__context__ from None
-        reason = str(getattr(error, "orig", None) or error) or type(error).__name__
-        return reason.splitlines()[0]
+        return _first_line(error)
     return ""
+
+
+def _first_line(error: Exception) -> str:
+    """Return the first line of what an error says, or the name of its type."""
+    return (str(getattr(error, "orig", None) or error) or type(error).__name__).splitlines()[0]
 
 
 def _name_list(blank: Sequence[tuple[str, str]]) -> str:

@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -83,7 +83,8 @@ class _Cells:
 class GradebookWriter:
     """A gradebook that the results of students are entered in, one student after the other.
 
-    `blank` lists pairs of a student and a unit that were left unchanged because only blanks were handed in.
+    `students` has those with the results of a unit. `blank` lists pairs of a student and a unit that were left
+    unchanged because only blanks were handed in.
 
     Args:
         gradebook: nbgrader's gradebook, opened for writing.
@@ -95,7 +96,7 @@ class GradebookWriter:
     def __init__(self, gradebook: Gradebook, url: str, course: Course, settings: NbgraderSettings) -> None:
         """Begin with no unit and no student entered."""
         self.gradebook, self.url, self.course, self.settings = gradebook, url, course, settings
-        self.blank: list[tuple[str, str]] = []
+        self.students, self.blank = set[str](), list[tuple[str, str]]()
         self._released: dict[str, NotebookNode] = {}
         self._cells: dict[str, _Cells] = {}
 
@@ -109,7 +110,12 @@ class GradebookWriter:
         self.gradebook.db.rollback()
 
     def write_student(
-        self, student: str, folder: Path | None, content: SubmissionContent, results: Sequence[ExerciseResult]
+        self,
+        student: str,
+        folder: Path | None,
+        content: SubmissionContent,
+        results: Sequence[ExerciseResult],
+        zeros: Collection[str] = (),
     ) -> None:
         """Enter a student, and the result for each unit that the submission has a file of; manual scores stay.
 
@@ -120,7 +126,8 @@ class GradebookWriter:
             student: the student's id.
             folder: the student's folder on disk; `None` if there is none.
             content: the submission's files and notes.
-            results: the student's results, of all exercises in the units that the submission has a file of.
+            results: the student's results, of all exercises in the units that are entered.
+            zeros: the ids of the units that are entered though the submission has no file of them.
 
         Raises:
             ValueError: the gradebook refuses something, such as a name that is too long.
@@ -128,7 +135,8 @@ class GradebookWriter:
         self.gradebook.update_or_create_student(student)
         self.gradebook.db.commit()
         for unit in self.course.config.units:
-            if any(name in content.files for name in unit.ids):
+            if unit.id in zeros or any(name in content.files for name in unit.ids):
+                self.students.add(student)
                 unit_results = [result for result in results if result.unit == unit.id]
                 if all(result.status == "todo" for result in unit_results) and self._is_graded(unit, student):
                     self.blank.append((student, unit.id))

@@ -283,6 +283,26 @@ def test_adjustments_are_named_and_left_to_formgrader(tmp_path: Path):
     assert totals(root) == {"ann": 2.0}
 
 
+def test_zeros_are_entered_and_who_has_no_score_is_not_counted(tmp_path: Path):
+    """They were in every output but the gradebook, whose last line counted these students all the same."""
+    root = small_course(tmp_path / "course").root
+    hand_in(root, "ann", lin_grad=WRONG)
+    hand_in(root, "emp")
+    (root / "submissions/zed").mkdir()
+    (root / "submissions/zed/hw.rar").write_text("Rar!")
+    (root / "people.csv").write_text("login,name\nann,A\nemp,E\nzed,Z\ngus,G\n")
+    words = ("grade", "submissions", "--workers", "1", "--roster", "people.csv", "--gradebook", URL)
+    assert f"Entered in {URL}: 1 students ({UNIT})." in handgrad(*words, cwd=root, code=1)
+    assert totals(root) == {"ann": 2.0}
+    assert f"Entered in {URL}: 4 students ({UNIT})." in handgrad(*words, "--yes", cwd=root)
+    assert totals(root) == {"ann": 2.0, "emp": 0.0, "zed": 0.0, "gus": 0.0}
+    said = handgrad("export", "--gradebook", URL, "--to", "vpl", cwd=root)
+    assert "no score" not in said
+    (root / "submissions/zed/lin_grad.py").write_text(RIGHT)
+    handgrad(*words, cwd=root)
+    assert totals(root) == {"ann": 2.0, "emp": 0.0, "zed": 3.0, "gus": 0.0}
+
+
 @pytest.mark.parametrize("what", ADDRESSES)
 def test_a_gradebook_that_cannot_be_written_is_refused_before_grading(course: Course, what: str):
     url, says = ADDRESSES[what]
