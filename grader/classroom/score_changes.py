@@ -32,6 +32,7 @@ from .file_tree import displayable_name
 from .platform_names import composed_name
 from .roster import Naming, Roster, csv_rows, read_csv_text, read_roster, refuse_repeated_headings
 from .student_results import read_basis
+from .submissions import EMPTY
 
 ADJUSTMENTS_FILE = "adjustments.csv"
 COLUMNS = ("assignment", "student", "exercise", "points", "reason")
@@ -96,6 +97,8 @@ class ScoreChanges:
         )
         adjusted = replace(results, adjustments=adjustments, late=None)
         due, handed_in = self.due.get(key), self.handed_in.get(key)
+        if EMPTY in (results.reason, *results.notes[:1]):  # the first note is the reason where 0 was entered
+            return adjusted  # who handed in nothing is not late
         if due is None or handed_in is None or adjusted.raw_score is None:
             return adjusted
         return replace(adjusted, late=lateness(self.late, due, handed_in, adjusted.raw_score))

@@ -53,6 +53,7 @@ SECTION = "names files: if it is a section, name --layout sections"
 UNKNOWN = "this course has no exercise there"
 NOT_READ = "the file was not read"
 NO_FUNCTION = "no cell of it defines a function of an exercise"
+EMPTY = "it is empty"
 NOT_REPORTED = frozenset({"README.md", "timestamp.txt", "course.yaml", "pyproject.toml", "onlinetext.html"})
 BESIDE_EXERCISES = frozenset({"solutions", "tests", "handgrad", "grader"})  # folders in a copy of a whole course
 
@@ -742,7 +743,7 @@ def _why_nothing(
     if answers:
         return f"it holds {_listed_files([answer.file for answer in answers])}, which this run does not grade"
     if not files:
-        return notes[-1] if notes else "it is empty"
+        return notes[-1] if notes else EMPTY
     archive = next((file for file in files if is_unread_archive(file.name)), None)
     if archive is not None:
         return f"{archive.path}: {_why_ignored(archive)}"
