@@ -75,7 +75,8 @@ class Selector:
         if self.width == "repeated":
             return _iterations_in_words(f"`{node.text}`", self.iterations)
         of = f" of {self.identity[1]}" if self.width == "role" and isinstance(self.identity, tuple) else ""
-        return _iterations_in_words(f"`{node.name}`{of}", self.iterations)
+        noun = "indexing" if node.name == "getitem" else f"`{node.name}`"  # no source has that name
+        return _iterations_in_words(f"{noun}{of}", self.iterations)
 
     def _group(self, forward: Forward) -> tuple[int, ...]:
         """Return the ids of the nodes that `identity` names at this `width`, in every iteration; perhaps none.

@@ -173,7 +173,7 @@ class Spot:
         if nodes is not None and nodes.width == "source":
             texts = {node.text, *(program.reader(other).text for other in others)}
             if len(texts) > 1 or not node.text:
-                return f"every `{node.name}`"
+                return "every indexing" if node.name == "getitem" else f"every `{node.name}`"
             last = program.reader((others or [place])[-1])
             called = _called(last.call) if last.variable == last.call else ""  # what the function returns
             return f"`{called if len(node.text) > LONGEST_QUOTE and called else node.text}` in every call"
