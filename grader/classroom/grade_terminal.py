@@ -29,7 +29,7 @@ from grader.safe_text import escaped, one_line, plain
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
 
 from .class_file import CLASS_FILE, GRADES_FILE, ClassPlan
-from .class_folder import PLAIN_LAYOUT, ClassFolder, LayoutName, first_few_names, listed
+from .class_folder import PLAIN_LAYOUT, ClassFolder, LayoutName, first_few_names
 from .class_grading import Grading, GradingProgress, ReportProgress, grade_class
 from .grades_table import ClassSummary, Failure, NothingToGrade
 from .score_changes import ADJUSTMENTS_FILE
@@ -364,8 +364,7 @@ def _submissions(count: int) -> str:
 
 def _first_few_titles(names: Sequence[str]) -> str:
     """Return the first `MOST_NAMES` of some names, and how many more there are: "ada, bob and 3 more"."""
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return one_line(plain(listed(names[:MOST_NAMES]))) + more
+    return one_line(plain(first_few_names(names, MOST_NAMES)))
 
 
 def _units(summary: ClassSummary) -> Table:

@@ -463,7 +463,7 @@ def export(
     ] = None,
 ) -> None:
     """For instructors: write results as another platform reads them."""
-    from grader.classroom.class_file import read_class_file, results_path
+    from grader.classroom.class_file import read_class_file, refuse_out_in_assignments, results_path
     from grader.classroom.course_choice import class_course
     from grader.export.graded_work import ExportOptions
     from grader.export.platforms import PLATFORMS
@@ -490,7 +490,10 @@ def export(
         if to == "feedback":
             options = replace(options, picture=_pictures())
         exported = PLATFORMS[to](course, records, options)
-    removed, unwritten = _write_exported(exported, out or exported_to, to, _without_score(records))
+    folder = out or exported_to
+    if str(folder) != STDOUT:
+        refuse_out_in_assignments(plan, folder)
+    removed, unwritten = _write_exported(exported, folder, to, _without_score(records))
     problems = [*unread, *exported.problems, *_first_few(unwritten), *_ungraded_students(records)]
     for line in (*exported.notes, *_capped_students(records, to), *removed, *problems):
         shown = one_line(line).replace("##[", "# #[")  # which a GitHub runner obeys, wherever it stands in a line
@@ -609,7 +612,6 @@ def _write_exported(exported: Exported, out: Path, platform: str, unscored: str)
     Raises:
         UsageError: there are several to be printed, or they cannot be written.
     """
-    from grader.classroom.class_file import read_class_file, refuse_out_in_assignments
     from grader.classroom.class_folder import REMOVED
     from grader.export.export_folder import write_export
 
@@ -620,7 +622,6 @@ def _write_exported(exported: Exported, out: Path, platform: str, unscored: str)
             sys.stdout.buffer.write(content)
         sys.stdout.flush()
         return [unscored] if unscored else [], []
-    refuse_out_in_assignments(read_class_file(Path.cwd()), out)
     removed, problems = write_export(exported, out, platform)
     print(f"{len(exported.files) - len(problems)} file(s) written to {out}. {unscored}".rstrip())
     if not removed:
