@@ -271,9 +271,9 @@ class GivenAnswer:
             any_will_do = self._wanted == LISTED and given.array is not None and given.array.dtype.kind != "c"
             fits = given.dtype in ("", *((expected,) if expected else ("float32", "float64")))
             if not fits and not any_will_do and given.expected is not None:
-                what = given.dtype if given.value.kind == "tensor" else f"a numpy array of dtype {given.dtype}"
+                kind = given.dtype if given.value.kind == "tensor" else f"a numpy array of dtype {given.dtype}"
                 must = f"{self.answer.wrt or 'the output'} is {expected or 'a floating-point tensor'}"
-                return Mistake("wrong-dtype", f"it is {what}; {must}")
+                return Mistake("wrong-dtype", f"it is {kind}; {must}")
         return None
 
     def check_finite(self) -> Mistake | None:

@@ -342,10 +342,10 @@ def _samples_told(wrong: Sequence[Sample], mistake: Mistake) -> list[Sample]:
         wrong: the samples in which the answer is wrong.
         mistake: the mistake.
     """
-    told = mistake.facts[0].parameters
-    if "given" not in told or "right" not in told:
+    fields = mistake.facts[0].parameters
+    if "given" not in fields or "right" not in fields:
         return []
-    numbers = np.array([float(told["given"]), float(told["right"])])
+    numbers = np.array([float(fields["given"]), float(fields["right"])])
     return [s for s in wrong if s.given.size == 1 == s.expected.size
             and np.allclose([s.given.item(), s.expected.item()], numbers, rtol=1e-2, atol=0)]  # fmt: skip
 

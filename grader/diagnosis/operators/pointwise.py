@@ -403,8 +403,8 @@ Combination = Literal["added", "divided"]
     message="the upstream gradient is {how} {what}; {right}",
     fields=lambda program, place, choice: {
         "how": "divided by" if choice == "divided" else "added to",
-        "what": (what := name_of_derivative(program, place)),
-        "right": "multiply the two" if " of " in what else f"it must be multiplied by {what}",
+        "what": (derivative := name_of_derivative(program, place)),
+        "right": "multiply the two" if " of " in derivative else f"it must be multiplied by {derivative}",
     },
 )
 def add_or_divide_by_derivative(program: Program, place: Place, choice: Combination) -> Program:
