@@ -218,8 +218,18 @@ def with_places_of(mistake: Mistake, others: Iterable[Mistake], program: Program
         *some, last = dict.fromkeys(fact.parameters[name] for fact in facts)
         fields = {**fields, name: f"{', '.join(some)} or {last}"}
         clauses = dict.fromkeys([_template_clause(program, Fact(first.operator, fields))])
-    says = f"{', or '.join(clauses)}; {'the two' if len(facts) == 2 else 'all of them'} give the same numbers"
+    says = clause_of_equals(clauses, len(facts))
     return replace(mistake, facts=(Fact(first.operator, fields, says),), at=tuple(at))
+
+
+def clause_of_equals(clauses: Iterable[str], count: int) -> str:
+    """Return one clause for mistakes that give the same numbers: "..., or ...; the two give the same numbers".
+
+    Args:
+        clauses: the different clauses of the mistakes.
+        count: how many mistakes there are; several may have one clause together.
+    """
+    return f"{', or '.join(clauses)}; {'the two' if count == 2 else 'all of them'} give the same numbers"
 
 
 def _differ_in_operation(program: Program, *facts: Fact) -> bool:

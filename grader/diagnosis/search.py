@@ -47,6 +47,7 @@ from .edits import (
     WithoutIdleEdges,
     WithRightOutput,
     WithRightRowSums,
+    clause_of_equals,
     with_places_of,
 )
 from .mistake import Mistake
@@ -230,8 +231,8 @@ def _is_on_parallel_path(case: Case, fit: Fit, other: Fit, names: Iterable[str])
 
 def _either(mistake: Mistake, twin: Mistake) -> Mistake:
     """Return a mistake whose clause names the same mistake on another path, too, that gives the same numbers."""
-    fact, says = mistake.facts[0], twin.facts[0].says
-    return replace(mistake, facts=(replace(fact, says=f"{fact.says}, or {says}; the two give the same numbers"),))
+    fact, other = mistake.facts[0], twin.facts[0]
+    return replace(mistake, facts=(replace(fact, says=clause_of_equals((fact.says, other.says), 2)),))
 
 
 def _least_ranks(fits: Sequence[Fit]) -> dict[str, float]:

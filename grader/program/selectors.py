@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from .forward import SINK, WIDTHS, Forward, Key, Place, Width
+from .forward import SINK, WIDTHS, Forward, Key, Node, Place, Width
 from .operation import Array
 from .program import Program, as_code
 from .queries import loop_carried_values
@@ -75,8 +75,7 @@ class Selector:
         if self.width == "repeated":
             return _iterations_in_words(f"`{node.text}`", self.iterations)
         of = f" of {self.identity[1]}" if self.width == "role" and isinstance(self.identity, tuple) else ""
-        noun = "indexing" if node.name == "getitem" else f"`{node.name}`"  # no source has that name
-        return _iterations_in_words(f"{noun}{of}", self.iterations)
+        return _iterations_in_words(f"{operation_noun(node)}{of}", self.iterations)
 
     def _group(self, forward: Forward) -> tuple[int, ...]:
         """Return the ids of the nodes that `identity` names at this `width`, in every iteration; perhaps none.
@@ -84,6 +83,14 @@ class Selector:
         At the width `"key"` the identity is a node's key, at `"operation"` the name of an operation.
         """
         return forward.groups[self.width].get(self.identity, ())
+
+
+def operation_noun(node: Node) -> str:
+    """Return what a learner calls operations of a node's kind: `` `sum` ``, but "indexing" for `x[i]`.
+
+    torch calls that `getitem`, which stands in no source.
+    """
+    return "indexing" if node.name == "getitem" else f"`{node.name}`"
 
 
 def _iterations_in_words(noun: str, iterations: Iterations) -> str:

@@ -20,7 +20,7 @@ from grader.program.queries import EdgeKind, edges_by_kind, skip_connections
 from grader.program.selectors import ComputedValue
 
 from .contract import Example, describe_edge_kind, operator
-from .places import edges, expression_of, values
+from .places import edges, expression_of, values, values_with_same_gradient
 
 
 def has_fellow_contributions(program: Program, place: Place) -> bool:
@@ -503,16 +503,8 @@ def sum_with_same_gradient(program: Program, value: int) -> int:
         program: the program of a trial.
         value: the id of the value.
     """
-    forward = program.forward
-    while len(forward.uses[value]) == 1:
-        ((reader, slot),) = forward.uses[value]
-        if reader == SINK or program.nodes[reader].name not in ("add", "sub"):
-            break
-        negated = program.nodes[reader].name == "sub" and slot == 1
-        if negated or program.nodes[reader].value.shape != program.nodes[value].value.shape:
-            break
-        value = reader
-    return value
+    *_, last = values_with_same_gradient(program, value)
+    return last
 
 
 def partial_sums(program: Program, place: Place) -> Iterator[PartialSum]:

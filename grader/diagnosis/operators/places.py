@@ -22,7 +22,7 @@ import numpy as np
 from grader.program.forward import SINK, Forward, Node, Place
 from grader.program.operation import SYMBOLS, Array, Family
 from grader.program.program import EdgeContext, EdgeVjp, Program, Sweep
-from grader.program.selectors import Iterations, Selector, edge_selectors, node_selectors
+from grader.program.selectors import Iterations, Selector, edge_selectors, node_selectors, operation_noun
 
 WHOLE = -2  # the slot in a place that is a node
 Kind = Literal["edge", "node", "value", "target", "output"]
@@ -173,7 +173,7 @@ class Spot:
         if nodes is not None and nodes.width == "source":
             texts = {node.text, *(program.reader(other).text for other in others)}
             if len(texts) > 1 or not node.text:
-                return "every indexing" if node.name == "getitem" else f"every `{node.name}`"
+                return f"every {operation_noun(node)}"
             last = program.reader((others or [place])[-1])
             called = _called(last.call) if last.variable == last.call else ""  # what the function returns
             return f"`{called if len(node.text) > LONGEST_QUOTE and called else node.text}` in every call"
@@ -522,6 +522,29 @@ def number_source(program: Program, node: Node, slot: int) -> str:
     tree = ast.parse(node.text, mode="eval").body
     is_left = isinstance(tree, ast.BinOp) and plain_side(program, (node.id, 1 - slot), tree) is tree.left
     return operand_source(node.text, node.name, 0 if is_left else 1)
+
+
+def values_with_same_gradient(program: Program, value: int) -> Iterator[int]:
+    """Yield the ids of a value and of the sums through which it gets its gradient unchanged, up to the last.
+
+    For v in `(v + a) + b`: v, the inner sum, the outer sum. Each sum is the only reader of the value before it, and has
+    the same shape; a difference counts for its first operand.
+
+    Args:
+        program: the program of a trial.
+        value: the id of the value.
+    """
+    forward = program.forward
+    yield value
+    while len(forward.uses[value]) == 1:
+        ((reader, slot),) = forward.uses[value]
+        if reader == SINK or program.nodes[reader].name not in ("add", "sub"):
+            return
+        negated = program.nodes[reader].name == "sub" and slot == 1
+        if negated or program.nodes[reader].value.shape != program.nodes[value].value.shape:
+            return
+        value = reader
+        yield value
 
 
 def name_of_value(program: Program, value: int) -> str:

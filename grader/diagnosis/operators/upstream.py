@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grader.program.forward import SINK, Place
+from grader.program.forward import Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, EdgeVjp, Program, Sweep
 from grader.program.queries import nodes_between
@@ -19,7 +19,7 @@ from grader.program.selectors import NamedValue, ValueName, values_by_name
 
 from .contract import Example, operator
 from .partners import ValueOfIteration
-from .places import edges, target_of, targets, values
+from .places import edges, target_of, targets, values, values_with_same_gradient
 from .pointwise import depends_on_operand
 
 
@@ -56,15 +56,12 @@ def value_with_same_gradient(program: Program, value: int) -> int:
 
     Return `value` where it has a name itself, or where there is none.
     """
-    named = value
-    while not program.name_of(named).isidentifier():
-        gradient, *others = program.forward.uses[named]
-        if others or gradient[0] == SINK or program.nodes[gradient[0]].name != "add":
+    for other in values_with_same_gradient(program, value):
+        if other != value and program.nodes[other].name != "add":
             return value
-        if program.nodes[gradient[0]].value.shape != program.nodes[value].value.shape:
-            return value
-        named = gradient[0]
-    return named
+        if program.name_of(other).isidentifier():
+            return other
+    return value
 
 
 def codes_of_missing_upstream(program: Program, place: Place) -> Iterator[str]:
@@ -276,8 +273,9 @@ def gradient_replacements(program: Program, place: Place) -> Iterator[GradientRe
     """
     node = program.nodes[place[0]]
     behind = program.forward.descendants[place[0]]
-    found = values_by_name(program, place[0], node.value.shape).items()
-    for name, value in sorted(found, key=lambda each: not behind >> each[1] & 1):  # of equal gradients, one of these
+    named_values = values_by_name(program, place[0], node.value.shape).items()
+    nearer_first = sorted(named_values, key=lambda pair: not behind >> pair[1] & 1)  # of equal gradients, one of these
+    for name, value in nearer_first:
         if value != place[0] and program.forward.uses[value] and is_made_from_targets(program, (value, 0)):
             yield GradientReplacement(name, "missing-local" if behind >> value & 1 else "wrong-operand")
     if len(program.forward.by_key[node.key]) > 2:
