@@ -279,7 +279,7 @@ def run_statements(tree: ast.Module, filename: str, names: dict[str, Any]) -> No
     Raises:
         Exception: whatever a statement raises, unless it is one of these cases.
     """
-    flags, ignores_errors, waiting = 0, False, _import_parts(tree.body)
+    flags, ignores_errors, waiting = 0, False, iter(_import_parts(tree.body))
     while part := next(waiting, None):
         code = compile(ast.Module(part, []), filename, "exec", flags, dont_inherit=True)
         flags |= code.co_flags & __future__.annotations.compiler_flag
@@ -297,18 +297,21 @@ def run_statements(tree: ast.Module, filename: str, names: dict[str, Any]) -> No
                 raise
 
 
-def _import_parts(statements: Sequence[ast.stmt]) -> Iterator[list[ast.stmt]]:
-    """Yield the statements in parts: each imported name is one, and the statements between imports are one.
+def _import_parts(statements: Sequence[ast.stmt]) -> list[list[ast.stmt]]:
+    """Return the statements in parts: each imported name is one, and the statements between imports are one.
 
-    If one name cannot be imported, the others of its statement still can.
+    If one name cannot be imported, the others of its statement still can. It is no generator: where the time limit ends
+    one that is not finished, Python prints a message.
     """
+    parts = list[list[ast.stmt]]()
     for is_import, group in groupby(statements, lambda statement: isinstance(statement, IMPORT_STATEMENTS)):
         if is_import:
             for statement in group:
                 aliases = vars(statement)["names"]
-                yield from ([type(statement)(**vars(statement) | {"names": [alias]})] for alias in aliases)
+                parts += [[type(statement)(**vars(statement) | {"names": [alias]})] for alias in aliases]
         else:
-            yield list(group)
+            parts.append(list(group))
+    return parts
 
 
 def _is_timeout(facts: Facts) -> bool:
