@@ -20,7 +20,7 @@ from typing import Literal
 from grader.course.course import Course
 from grader.errors import UsageError, file_error
 
-from .archives import MOST_ENTRIES, NAME_IT, open_tree
+from .archives import CLONE, MOST_ENTRIES, NAME_IT, open_tree
 from .exercise_names import ExerciseNames
 from .file_tree import (
     ARCHIVES,
@@ -619,7 +619,13 @@ class _LayoutFinder:
         if layout == "github":
             prefix = clones_prefix(root) or common_prefix([info.entry.name for info in infos])
         why = "it lies outside of any student's folder; put it into a folder with the student's name"
-        return _one_per_student(self._one_per_entry(infos, lambda info: plain_submission(info.entry, prefix), why))
+
+        def submission(info: _EntryInfo) -> Submission | None:
+            is_clone = _is_clone(info.entry)
+            is_download = layout == "github" and not is_clone
+            return plain_submission(info.entry, prefix, is_clone=is_clone, is_download=is_download)
+
+        return _one_per_student(self._one_per_entry(infos, submission, why))
 
     def _gradescope(self, infos: Sequence[_EntryInfo]) -> list[Submission]:
         """Return the submissions of an export from Gradescope, one for each submitter that its metadata names.
@@ -783,6 +789,11 @@ def _gradescope_submissions(
         )
         for key, known_as in entry.submitters
     ]  # fmt: skip
+
+
+def _is_clone(entry: File | Folder) -> bool:
+    """Return whether an entry is a folder that holds a clone of a git repository."""
+    return isinstance(entry, Folder) and any(inner.name == CLONE for inner in entry.all_entries(MOST_ENTRIES))
 
 
 def _failing_submission(entry: File | Folder, error: Exception) -> Submission:

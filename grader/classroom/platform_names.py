@@ -47,6 +47,7 @@ METADATA_FILE = "submission_metadata.yml"  # of an export from Gradescope
 LARGEST_METADATA = 256 << 20  # bytes: it holds the output of every test of every submission
 IDENTITY = (":email", ":sid", ":name")  # the first that a submitter has identifies the student
 CLONES = "-submissions"  # what `gh classroom clone student-repos` adds to the assignment's name
+BRANCH = re.compile(r"-(?:main|master)$")  # what GitHub adds to a repository's name in that of its archive
 LOOSE = (".py", ".ipynb", *UNREAD_ARCHIVES)  # endings of files that may be somebody's whole work
 TIME = re.compile(  # a date; a date and the time of a day; or these and the zone
     r"(?P<day>\d{4}-\d\d-\d\d)(?:[T ](?P<clock>\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?) ?(?P<zone>Z|[+-]\d\d(?::?\d\d)?)?)?"
@@ -162,18 +163,22 @@ def single_submission(path: Path) -> Submission:
     return Submission(archive_stem(path.name), (_folder_of(path.name, [file]),))
 
 
-def plain_submission(entry: File | Folder, prefix: str) -> Submission | None:
+def plain_submission(
+    entry: File | Folder, prefix: str, *, is_clone: bool = False, is_download: bool = False
+) -> Submission | None:
     """Return the submission of a folder or an archive that is named after its student; `None` for any other file.
 
     Args:
         entry: the folder or archive.
         prefix: the assignment's name, which may stand before the student's; empty if there is none.
+        is_clone: whether it is a clone, so that its name is a repository's, and may end with the student's login.
+        is_download: whether it is a repository without its history, whose name may end with that of its branch, too.
     """
     if isinstance(entry, File) and not entry.is_archive:
         return None
     name = archive_stem(entry.name) if isinstance(entry, File) else entry.name
-    key = composed_name(name.removeprefix(prefix) or name)
-    guesses = (key[place + 1 :] for place, character in enumerate(key) if character == "-" and name.endswith(key))
+    stem = name.removeprefix(prefix) or name
+    key = composed_name(BRANCH.sub("", stem) if is_download else stem)
     folder = entry if isinstance(entry, Folder) else _folder_of(entry.name, [entry])
     notes = (
         ("its name is one that Windows reserves: its record cannot be copied there",) if RESERVED.fullmatch(key) else ()
@@ -183,9 +188,14 @@ def plain_submission(entry: File | Folder, prefix: str) -> Submission | None:
         (folder,),
         frozenset({key}),
         notes,
-        guesses=frozenset(guesses) if key == name else frozenset(),
+        guesses=ends_of_name(key) if (is_clone or is_download) and stem == name else frozenset(),
         origin=entry.name,
     )
+
+
+def ends_of_name(name: str) -> frozenset[str]:
+    """Return what follows each hyphen of a name: if it is a repository's, one of these may be its student's login."""
+    return frozenset(name[place + 1 :] for place, character in enumerate(name) if character == "-")
 
 
 def misfit_submission(entry: File | Folder, why: str) -> Submission:

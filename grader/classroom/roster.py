@@ -17,7 +17,7 @@ from grader.errors import UsageError
 
 from .class_folder import ClassFolder, counted_submission, first_few_names, named_titles
 from .file_tree import displayable_name
-from .platform_names import Submission, composed_name, folded_name, read_time
+from .platform_names import BRANCH, Submission, composed_name, ends_of_name, folded_name, read_time
 
 # Columns that identify a student, the best first; spelled without spaces, case and punctuation.
 IDENTITIES = (
@@ -491,6 +491,8 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
         for alias in roster.unused_aliases(class_folder.submissions, absent)
     ]
     remarks += _remarks_on_matches(roster, counted)
+    if class_folder.layout_name == "plain":
+        remarks += _remark_on_repositories(roster, unmatched, {roster.students[place].key for place in absent})
     return replace(
         class_folder,
         submissions=tuple(sorted([*matched.values(), *unmatched], key=lambda submission: submission.key)),
@@ -555,6 +557,27 @@ def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Matc
             "are taken for one student: if a spreadsheet removed them, write them into the roster again, with the "
             "column as text."
         )
+
+
+def _remark_on_repositories(roster: Roster, unmatched: Iterable[Submission], absent: Collection[str]) -> Iterator[str]:
+    """Yield a sentence on submissions of nobody whose names end as students are called who have no submission.
+
+    Archives of repositories hold no sign that they are some, so that the end of their names names nobody.
+
+    Args:
+        roster: the roster.
+        unmatched: the submissions of nobody on the roster.
+        absent: the keys of the students without a submission.
+    """
+    alike = [
+        submission.title
+        for submission in unmatched
+        if not submission.guesses
+        and roster.key_of(replace(submission, guesses=ends_of_name(BRANCH.sub("", submission.key))), False) in absent
+    ]
+    if alike:
+        shown = first_few_names(alike)
+        yield f"Names that end like names on the roster: {shown}. If these are repositories, add --layout github."
 
 
 def _ambiguity(submissions: Sequence[Submission], who: str) -> str:

@@ -285,8 +285,8 @@ def test_the_hash_of_an_answer_does_not_depend_on_which_other_exercises_are_aske
 
 def test_how_a_name_was_understood_is_no_reason_why_there_is_nothing_to_grade(course, tmp_path) -> None:
     """It was exported to the student as the reason for no score."""
-    put(tmp_path / "in" / "hw1-eve" / "empty", {})
-    put(tmp_path / "in" / "hw1-ada", {"lin_grad.py": RIGHT})
+    put(tmp_path / "in" / "hw1-eve", {".git/HEAD": ""})
+    put(tmp_path / "in" / "hw1-ada", {"lin_grad.py": RIGHT, ".git/HEAD": ""})
     put(tmp_path, {"people.csv": "login\nada\neve\n"})
     found = match_roster(find_submissions(course, tmp_path / "in", tmp_path), read_roster(tmp_path / "people.csv"))
     content = read_submission(ExerciseNames(course, course.exercises), found.submissions[1])
@@ -313,7 +313,7 @@ def roster(tmp_path: Path, text: str) -> Path:
     ],
 )  # fmt: skip
 def test_a_roster_may_have_any_columns(course, tmp_path, text, students) -> None:
-    path = put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "hw1-bob/lin_grad.py": RIGHT})
+    path = put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "hw1-bob/lin_grad.py": RIGHT, "hw1-bob/.git/HEAD": ""})
     found = match_roster(found_in(course, path), read_roster(roster(tmp_path, text)))
     assert [one.key for one in found.submissions] == students
     assert (found.absent, found.unlisted) == ((), ())
@@ -357,7 +357,9 @@ def test_a_files_own_name_may_look_like_another_platforms(course, tmp_path) -> N
     ],
 )
 def test_a_student_with_the_exact_name_on_the_roster_keeps_it(course, tmp_path, other, anns, others) -> None:
-    path = put(tmp_path / "in", {f"{anns}/lin_grad.py": RIGHT, f"{others}/lin_grad.py": EXITS})
+    path = put(
+        tmp_path / "in", {f"{anns}/lin_grad.py": RIGHT, f"{others}/lin_grad.py": EXITS, f"{others}/.git/HEAD": ""}
+    )
     found = match_roster(found_in(course, path), read_roster(roster(tmp_path, f"name,github\nAnn,hon1\nEve,{other}\n")))
     (ann,) = (one for one in found.submissions if one.key == "hon1")
     assert read_submission(names_of(course), ann).files == {"lin_grad": RIGHT.encode()}

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from helpers.platforms import MEAN, RIGHT, put
+from helpers.platforms import MEAN, RIGHT, put, zipped
 from test_class_grading import names_of, small_course
 
 from grader.classroom.class_folder import ClassFolder, LayoutName, find_student, find_submissions
@@ -302,10 +302,37 @@ def test_who_is_not_on_the_roster_never_has_the_name_of_somebody_who_is(course, 
     assert (found.absent, found.unlisted) == (("cem",), ("x-ann",))
 
 
+@pytest.mark.parametrize("name", ["hw-7", "Yan Yo - 7", "2026-11-7", "hw-ada"])
+def test_the_end_of_a_folders_name_is_no_students_unless_it_is_a_repositorys(course, tmp_path, name) -> None:
+    """The points of a folder hw-1 were those of the student with the key 1."""
+    text = "ID,Name\n7,ada\n8,bob\n"
+    found = matched(course, tmp_path, [name], text)
+    assert (owners(found), found.absent, found.unlisted) == ({name: name}, ("7", "8"), (name,))
+    assert found.remarks == (
+        f"Names that end like names on the roster: {name}. If these are repositories, add --layout github.",
+    )
+    assert matched(course, tmp_path / "other", [name, "7"], text).remarks == ()
+    put(tmp_path / "in" / name, {".git/HEAD": "ref: refs/heads/main"})
+    assert owners(matched(course, tmp_path, [], text)) == {name: "7"}
+
+
+def test_archives_of_repositories_are_students_where_the_layout_is_named(course, tmp_path) -> None:
+    """They hold no `.git`, and GitHub ends their names with the branch."""
+    names, text = ["hw1-ada-main.zip", "hw1-bo-main", "hw1-eve.zip"], "Login\nada\nbo\neve\n"
+    archive = zipped({"lin_grad.py": RIGHT})
+    put(tmp_path / "in", {names[0]: archive, f"{names[1]}/lin_grad.py": RIGHT, names[2]: archive})
+    found = matched(course, tmp_path, [], text)
+    assert found.remarks == (
+        f"Names that end like names on the roster: {', '.join(names)}. If these are repositories, add --layout github.",
+    )
+    named = matched(course, tmp_path, [], text, "github")
+    assert (owners(named), named.remarks) == (dict(zip(names, ["ada", "bo", "eve"], strict=True)), ())
+
+
 def test_a_part_of_a_name_counts_last_and_is_noted(course, tmp_path) -> None:
-    found = matched(course, tmp_path, ["hw1-bob"], "username\nbob\n")
+    found = matched(course, tmp_path, ["hw1-bob"], "username\nbob\n", "github")
     assert found.submissions[0].notes == ("hw1-bob was taken for bob, by a part of a name",)
-    found = matched(course, tmp_path / "two", ["hw1-bob", "hw2-bob"], "username\nbob\n")
+    found = matched(course, tmp_path / "two", ["hw1-bob", "hw2-bob"], "username\nbob\n", "github")
     assert [submission.conflict for submission in found.submissions] == [
         "2 submissions of one student: hw1-bob and hw2-bob; keep the one that counts"
     ]
