@@ -14,7 +14,7 @@ from grader.diagnosis.mistake import Mistake
 from grader.reference.compare import scaled_error
 from grader.reference.trial import Trial, describe_options, requested_gradients
 from grader.results.records import ExerciseResult
-from grader.sandbox.checked_reply import CheckedReply, Nudged, read
+from grader.sandbox.checked_reply import Facts, Nudged, read
 from grader.sandbox.worker import Reply
 
 from .given_answer import GivenAnswer, TrialCalls
@@ -153,8 +153,8 @@ def fail_without_memory(exercise: CourseExercise, result: ExerciseResult, trial:
         The result, with code `memory` in these answers: also if the call raised or the child died. If the call took too
         long, the result with a flag instead, because the memory that the code needs was not seen.
     """
-    observed = None if reply.frame is None else read(reply.frame)
-    errors = [] if observed is None else [observed.facts.error, *(call.error for call in observed.facts.calls)]
+    facts = None if reply.frame is None else read(reply.frame)
+    errors = [] if facts is None else [facts.error, *(call.error for call in facts.calls)]
     stopped = any(error is not None and error.kind == "timeout" for error in errors)
     if stopped or reply.end == "timeout":
         return replace(result, flags=(*result.flags, "its memory use could not be checked: it took too long"))
@@ -162,13 +162,13 @@ def fail_without_memory(exercise: CourseExercise, result: ExerciseResult, trial:
     says = f"the function fails where an array of shape ({axes}) does not fit into memory"
     answers = zip(exercise.function.answers, result.answers, strict=True)
     passed = [answer for answer, judged in answers if judged.code is None]
-    wrong = [answer for answer in passed if observed is None or not _is_right(exercise, answer, trial, observed)]
+    wrong = [answer for answer in passed if facts is None or not _is_right(exercise, answer, trial, facts)]
     mistakes = {answer.name: _memory_mistake(exercise.function, answer, says) for answer in wrong}
     return _fail_answers(exercise, result, mistakes)
 
 
-def _is_right(exercise: CourseExercise, answer: Answer, trial: Trial, observed: CheckedReply) -> bool:
+def _is_right(exercise: CourseExercise, answer: Answer, trial: Trial, facts: Facts) -> bool:
     """Return whether an answer is right in the one call of this trial."""
-    given = GivenAnswer(exercise, answer, [trial], [(trial, call) for call in observed.facts.calls], observed)
-    sound = len(observed.facts.calls) == 1 and given.first_missing is None
+    given = GivenAnswer(exercise, answer, [trial], [(trial, call) for call in facts.calls])
+    sound = len(facts.calls) == 1 and given.first_missing is None
     return sound and any(scaled_error(sample.given, sample.expected) <= RTOL for sample in given.samples)

@@ -28,7 +28,7 @@ from grader.reference.kinks import allowed_gradient, wrong_shares
 from grader.reference.references import rounding
 from grader.reference.trial import Sample, Trial, request_texts
 from grader.reference.trials import trial_of_entries
-from grader.sandbox.checked_reply import Call, CheckedReply, Value
+from grader.sandbox.checked_reply import Call, Value
 
 MOST_ROUNDING = 0.1
 ROUNDING_BETWEEN_CALLS = 2e-3  # between two calls of code that is wrong, but deterministic: products may be summed anew
@@ -88,23 +88,27 @@ class GivenValue(NamedTuple):
         trial: the trial of the call.
         call: the call as the child reported it.
         expected: the right array; `None` where nothing may be stored.
-        value: the description of what was returned or stored.
-        array: its numbers; `None` if it has none, or too many to be sent.
+        value: what was returned or stored.
     """
 
     trial: Trial
     call: Call
     expected: np.ndarray | None
     value: Value
-    array: np.ndarray | None
+
+    @property
+    def array(self) -> np.ndarray | None:
+        """Return the numbers of the value; `None` if it has none, or too many to be sent."""
+        return self.value.array
 
     @property
     def dtype(self) -> str:
         """Return the name of its dtype, such as "float32"; empty for a Python number, which has none."""
         if self.value.kind == "number":
             return self.value.type if self.value.type in protocol.DTYPES else ""
-        of_numpy = self.value.kind == "ndarray" and self.array is not None
-        return protocol.NAMES[self.array.dtype] if of_numpy else self.value.dtype  # type: ignore[union-attr]
+        if self.value.kind == "ndarray" and self.array is not None:
+            return protocol.NAMES[self.array.dtype]
+        return self.value.dtype
 
 
 @dataclass(frozen=True)
@@ -116,14 +120,12 @@ class GivenAnswer:
         answer: the answer.
         trials: the trials that are judged.
         trial_calls: each trial with its call; then some of them again, with a second call.
-        observed: the reply of the child.
     """
 
     exercise: CourseExercise
     answer: Answer
     trials: Sequence[Trial]
     trial_calls: TrialCalls
-    observed: CheckedReply
 
     @cached_property
     def values(self) -> list[GivenValue]:
@@ -137,7 +139,7 @@ class GivenAnswer:
             value = call.stored.get(answer.wrt, {}).get("g", NOTHING)
         elif answer.place is not None and answer.place < len(items):
             value = items[answer.place]
-        return GivenValue(trial, call, trial.expected[answer.name], value, self.observed.array(value))
+        return GivenValue(trial, call, trial.expected[answer.name], value)
 
     @cached_property
     def samples(self) -> list[Sample]:

@@ -28,7 +28,7 @@ from grader.reference.trial import Sample, Trial
 from grader.reference.trials import repeat_some
 from grader.results.records import AnswerResult, ExerciseResult
 from grader.sandbox.autograd_use import autograd_use
-from grader.sandbox.checked_reply import Call, CheckedReply, Raised
+from grader.sandbox.checked_reply import Call, Facts, Raised
 from grader.sandbox.source_text import Source
 
 from . import cost_checks, structure_checks
@@ -50,13 +50,13 @@ class Judge:
         exercise: the exercise.
         source: the learner's source.
         trials: the trials, in the order of the calls.
-        observed: the reply: what each call returned, stored and raised.
+        facts: the reply: what each call returned, stored and raised.
     """
 
     exercise: CourseExercise
     source: Source
     trials: Sequence[Trial]
-    observed: CheckedReply
+    facts: Facts
 
     def verdicts(self) -> ExerciseResult:
         """Return the verdict on every answer, without looking for the mistake behind wrong numbers.
@@ -67,7 +67,7 @@ class Judge:
         Raises:
             ProtocolError: the reply has the wrong number of calls.
         """
-        facts, exercise = self.observed.facts, self.exercise
+        facts, exercise = self.facts, self.exercise
         notes = tuple(structure_checks.notes(facts, self.source))
         whole_file = structure_checks.check_source(facts, exercise, self.source)
         if whole_file is not None:
@@ -108,7 +108,7 @@ class Judge:
 
     def has_nothing_to_explain(self) -> bool:
         """Return whether every answer is right in every trial, or none is begun, so that no mistake is to be found."""
-        facts = self.observed.facts
+        facts = self.facts
         whole_file = structure_checks.check_source(facts, self.exercise, self.source)
         if whole_file is not None or facts.failed or len(facts.calls) != len(self._asked_trials):
             return whole_file is not None and whole_file.code == "todo"
@@ -121,7 +121,7 @@ class Judge:
     def given(self) -> dict[str, GivenAnswer]:
         """Return what the file gave as each answer, by the answer's name."""
         return {
-            answer.name: GivenAnswer(self.exercise, answer, self.trials, self._trial_calls, self.observed)
+            answer.name: GivenAnswer(self.exercise, answer, self.trials, self._trial_calls)
             for answer in self.exercise.function.answers
         }
 
@@ -149,7 +149,7 @@ class Judge:
     @cached_property
     def _trial_calls(self) -> list[tuple[Trial, Call]]:
         """Return each call with its trial, up to the last call that was answered."""
-        return list(zip(self._asked_trials, self.observed.facts.calls, strict=False))
+        return list(zip(self._asked_trials, self.facts.calls, strict=False))
 
     def _judge(self, answer: Answer) -> AnswerResult:
         """Return the verdict on one answer: the first check that it fails, before any search.
@@ -261,7 +261,7 @@ class Judge:
         Under `False` is the first real change, under `True` the first one within rounding; a key is missing if there is
         none.
         """
-        return structure_checks.check_inputs(self._trial_calls, self.observed)
+        return structure_checks.check_inputs(self._trial_calls)
 
     @cached_property
     def examination(self) -> Examination:
@@ -280,8 +280,7 @@ class Judge:
             return None
         first = dict(reversed([(id(trial), call) for trial, call in self._trial_calls]))
         calls = [first[id(trial)] for trial in repeat_some(self.exercise.function, kept)]
-        facts = self.observed.facts.model_copy(update={"calls": calls})
-        return replace(self, trials=kept, observed=replace(self.observed, facts=facts))
+        return replace(self, trials=kept, facts=self.facts.model_copy(update={"calls": calls}))
 
     @cached_property
     def _raised(self) -> tuple[Trial, Raised] | None:

@@ -13,7 +13,7 @@ from grader.diagnosis.exceptions import diagnose_error
 from grader.diagnosis.mistake import Mistake
 from grader.reference.compare import agrees
 from grader.reference.trial import Trial
-from grader.sandbox.checked_reply import Call, CheckedReply, Facts
+from grader.sandbox.checked_reply import Call, Facts
 from grader.sandbox.definitions import definitions
 from grader.sandbox.source_text import Source
 
@@ -105,12 +105,11 @@ def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) ->
     return f"{source.file} does not define {function}: write it, or get the stub back with: handgrad reset {function}"
 
 
-def check_inputs(trial_calls: TrialCalls, observed: CheckedReply) -> dict[bool, Mistake]:
+def check_inputs(trial_calls: TrialCalls) -> dict[bool, Mistake]:
     """Return the mistake of the first argument that a call changed, by whether the change is within rounding.
 
     Args:
         trial_calls: the calls of the learner's function, each with its trial.
-        observed: the reply of the worker.
 
     Returns:
         Under `False` the first real change, under `True` the first one within rounding; a key is missing if there is
@@ -118,18 +117,17 @@ def check_inputs(trial_calls: TrialCalls, observed: CheckedReply) -> dict[bool, 
     """
     mistakes: dict[bool, Mistake] = {}
     for trial, call in trial_calls:
-        for only_rounded, wrong in _changed_inputs(call, trial, observed):
+        for only_rounded, wrong in _changed_inputs(call, trial):
             mistakes.setdefault(only_rounded, wrong)
     return mistakes
 
 
-def _changed_inputs(call: Call, trial: Trial, observed: CheckedReply) -> Iterator[tuple[bool, Mistake]]:
+def _changed_inputs(call: Call, trial: Trial) -> Iterator[tuple[bool, Mistake]]:
     """Yield a mistake for each argument, or `.g` of an argument, that the call changed.
 
     Args:
         call: the call of the learner's function.
         trial: the trial, with the arguments as they were before the call.
-        observed: the reply of the worker, in which the arrays of the call are looked up.
 
     Yields:
         Whether the change is within rounding, as where the step of a finite difference was added and subtracted again;
@@ -144,7 +142,7 @@ def _changed_inputs(call: Call, trial: Trial, observed: CheckedReply) -> Iterato
         if argument.g is not None and f"{name}.g" not in trial.expected:
             watched.append((f"{name}.g", call.stored.get(name, {}).get("g"), argument.g))
         for part, value, before in watched:
-            after = observed.array(value)
+            after = value.array if value is not None else None
             if after is None or after.shape != before.shape or after.tobytes() != before.tobytes():
                 message = f"the function changes {part} in place"
                 if after is None or not agrees(after, before, "float64"):

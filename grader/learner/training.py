@@ -211,11 +211,11 @@ def _step_yours(training: Training, first: int, last: int, modules: Mapping[str,
     reply = worker.run(protocol.pack(header, arrays), TIME_LIMIT)
     if reply.frame is None:
         return f"step {first}: " + ("it took too long" if reply.end == "timeout" else "the process ended")
-    observed = checked_reply.read(reply.frame)
-    error = observed.facts.error or (observed.facts.calls[0].error if observed.facts.calls else None)
+    facts = checked_reply.read(reply.frame)
+    error = facts.error or (facts.calls[0].error if facts.calls else None)
     if error is not None:
         return f"step {first}: {error.type}: {error.message}" if error.message else f"step {first}: {error.type}"
-    state, losses = _state_and_losses(observed, curve)
+    state, losses = _state_and_losses(facts, curve)
     curve.state = state
     curve.losses += losses
     if losses and not math.isfinite(losses[-1]):
@@ -223,17 +223,17 @@ def _step_yours(training: Training, first: int, last: int, modules: Mapping[str,
     return ""
 
 
-def _state_and_losses(observed: checked_reply.CheckedReply, before: Curve) -> tuple[torch.Tensor, list[float]]:
+def _state_and_losses(facts: checked_reply.Facts, before: Curve) -> tuple[torch.Tensor, list[float]]:
     """Return the weights and speeds after some steps of training, and the loss of each step, from a child's reply.
 
     Args:
-        observed: the reply.
+        facts: the facts of the reply.
         before: the curve before these steps.
 
     Raises:
         ProtocolError: the reply holds anything else.
     """
-    items = [observed.array(item) for call in observed.facts.calls for item in call.returned.items]
+    items = [item.array for call in facts.calls for item in call.returned.items]
     arrays = [array for array in items if array is not None]
     if [array.ndim for array in arrays] == [2, 1] and len(arrays[1]):
         state, losses = arrays

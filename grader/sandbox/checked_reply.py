@@ -1,15 +1,24 @@
 """A worker's reply, read with suspicion: every field is checked, and every array must be what the reply says of it.
 
-The models are the facts that `grader.child` reports; a field that they do not name is refused.
+The models are the facts that `grader.child` reports, with each array in place of its index; a field that they do not
+name is refused.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal, Self, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, FailFast, Field, ValidationError, ValidationInfo, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    FailFast,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from grader.child import protocol
 from grader.errors import ProtocolError
@@ -48,6 +57,27 @@ def _few(entries: object) -> object:
     return entries
 
 
+def _contents(index: object, reply: ValidationInfo) -> np.ndarray | None:
+    """Return the array that an index stands for in a reply; `None` for no index.
+
+    Args:
+        index: what the reply has in its place.
+        reply: with all arrays of the reply as its context.
+
+    Raises:
+        ValueError: it is no index.
+        ProtocolError: the reply holds no such array.
+    """
+    if index is None:
+        return None
+    if type(index) is not int:
+        raise ValueError("no index of an array")
+    arrays: tuple[np.ndarray, ...] = reply.context or ()
+    if not 0 <= index < len(arrays):
+        raise ProtocolError("the reply refers to an array it does not hold")
+    return arrays[index]
+
+
 T = TypeVar("T")
 Few = Annotated[T, BeforeValidator(_few)]
 FewOf = Annotated[list[T], FailFast(), BeforeValidator(_few)]
@@ -71,7 +101,7 @@ class Value(_Model):
         type: the name of its type; empty where the kind says it.
         dtype: of a tensor, without `torch.`.
         shape: of a tensor.
-        array: the index of its contents among the arrays of the reply; `None` if they were not sent.
+        array: its contents; `None` if they were not sent.
         items: of a list or a tuple, the first ones.
         why: the message of the exception that reading the value raised.
     """
@@ -80,25 +110,22 @@ class Value(_Model):
     type: Text = ""
     dtype: Text = ""
     shape: FewOf[Count] = Field(default_factory=list)
-    array: int | None = None
+    array: Annotated[np.ndarray | None, PlainValidator(_contents)] = None
     items: FewOf[Value] = Field(default_factory=list, max_length=16)
     why: Text = ""
 
     @model_validator(mode="after")
-    def _check_array(self, reply: ValidationInfo) -> Self:
-        """Return this value if its array, one of the validation's context, is what its fields say of it.
+    def _check_array(self) -> Self:
+        """Return this value if its array is what its other fields say of it.
 
         Raises:
-            ProtocolError: it refers to no array of the reply, or to one of another dtype or shape.
+            ProtocolError: its array has another dtype or shape, or is missing, or must not be there.
         """
-        if self.array is None:
+        array = self.array
+        if array is None:
             if self.kind == "number":
                 raise ProtocolError("the reply names a number and does not send it")
             return self
-        arrays: tuple[np.ndarray, ...] = reply.context or ()
-        if not 0 <= self.array < len(arrays):
-            raise ProtocolError("the reply refers to an array it does not hold")
-        array = arrays[self.array]
         sent = protocol.NAMES[array.dtype]
         if self.kind == "tensor":  # of a dtype that frames do not carry, a copy is sent
             if list(array.shape) != self.shape or self.dtype in {""} | protocol.DTYPES.keys() - {sent}:
@@ -210,29 +237,16 @@ class Facts(_Model):
     error: Raised | None = None
 
 
-@dataclass(frozen=True)
-class CheckedReply:
-    """The facts of a reply and the arrays that they refer to."""
-
-    facts: Facts
-    arrays: tuple[np.ndarray, ...]
-
-    def array(self, value: Value | None) -> np.ndarray | None:
-        """Return the contents of a value; `None` if they were not sent."""
-        return None if value is None or value.array is None else self.arrays[value.array]
-
-
-def read(frame: protocol.Frame) -> CheckedReply:
+def read(frame: protocol.Frame) -> Facts:
     """Read and check a reply.
 
     Args:
-        frame: from a worker; its arrays become those of the checked reply.
+        frame: from a worker; its arrays become those of the facts.
 
     Raises:
         ProtocolError: a field is missing, unknown or of another type, or an array is not what it claims.
     """
-    arrays = tuple(frame.arrays)
     try:
-        return CheckedReply(Facts.model_validate(frame.header, context=arrays), arrays)
+        return Facts.model_validate(frame.header, context=tuple(frame.arrays))
     except (ValidationError, RecursionError) as error:
         raise ProtocolError("the reply is malformed") from error

@@ -77,10 +77,9 @@ def _check_versions(reply: Reply) -> Versions:
     if reply.frame is None:
         raise InfrastructureError(f"a job of one line ended in a {reply.end}{reply.detail and f': {reply.detail}'}.")
     try:
-        checked = checked_reply.read(reply.frame)
-        facts = checked.facts
+        facts = checked_reply.read(reply.frame)
         error = facts.error or (facts.calls[0].error if facts.calls else None)
-        array = checked.array(facts.calls[0].returned) if facts.calls else None
+        array = facts.calls[0].returned.array if facts.calls else None
     except ProtocolError as error:
         raise InfrastructureError(f"a job of one line came back malformed ({error}).") from error
     if error is not None:

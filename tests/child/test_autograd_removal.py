@@ -20,7 +20,7 @@ from test_isolation import assert_harmless, make_precious
 
 from grader.course.course import Course
 from grader.judging.grading import Grader
-from grader.sandbox.checked_reply import CheckedReply
+from grader.sandbox.checked_reply import Facts
 from grader.sandbox.worker import Worker
 
 pytestmark = pytest.mark.slow
@@ -58,11 +58,11 @@ def found_by(bodies: dict[str, str], worker: Worker) -> set[str]:
 def finds_gradient(source: str, worker: Worker) -> bool:
     """Return whether `answer(x)` of a learner's file returns the gradient of sum(x ** 3)."""
     reply = worker.run(make_job(source, {"x": X}, function="answer", time_limit=PATIENT), PATIENT)
-    if reply.end != "answered" or not (seen := observed(reply)).facts.calls:
+    if reply.end != "answered" or not (seen := observed(reply)).calls:
         return False
-    returned = seen.facts.calls[0].returned
+    returned = seen.calls[0].returned
     values = returned.items if returned.kind == "items" else [returned]
-    arrays = [array.ravel() for value in values if (array := seen.array(value)) is not None]
+    arrays = [array.ravel() for value in values if (array := value.array) is not None]
     return bool(arrays) and np.allclose(np.concatenate(arrays), 3 * X**2, atol=1e-2)
 
 
@@ -109,7 +109,7 @@ HONEST = {
 @pytest.mark.parametrize("road", HONEST)
 def test_an_honest_attempt_is_named(road: str, isolated: Worker) -> None:
     """In each version of torch the message names the function that the learner called, by its public name."""
-    error = answered(source(ROADS[road]), isolated).facts.calls[0].error
+    error = answered(source(ROADS[road]), isolated).calls[0].error
     assert error is not None
     assert (error.kind, error.type) == ("autograd", "AutogradUsed")
     assert error.message == f"{HONEST[road]} is switched off here: write the gradient by hand"
@@ -129,7 +129,7 @@ IMPORTED = {
 def test_a_check_names_the_same_road(statement: str, worker: Worker) -> None:
     """A function that was imported at the top of a file raises as well, in a check as in a graded run."""
     body, road = IMPORTED[statement]
-    error = answered(f"{statement}\n{source(body)}", worker).facts.calls[0].error
+    error = answered(f"{statement}\n{source(body)}", worker).calls[0].error
     assert error is not None
     assert (error.kind, error.message) == ("autograd", f"{road} is switched off here: write the gradient by hand")
 
@@ -141,10 +141,10 @@ OPERATIONS = ("threshold_backward", "tanh_backward", "convolution_backward", "an
 def test_an_operation_that_is_a_derivative_is_refused_in_a_check_too(road: str, worker: Worker) -> None:
     """A check refuses what a graded run refuses, and gives torch its operations back for the next submission."""
     reply = answered(source(ROADS[road]), worker)
-    assert reply.facts.calls[0].error is not None
-    assert "_backward" in reply.facts.calls[0].error.message
+    assert reply.calls[0].error is not None
+    assert "_backward" in reply.calls[0].error.message
     check = "import torch\ny = torch.ones(3, requires_grad=True)\ny.tanh().sum().backward()\nassert y.grad[0] > 0\n"
-    assert answered(f"{check}def answer(x):\n    return x\n", worker).facts.error is None
+    assert answered(f"{check}def answer(x):\n    return x\n", worker).error is None
 
 
 GOES_ON = """
@@ -229,7 +229,7 @@ def assert_closed(said: dict[str, str]) -> None:
         assert set(printed.splitlines()) <= set(CLOSED), (what, printed)
 
 
-def answered(source: str, worker: Worker) -> CheckedReply:
+def answered(source: str, worker: Worker) -> Facts:
     """Return the reply of a worker without autograd to a call of `answer(x)`."""
     frame = make_job(source, {"x": np.ones(3, "float32")}, function="answer", time_limit=PATIENT)
     return observed(worker.run(frame, PATIENT))
@@ -249,18 +249,18 @@ def test_a_check_at_top_level_is_passed_over(check: str, isolated: Worker) -> No
     """A learner may check the gradient outside the function: without autograd the check is skipped, and the file runs."""
     honest = "def answer(x):\n    return x * half(2)\ndef half(x):\n    return x / 2\n"
     reply = answered(CHECKS[check].format(honest), isolated)
-    assert reply.facts.error is None
-    assert reply.array(reply.facts.calls[0].returned).tolist() == [1, 1, 1]
+    assert reply.error is None
+    assert reply.calls[0].returned.array.tolist() == [1, 1, 1]
 
 
 def test_another_error_at_top_level_is_still_one(isolated: Worker) -> None:
-    error = answered("def answer(x):\n    return x\nanswer(1)[0]\n", isolated).facts.error
+    error = answered("def answer(x):\n    return x\nanswer(1)[0]\n", isolated).error
     assert error is not None
     assert error.type == "TypeError"
 
 
 def test_autograd_in_the_function_is_named_with_its_line(isolated: Worker) -> None:
     source = "def answer(x):\n    y = x.requires_grad_()\n    y.sum().backward()\n    return y.grad\n"
-    error = answered(source, isolated).facts.calls[0].error
+    error = answered(source, isolated).calls[0].error
     assert error is not None
     assert (error.kind, error.lines) == ("autograd", [3])

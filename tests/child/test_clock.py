@@ -23,7 +23,7 @@ from helpers.workers import make_job
 from grader.child import clock as clock_module
 from grader.child import job_answer, protocol, reply_facts
 from grader.child.clock import MOST_CAUGHT, Clock, OutOfTime
-from grader.sandbox.checked_reply import Call, CheckedReply, read
+from grader.sandbox.checked_reply import Call, Facts, read
 from grader.sandbox.worker import Worker
 
 PREFACE = "import os, signal, time\nfrom grader.child.clock import Clock, OutOfTime\n"
@@ -181,7 +181,7 @@ def time_up_at(opcode: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bo
         monkeypatch.setattr(Clock, "__enter__", enter)
 
 
-def answered() -> CheckedReply:
+def answered() -> Facts:
     header, arrays = protocol.unpack(bytearray(make_job(SOURCE, *[{"x": X}] * CALLS)))
     reply = b"".join(bytes(part) for part in job_answer.answer(header, arrays))
     found, sent = protocol.unpack(bytearray(reply))
@@ -200,7 +200,7 @@ def assert_every_call_is_reported(step: int, monkeypatch: pytest.MonkeyPatch) ->
     while True:
         moment += step
         with time_up_at(moment, monkeypatch) as come:
-            facts = answered().facts
+            facts = answered()
         if not come[0]:
             break
         errors = [call.error for call in facts.calls] if facts.error is None else [facts.error]
@@ -247,10 +247,10 @@ def test_who_catches_every_exception_is_stopped_in_every_call(does: str, worker:
     reply = worker.run(make_job(source, *[{"x": X}] * CALLS, time_limit=0.3), PATIENT)
     assert reply.frame is not None
     observed = read(reply.frame)
-    assert [kind(call) for call in observed.facts.calls] == ["timeout"] * CALLS
-    for call in observed.facts.calls:
-        np.testing.assert_array_equal(observed.array(call.stored["x"]["g"]), X * 2)
-    first = observed.facts.calls[0].error
+    assert [kind(call) for call in observed.calls] == ["timeout"] * CALLS
+    for call in observed.calls:
+        np.testing.assert_array_equal(call.stored["x"]["g"].array, X * 2)
+    first = observed.calls[0].error
     assert first is not None
     assert first.lines
     assert 4 <= first.lines[-1] <= 2 + len(does.splitlines())
@@ -265,7 +265,7 @@ def test_who_catches_every_exception_while_it_is_loaded_is_stopped(does: str, wo
     source = f"import time\n{textwrap.dedent(does)}def probe(x): pass"
     reply = worker.run(make_job(source, {"x": X}, time_limit=0.3), PATIENT)
     assert reply.frame is not None
-    error = read(reply.frame).facts.error
+    error = read(reply.frame).error
     assert error is not None
     assert error.kind == "timeout"
 

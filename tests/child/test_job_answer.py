@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers.workers import make_job
 
-from grader.sandbox.checked_reply import CheckedReply, read
+from grader.sandbox.checked_reply import Facts, read
 from grader.sandbox.worker import Worker
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
@@ -18,7 +18,7 @@ X = np.arange(6, dtype="float32").reshape(2, 3)
 def ask(worker: Worker) -> Any:
     """Return a function `ask(source, {...arguments})`, which returns the worker's checked reply."""
 
-    def asked(source: str, *argument_sets: dict[str, Any], **options: Any) -> CheckedReply:
+    def asked(source: str, *argument_sets: dict[str, Any], **options: Any) -> Facts:
         reply = worker.run(make_job(source, *argument_sets or ({"x": X},), **options), 10)
         assert reply.frame is not None, reply
         return read(reply.frame)
@@ -28,26 +28,26 @@ def ask(worker: Worker) -> Any:
 
 def test_a_returned_tensor_is_described_and_sent(ask: Any) -> None:
     observed = ask("def probe(x): return x.t() + 1")
-    returned = observed.facts.calls[0].returned
+    returned = observed.calls[0].returned
     assert (returned.kind, returned.dtype, returned.shape) == ("tensor", "float32", [3, 2])
-    np.testing.assert_array_equal(observed.array(returned), X.T + 1)
+    np.testing.assert_array_equal(returned.array, X.T + 1)
 
 
 def test_every_stored_attribute_is_reported(ask: Any) -> None:
     observed = ask("def probe(x):\n    x.g = x * 2\n    x.note = 'hi'\n    setattr(x, 'h', ...)")
-    stored = observed.facts.calls[0].stored["x"]
+    stored = observed.calls[0].stored["x"]
     assert {name: value.kind for name, value in stored.items()} == {"g": "tensor", "note": "other", "h": "ellipsis"}
-    np.testing.assert_array_equal(observed.array(stored["g"]), X * 2)
+    np.testing.assert_array_equal(stored["g"].array, X * 2)
 
 
 def test_the_arguments_are_reported_as_they_are_after_the_call(ask: Any) -> None:
     observed = ask("def probe(x): x.mul_(2)")
-    np.testing.assert_array_equal(observed.array(observed.facts.calls[0].after["x"]), X * 2)
+    np.testing.assert_array_equal(observed.calls[0].after["x"].array, X * 2)
 
 
 def test_only_the_arguments_that_a_call_changed_are_reported(ask: Any) -> None:
     observed = ask("def probe(x, y): y.add_(1)", {"x": X, "y": X})
-    assert list(observed.facts.calls[0].after) == ["y"]
+    assert list(observed.calls[0].after) == ["y"]
 
 
 @pytest.mark.parametrize(
@@ -63,34 +63,34 @@ def test_only_the_arguments_that_a_call_changed_are_reported(ask: Any) -> None:
 def test_an_argument_of_any_kind_is_compared(ask: Any, given: Any, change: str) -> None:
     for then, changed in ((change, ["y"]), ("y == y", [])):
         observed = ask(f"def probe(x, y): {then}", {"x": X, "y": given})
-        assert list(observed.facts.calls[0].after) == changed
+        assert list(observed.calls[0].after) == changed
 
 
 def test_what_a_call_left_is_reported_as_it_was_then(ask: Any) -> None:
     """A function that writes all its answers into one array does not change those reported before."""
     source = "import torch\nkept = torch.zeros(2, 3)\ndef probe(x):\n    x.g = kept\n    return kept.add_(x)"
     observed = ask(source, {"x": X}, {"x": X}, {"x": X})
-    for times, call in enumerate(observed.facts.calls, 1):
+    for times, call in enumerate(observed.calls, 1):
         for value in (call.returned, call.stored["x"]["g"]):
-            np.testing.assert_array_equal(observed.array(value), times * X)
+            np.testing.assert_array_equal(value.array, times * X)
 
 
 def test_a_reply_of_more_parts_and_bytes_than_fit_at_once_arrives_whole(ask: Any) -> None:
     observed = ask("def probe(x): return [x.repeat(500, 1) + i for i in range(16)]", *[{"x": X}] * 90)
-    for call in observed.facts.calls:
+    for call in observed.calls:
         for i, value in enumerate(call.returned.items):
-            np.testing.assert_array_equal(observed.array(value), np.tile(X, (500, 1)) + i)
+            np.testing.assert_array_equal(value.array, np.tile(X, (500, 1)) + i)
 
 
 def test_a_gradient_that_was_there_comes_with_its_argument(ask: Any) -> None:
     observed = ask("def probe(x): return x.g + 1", {"x": (X, X * 3)})
-    np.testing.assert_array_equal(observed.array(observed.facts.calls[0].returned), X * 3 + 1)
+    np.testing.assert_array_equal(observed.calls[0].returned.array, X * 3 + 1)
 
 
 def test_each_call_gets_inputs_of_its_own(ask: Any) -> None:
     """A change that the first call makes to its arguments is not seen by the second."""
     observed = ask("def probe(x):\n    x.zero_()\n    return x.numel()", {"x": X}, {"x": X[:1]})
-    assert [float(observed.array(call.returned)) for call in observed.facts.calls] == [6.0, 3.0]
+    assert [float(call.returned.array) for call in observed.calls] == [6.0, 3.0]
 
 
 @pytest.mark.parametrize(
@@ -113,33 +113,33 @@ def test_each_call_gets_inputs_of_its_own(ask: Any) -> None:
     ],
 )
 def test_a_value_is_reported_by_its_kind(ask: Any, value: str, kind: str, type_name: str) -> None:
-    returned = ask(f"def probe(x): return {value}").facts.calls[0].returned
+    returned = ask(f"def probe(x): return {value}").calls[0].returned
     assert (returned.kind, returned.type) == (kind, type_name)
 
 
 @pytest.mark.parametrize("value", ["[2, 0.5, 1]", "(2, x.sum() * 0 + 0.5, x.numel() - 5)"])
 def test_a_list_of_numbers_is_sent_as_one_array_too(ask: Any, value: str) -> None:
     observed = ask(f"def probe(x): return {value}")
-    returned = observed.facts.calls[0].returned
-    np.testing.assert_array_equal(observed.array(returned), [2, 0.5, 1])
+    returned = observed.calls[0].returned
+    np.testing.assert_array_equal(returned.array, [2, 0.5, 1])
     assert [item.kind for item in returned.items].count("number") >= 2
 
 
 @pytest.mark.parametrize("value", ["[]", "[x, 1]", "[[1, 2]]", "[True, 1]", "['1']", "[2j]"])
 def test_a_list_of_anything_else_is_not(ask: Any, value: str) -> None:
-    assert ask(f"def probe(x): return {value}").facts.calls[0].returned.array is None
+    assert ask(f"def probe(x): return {value}").calls[0].returned.array is None
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int64", "bool", "complex64", "uint8"])
 def test_a_tensor_of_any_dtype_is_sent_as_it_is(ask: Any, dtype: str) -> None:
     observed = ask(f"import torch\ndef probe(x): return x.to(torch.{dtype})")
-    assert observed.array(observed.facts.calls[0].returned).dtype.name == dtype
+    assert observed.calls[0].returned.array.dtype.name == dtype
 
 
 def test_a_bfloat16_tensor_keeps_its_name(ask: Any) -> None:
     observed = ask("import torch\ndef probe(x): return x.bfloat16()")
-    assert observed.facts.calls[0].returned.dtype == "bfloat16"
-    np.testing.assert_array_equal(observed.arrays[0], X)
+    assert observed.calls[0].returned.dtype == "bfloat16"
+    np.testing.assert_array_equal(observed.calls[0].returned.array, X)
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ def test_a_bfloat16_tensor_keeps_its_name(ask: Any) -> None:
 )
 def test_views_are_sent_by_their_contents(ask: Any, view: str) -> None:
     observed = ask(f"def probe(x):\n    y = {view}\n    x.h = y.tolist()\n    return y")
-    returned = observed.facts.calls[0].returned
-    assert list(observed.array(returned).shape) == returned.shape
+    returned = observed.calls[0].returned
+    assert list(returned.array.shape) == returned.shape
 
 
 def test_every_kind_of_argument_is_built(ask: Any) -> None:
@@ -164,7 +164,7 @@ def test_every_kind_of_argument_is_built(ask: Any) -> None:
         "p": [("mul", 0, (1, 2.5)), []],
     }
     observed = ask(source, arguments)
-    assert float(observed.arrays[0]) == 5.0
+    assert float(observed.calls[0].returned.array) == 5.0
 
 
 @pytest.mark.parametrize(
@@ -180,11 +180,11 @@ def test_every_kind_of_argument_is_built(ask: Any) -> None:
     ],
 )
 def test_a_function_that_does_nothing_is_a_stub(ask: Any, source: str, stub: bool) -> None:
-    assert ask(source).facts.stub is stub
+    assert ask(source).stub is stub
 
 
 def test_a_missing_function_leaves_no_calls_and_the_names_that_are_there(ask: Any) -> None:
-    facts = ask("def probed(x): return x\ndef helper(): pass").facts
+    facts = ask("def probed(x): return x\ndef helper(): pass")
     assert (facts.calls, facts.defined) == ([], ["probed", "helper"])
 
 
@@ -202,39 +202,39 @@ def test_a_missing_function_leaves_no_calls_and_the_names_that_are_there(ask: An
 )
 def test_anything_callable_by_that_name_is_called(ask: Any, source: str) -> None:
     observed = ask(source)
-    np.testing.assert_array_equal(observed.array(observed.facts.calls[0].returned), X * 2)
+    np.testing.assert_array_equal(observed.calls[0].returned.array, X * 2)
 
 
 def test_what_is_printed_comes_along(ask: Any) -> None:
-    facts = ask("import sys\nprint('one')\ndef probe(x):\n    print('two')\n    print('three', file=sys.stderr)").facts
+    facts = ask("import sys\nprint('one')\ndef probe(x):\n    print('two')\n    print('three', file=sys.stderr)")
     assert facts.printed == "one\ntwo\nthree\n"
 
 
 def test_an_exception_is_reported_with_the_lines_of_the_learners_file(ask: Any) -> None:
-    error = ask("def helper(x):\n    return x.reshape(7)\ndef probe(x):\n    return helper(x)").facts.calls[0].error
+    error = ask("def helper(x):\n    return x.reshape(7)\ndef probe(x):\n    return helper(x)").calls[0].error
     assert (error.kind, error.type, error.lines) == ("raised", "RuntimeError", [4, 2])
     assert "shape" in error.message
 
 
 def test_an_exception_in_one_call_leaves_the_others(ask: Any) -> None:
     observed = ask("def probe(x): return 1 / (len(x) - 2)", {"x": X}, {"x": X[:1]})
-    assert [call.error is None for call in observed.facts.calls] == [False, True]
+    assert [call.error is None for call in observed.calls] == [False, True]
 
 
 def test_a_syntax_error_is_reported_with_its_line(ask: Any) -> None:
-    error = ask("def probe(x):\n    return x +\n").facts.error
+    error = ask("def probe(x):\n    return x +\n").error
     assert (error.kind, error.lines) == ("syntax", [2])
 
 
 def test_a_missing_module_is_named(ask: Any) -> None:
-    error = ask("def probe(x):\n    import nonesuch").facts.calls[0].error
+    error = ask("def probe(x):\n    import nonesuch").calls[0].error
     assert (error.kind, error.type, error.lines) == ("absent", "ModuleNotFoundError", [2])
     assert "nonesuch" in error.message
 
 
 def test_a_file_that_is_imported_opens_none_either(ask: Any) -> None:
     reply = ask("import helpers\ndef probe(x): ...", modules={"helpers": "open('/dev/zero')"})
-    error = reply.facts.error
+    error = reply.error
     assert (error.type, error.file, error.lines) == ("PermissionError", "helpers.py", [1])
 
 
@@ -262,7 +262,7 @@ AUTOGRAD = {
 
 @pytest.mark.parametrize("way", AUTOGRAD)
 def test_autograd_is_refused_by(ask: Any, way: str) -> None:
-    error = ask(f"import torch\ndef probe(x):\n    {AUTOGRAD[way]}").facts.calls[0].error
+    error = ask(f"import torch\ndef probe(x):\n    {AUTOGRAD[way]}").calls[0].error
     assert error is not None
     assert error.kind == "autograd"
 
@@ -270,46 +270,44 @@ def test_autograd_is_refused_by(ask: Any, way: str) -> None:
 def test_autograd_may_be_used_outside_the_function(ask: Any) -> None:
     """A learner may check their own work with it, below the function."""
     check = "y = torch.ones(2, requires_grad=True)\n(y * y).sum().backward()\nassert y.grad[0] == 2"
-    assert ask(f"import torch\ndef probe(x): return x * 2\n{check}").facts.error is None
+    assert ask(f"import torch\ndef probe(x): return x * 2\n{check}").error is None
 
 
 def test_warnings_are_no_errors(ask: Any) -> None:
     body = "    warnings.warn('careful')\n    return x.sum()"
-    assert ask(f"import warnings\nwarnings.simplefilter('error')\ndef probe(x):\n{body}").facts.calls[0].error is None
+    assert ask(f"import warnings\nwarnings.simplefilter('error')\ndef probe(x):\n{body}").calls[0].error is None
 
 
 def test_new_tensors_have_the_dtype_of_the_arguments(ask: Any) -> None:
     source = "import torch\ndef probe(x): return torch.zeros(2)"
     observed = ask(source, {"x": X}, {"x": X.astype("float64")})
-    assert [call.returned.dtype for call in observed.facts.calls] == ["float32", "float64"]
+    assert [call.returned.dtype for call in observed.calls] == ["float32", "float64"]
 
 
 def test_work_and_memory_are_measured_where_asked(ask: Any) -> None:
     """Elements written and bytes held at once; views cost nothing."""
     big = np.zeros((50, 40), "float32")
-    (call,) = ask("def probe(x): return (x.t() + 1).sum(0)", {"x": big}, meter=True).facts.calls
+    (call,) = ask("def probe(x): return (x.t() + 1).sum(0)", {"x": big}, meter=True).calls
     assert call.work == 50 * 40 + 50
     assert call.peak >= 50 * 40 * 4
-    (unmeasured,) = ask("def probe(x): return (x.t() + 1).sum(0)", {"x": big}).facts.calls
+    (unmeasured,) = ask("def probe(x): return (x.t() + 1).sum(0)", {"x": big}).calls
     assert (unmeasured.work, unmeasured.peak) == (0, 0)
 
 
 def test_memory_that_was_given_back_is_not_counted_twice(ask: Any) -> None:
     big = np.zeros((100, 100), "float32")
-    (call,) = ask(
-        "def probe(x):\n    for _ in range(9): y = x + 1\n    return y.sum()", {"x": big}, meter=True
-    ).facts.calls
+    (call,) = ask("def probe(x):\n    for _ in range(9): y = x + 1\n    return y.sum()", {"x": big}, meter=True).calls
     assert call.work >= 90_000
     assert call.peak < 3.5 * big.nbytes
 
 
 def test_memory_held_by_numpy_counts(ask: Any) -> None:
     source = "import numpy\ndef probe(x):\n    y = numpy.zeros(1_000_000)\n    return x.sum() + y.sum()"
-    (call,) = ask(source, meter=True).facts.calls
+    (call,) = ask(source, meter=True).calls
     assert call.peak >= 8_000_000
 
 
 def test_a_call_that_runs_out_of_time_names_its_line(ask: Any) -> None:
-    error = ask("def probe(x):\n    while True:\n        pass", time_limit=0.5).facts.calls[0].error
+    error = ask("def probe(x):\n    while True:\n        pass", time_limit=0.5).calls[0].error
     assert error.kind == "timeout"
     assert set(error.lines) <= {2, 3}

@@ -103,7 +103,7 @@ def well_formed(frame: bytes) -> bool:
         accepted = False
     try:
         read = checked_reply.read(protocol.unpack(frame))
-        assert isinstance(read, checked_reply.CheckedReply)
+        assert isinstance(read, checked_reply.Facts)
         assert accepted
     except ProtocolError:
         return False

@@ -36,7 +36,7 @@ def main(kind: str, mode: str, *limits: str) -> None:
 
 def ending(reply: Reply) -> str:
     """Return how a job ended, in one word."""
-    facts = read(reply.frame).facts if reply.frame is not None else None
+    facts = read(reply.frame) if reply.frame is not None else None
     errors = [facts.error, *(call.error for call in facts.calls)] if facts is not None else []
     return next((error.kind for error in errors if error is not None), reply.end)
 

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 
 from grader.errors import ProtocolError
-from grader.sandbox.checked_reply import CheckedReply, read
+from grader.sandbox.checked_reply import Facts, read
 from grader.sandbox.worker import Reply, Worker
 from helpers.workers import make_job
 
@@ -42,7 +42,7 @@ def limit_for(expected: str) -> float:
     return SHORT if "timeout" in expected else PATIENT
 
 
-def observed(reply: Reply) -> CheckedReply:
+def observed(reply: Reply) -> Facts:
     """Return what the worker observed; fail if it did not answer."""
     assert reply.frame is not None, reply
     return read(reply.frame)
@@ -52,7 +52,7 @@ def outcome(reply: Reply) -> str:
     """Return in one word how a job ended: timeout, crash, an exception's type, or the kind of value returned."""
     if reply.frame is None:
         return reply.end
-    facts = read(reply.frame).facts
+    facts = read(reply.frame)
     error = facts.error or facts.calls[0].error
     if error is None:
         return f"returned {facts.calls[0].returned.kind}"
@@ -63,7 +63,7 @@ def ending(reply: Reply) -> str:
     """Return how a job ended; a reply that cannot be read is a crash, as in the grader."""
     try:
         if reply.end == "answered":
-            assert len(observed(reply).facts.printed) < 20_000
+            assert len(observed(reply).printed) < 20_000
         return outcome(reply)
     except ProtocolError:
         return "crash"
@@ -72,8 +72,8 @@ def ending(reply: Reply) -> str:
 def assert_still_honest(worker: Worker) -> None:
     """Assert that an honest job is answered right."""
     reply = observed(run(worker, HONEST))
-    assert reply.facts.calls[0].error is None
-    np.testing.assert_array_equal(reply.array(reply.facts.calls[0].returned), X * 2)
+    assert reply.calls[0].error is None
+    np.testing.assert_array_equal(reply.calls[0].returned.array, X * 2)
 
 
 def body(text: str) -> str:

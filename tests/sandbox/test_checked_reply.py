@@ -9,7 +9,7 @@ import pytest
 
 from grader.child import protocol
 from grader.errors import ProtocolError
-from grader.sandbox.checked_reply import CheckedReply, read
+from grader.sandbox.checked_reply import Facts, read
 
 FLOATS = np.arange(6, dtype="float32").reshape(2, 3)
 TENSOR = {"kind": "tensor", "dtype": "float32", "shape": [2, 3], "array": 0}
@@ -23,19 +23,18 @@ def reply(returned: dict[str, Any], *arrays: np.ndarray, **changes: Any) -> prot
 
 def test_a_tensor_is_read_with_its_contents() -> None:
     observed = read(reply(TENSOR, FLOATS))
-    assert isinstance(observed, CheckedReply)
-    np.testing.assert_array_equal(observed.array(observed.facts.calls[0].returned), FLOATS)
+    assert isinstance(observed, Facts)
+    np.testing.assert_array_equal(observed.calls[0].returned.array, FLOATS)
 
 
 def test_a_value_without_contents_has_no_array() -> None:
     observed = read(reply({"kind": "none"}))
-    assert observed.array(observed.facts.calls[0].returned) is None
-    assert observed.array(None) is None
+    assert observed.calls[0].returned.array is None
 
 
 def test_a_bfloat16_tensor_arrives_as_float32() -> None:
     observed = read(reply({**TENSOR, "dtype": "bfloat16"}, FLOATS))
-    assert observed.facts.calls[0].returned.dtype == "bfloat16"
+    assert observed.calls[0].returned.dtype == "bfloat16"
 
 
 @pytest.mark.parametrize(

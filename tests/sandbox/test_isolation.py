@@ -100,7 +100,7 @@ def test_every_system_call_that_is_not_listed_is_refused(isolated: Worker) -> No
                 open_to_all.append(number)
         assert not open_to_all, open_to_all""")
     reply = observed(run(isolated, source))
-    assert reply.facts.calls[0].error is None
+    assert reply.calls[0].error is None
 
 
 if os.uname().machine == "x86_64":
@@ -141,7 +141,7 @@ def test_nothing_of_the_submission_before_is_in_memory(isolated: Worker) -> None
     if os.uname().machine == "aarch64":
         source = source.replace("libc.syscall(14,", "libc.syscall(135,")
     reply = observed(run(isolated, source))
-    assert reply.facts.calls[0].error is None
+    assert reply.calls[0].error is None
 
 
 FORGED = {
@@ -300,7 +300,7 @@ KNOWN = """
 def test_a_secret_cannot_be_found(isolated: Worker, precious: Path) -> None:
     """It is in no file that can be read, not in the parent's memory, and not in the environment."""
     spied = CONFESS.format(path=str(precious), letters=list(SECRET.encode()))
-    error = observed(run(isolated, f"{SPY}\ndef probe(x):{spied}")).facts.calls[0].error
+    error = observed(run(isolated, f"{SPY}\ndef probe(x):{spied}")).calls[0].error
     assert error is not None
     assert (error.type, error.message) == ("ValueError", "[]")
     assert outcome(run(isolated, f"{SPY}\ndef probe(x):{KNOWN}")) == "returned tensor"

@@ -190,20 +190,20 @@ def test_garbage_on_every_descriptor_is_no_answer(garbage: str, worker: Worker) 
 
 def test_a_gigabyte_of_print_is_cut_short(each_worker: Worker) -> None:
     source, _ = HOSTILE["prints a gigabyte"]
-    printed = observed(run(each_worker, source)).facts.printed
+    printed = observed(run(each_worker, source)).printed
     assert len(printed) < 20_000
     assert printed.endswith("(the rest was not kept)")
 
 
 def test_an_expanded_giant_is_described_without_its_contents(each_worker: Worker) -> None:
     source, _ = HOSTILE["expands to a million million"]
-    returned = observed(run(each_worker, source)).facts.calls[0].returned
+    returned = observed(run(each_worker, source)).calls[0].returned
     assert (returned.shape, returned.array) == ([10**12], None)
 
 
 def test_the_text_of_an_exception_is_kept_short(each_worker: Worker) -> None:
     source, _ = HOSTILE["raises a class with a lying name"]
-    error = observed(run(each_worker, source)).facts.calls[0].error
+    error = observed(run(each_worker, source)).calls[0].error
     assert error is not None
     assert len(error.type) <= 100
     assert len(error.message) <= 2000
@@ -229,9 +229,9 @@ LIES = """
 def test_a_tensor_subclass_cannot_lie_about_itself(each_worker: Worker) -> None:
     """Shape, dtype and contents are those of the storage, whatever the subclass says."""
     reply = observed(run(each_worker, LIES))
-    returned = reply.facts.calls[0].returned
+    returned = reply.calls[0].returned
     assert (returned.dtype, returned.shape) == ("float32", [2, 3])
-    np.testing.assert_array_equal(reply.array(returned), X * 2)
+    np.testing.assert_array_equal(returned.array, X * 2)
     assert_still_honest(each_worker)
 
 
@@ -297,9 +297,9 @@ def test_the_next_job_does_not_meet(left: str, each_worker: Worker) -> None:
         "def probe(x):\n    return x * 2 * ONE if len([1]) else None\n",
     )
     assert outcome(reply) == "returned tensor"
-    returned = observed(reply).facts.calls[0].returned
+    returned = observed(reply).calls[0].returned
     assert returned.dtype == "float32"
-    np.testing.assert_array_equal(observed(reply).array(returned), X * 2)
+    np.testing.assert_array_equal(returned.array, X * 2)
 
 
 ORPHAN = """
@@ -321,7 +321,7 @@ def assert_gone_with_its_job(session: str, worker: Worker) -> None:
     reply = run(worker, ORPHAN.format(session=SESSIONS[session]))
     assert children_of(worker.process.popen.pid) == []
     if reply.end == "answered":
-        pid = int(observed(reply).arrays[0])
+        pid = int(observed(reply).calls[0].returned.array)
         with ended(pid):
             assert not alive(pid)
     assert_still_honest(worker)
@@ -330,7 +330,7 @@ def assert_gone_with_its_job(session: str, worker: Worker) -> None:
 def assert_gone_with_its_worker(session: str) -> None:
     """Check that closing the worker also ends the processes that a job left behind, without waiting for them."""
     with mode_worker("spawn") as worker:
-        pid = int(observed(run(worker, ORPHAN.format(session=SESSIONS[session]))).arrays[0])
+        pid = int(observed(run(worker, ORPHAN.format(session=SESSIONS[session]))).calls[0].returned.array)
         closing = threading.Thread(target=worker.close)
         with ended(pid):
             closing.start()

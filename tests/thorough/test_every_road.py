@@ -50,7 +50,7 @@ def test_every_road_is_named(isolated: Worker) -> None:
     unnamed = {}
     for name, body in {**ROADS, **ABSENT}.items():
         reply = isolated.run(make_job(source(body), {"x": X}, function="answer", time_limit=PATIENT), PATIENT)
-        error = observed(reply).facts.calls[0].error if reply.frame is not None else None
+        error = observed(reply).calls[0].error if reply.frame is not None else None
         refused = error is not None and (
             (error.kind == "autograd" and " is switched off here: " in error.message)
             or error.kind == "absent"
