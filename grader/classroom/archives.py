@@ -21,6 +21,7 @@ from grader.errors import UsageError
 
 from .file_tree import (
     ARCHIVES,
+    DEEPEST_WORK,
     UNREAD_ARCHIVES,
     File,
     Folder,
@@ -28,6 +29,7 @@ from .file_tree import (
     archive_errors,
     failing_folder,
     folder_on_disk,
+    is_housekeeping,
 )
 
 if TYPE_CHECKING:
@@ -420,19 +422,27 @@ def _list_archive_folder(entries: _Entries) -> Iterator[File | Folder]:
 
 MOST_ARCHIVES, MOST_NESTED = 20, 2  # archives of a submission, and how deep they may lie in one another
 CLONE = ".git"
+SYSTEM_FOLDERS = frozenset({CLONE, "__MACOSX"})  # that nobody writes into
 
 
 @dataclass
 class SubmissionWalk:
     """Walk through the files of a submission, within limits.
 
+    Of a folder with a name that tools use, such as env, only what may be an answer is read.
+
     Args:
+        may_answer: returns whether a file may be an answer, by the name of the folder that it lies in and its own.
         notes: which files were ignored, and why; complete after the walk.
         uploads: the files as they were handed in, with each archive as one file; complete after the walk.
+        skipped: the folders with a name that tools use in which nothing may be an answer; complete after the walk.
     """
 
+    may_answer: Callable[[str, str], bool] = lambda folder, name: False
     notes: list[str] = field(default_factory=list)
     uploads: list[File] = field(default_factory=list)
+    skipped: list[Folder] = field(default_factory=list)
+    _tool_entries: int = 0
     _budget: UnpackingBudget = field(default_factory=UnpackingBudget)
     _file_count: int = 0
     _archive_count: int = 0
@@ -456,11 +466,15 @@ class SubmissionWalk:
             depth: in how many archives this folder is nested.
             is_clone: whether it lies in a clone of a git repository.
         """
-        entries = list(folder.list_entries())
+        entries = folder.all_entries()
         is_clone = is_clone or any(entry.name == CLONE for entry in entries)
-        for entry in replace(folder, list_entries=lambda: entries).entries():
+        for entry in entries:
             if self._is_full:
                 return
+            if is_housekeeping(entry.name):
+                if isinstance(entry, Folder) and entry.name not in SYSTEM_FOLDERS and len(above) < DEEPEST:
+                    yield from self._files_of_tool(entry, (*above, entry.name), depth, is_clone=is_clone)
+                continue
             if isinstance(entry, Folder):
                 if len(above) < DEEPEST:
                     yield from self._files_below(entry, (*above, entry.name), depth, is_clone=is_clone)
@@ -477,6 +491,46 @@ class SubmissionWalk:
                 yield from self._files_in_archive(file, depth)
             else:
                 yield file
+
+    def _files_of_tool(self, folder: Folder, above: tuple[str, ...], depth: int, *, is_clone: bool) -> Iterator[File]:
+        """Yield the files below a folder with a name that tools use that may be answers, or are imported by these.
+
+        Args:
+            folder: the folder.
+            above: the names of the folders from the submission down to this one.
+            depth: in how many archives this folder is nested.
+            is_clone: whether it lies in a clone of a git repository.
+        """
+        pending, is_answered = [(folder, above, DEEPEST_WORK)], False
+        while pending:
+            place, path, levels = pending.pop(0)
+            entries = self._entries_of_tool(place)
+            files = [entry for entry in entries if isinstance(entry, File) and not is_housekeeping(entry.name)]
+            answers = [file for file in files if self.may_answer(place.name, file.name)]
+            if path == above and not folder.name.startswith("."):  # there, editors keep notebooks of their own
+                answers += [file for file in files if file.name.lower().endswith(".ipynb")]
+            if answers:
+                kept = [file for file in files if file in answers or file.name.endswith(".py")]
+                yield from self._files_below(
+                    replace(place, list_entries=partial(list, kept)), path, depth, is_clone=is_clone
+                )
+                is_answered = True
+            if levels > 1:
+                inner = [entry for entry in entries if isinstance(entry, Folder)]
+                pending += [(entry, (*path, entry.name), levels - 1) for entry in inner]
+        if not is_answered:
+            self.skipped.append(replace(folder, name="/".join(above)))
+
+    def _entries_of_tool(self, folder: Folder) -> list[File | Folder]:
+        """Return the entries of a folder that a tool may have made; none if it cannot be listed, or too many were."""
+        if self._tool_entries >= MOST_ENTRIES:
+            return []
+        try:
+            entries = folder.all_entries(MOST_ENTRIES)
+        except Exception:  # which costs nobody the answers beside it
+            return []
+        self._tool_entries += len(entries)
+        return entries
 
     def _files_in_archive(self, archive: File, depth: int) -> Iterator[File]:
         """Yield the files in an archive that is nested in `depth` others; if it must be ignored, add why to `notes`."""

@@ -24,6 +24,7 @@ from .archives import CLONE, MOST_ENTRIES, NAME_IT, open_tree
 from .exercise_names import ExerciseNames
 from .file_tree import (
     ARCHIVES,
+    DEEPEST_WORK,
     File,
     Folder,
     displayable_name,
@@ -64,7 +65,6 @@ PLATFORMS: Mapping[LayoutName, str] = {"canvas": "Canvas", "moodle": "Moodle", "
 MOST_NAMED = 3  # names in a sentence
 MOST_SEARCHED = 100  # folders in which code is looked for
 REMOVED = "removed"  # a folder among results, for those of students who left
-DEEPEST_EXERCISE = 3  # in a folder that is called as a tool's; below `lib/python3/site-packages` lies no student's work
 COPY_MARK = re.compile(r"(?: ?\(\d{1,3}\)| - copy| copy)+$", re.IGNORECASE)
 
 
@@ -481,7 +481,7 @@ class _LayoutFinder:
             return entry.is_archive and not entry.name.startswith(APPLE_DOUBLE)
         inside = entry.all_entries(MOST_ENTRIES)
         candidates = [inner for inner in inside if isinstance(inner, Folder) or not inner.name.startswith(APPLE_DOUBLE)]
-        depth = DEEPEST_EXERCISE if entry.name[:1].isalpha() else 1  # a person may be called env, but not .x
+        depth = DEEPEST_WORK if entry.name[:1].isalpha() else 1  # a person may be called env, but not .x
         return self._holds_exercise(candidates, depth) or any(
             isinstance(inner, File) and (inner.is_archive or inner.name.lower().endswith(".ipynb"))
             for inner in candidates

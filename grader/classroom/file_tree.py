@@ -22,6 +22,7 @@ from grader.safe_text import one_line
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
 UNREAD_ARCHIVES = (".7z", ".rar", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".xz", ".bz2", ".gz")
 HOUSEKEEPING = frozenset({"__pycache__", "__MACOSX", "node_modules", "venv", "env"})
+DEEPEST_WORK = 3  # in a folder that is called as a tool's; below `lib/python3/site-packages` lies no student's work
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -55,6 +56,11 @@ class File:
         return displayable_name("/".join((*self.folders, self.name)))
 
     @property
+    def is_in_tools_folder(self) -> bool:
+        """Return whether a folder that it lies in has a name that tools use, such as env."""
+        return any(map(is_housekeeping, self.folders))
+
+    @property
     def is_archive(self) -> bool:
         """Return whether the file may be unpacked, judged by its name."""
         return self.name.lower().endswith(ARCHIVES) and not self.why_unread
@@ -82,14 +88,6 @@ class Folder:
     name: str
     path: Path | None = None
     list_entries: Callable[[], Iterable[File | Folder]] = field(default=tuple, repr=False, compare=False)
-
-    def entries(self) -> list[File | Folder]:
-        """Return its files and folders, sorted by name, without hidden ones and those that tools leave behind.
-
-        Raises:
-            OSError: it cannot be listed.
-        """
-        return [entry for entry in self.all_entries() if not is_housekeeping(entry.name)]
 
     def all_entries(self, max_entries: int | None = None) -> list[File | Folder]:
         """Return all its files and folders, hidden ones included, sorted by name.

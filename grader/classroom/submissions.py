@@ -32,7 +32,7 @@ from grader.sandbox.source_text import Part, Source, UnreadableSource, decode
 from .archives import LARGEST_ARCHIVE, MOST_UNPACKED, SubmissionWalk, is_unread_archive, path_added_to_errors
 from .cluster_wire import pack_submission, unpack_submission
 from .exercise_names import ExerciseNames
-from .file_tree import File, UnreadableArchiveError, displayable_name, name_bytes
+from .file_tree import File, Folder, UnreadableArchiveError, displayable_name, name_bytes
 from .notebook_code import BROKEN, UnreadableNotebook, code_cells, exercises_defined
 from .notebook_code import LARGEST as LARGEST_NOTEBOOK
 from .platform_names import KEEP_ONE, Submission, canvas_submission, platform_of_several
@@ -118,12 +118,14 @@ class AnswerFile:
             return replace(self, content=read_content(self.file)) if self.content is None else self
 
     @property
-    def precedence(self) -> tuple[int, bool]:
-        """Return a sort key, lower for the answer that counts: minus the number of the upload, and place in a clone.
+    def precedence(self) -> tuple[int, bool, bool]:
+        """Return a sort key, lower for the answer that counts: minus the number of the upload, and two of its place.
 
-        The second part is false for a file that lies in its unit's folder in a clone of a git repository.
+        The second part is false for a file that lies in its unit's folder in a clone of a git repository, and the third
+        for a file in no folder with a name that tools use.
         """
-        return -self.file.upload, not (self.file.is_in_clone and self.order == 0)
+        is_in_clone = self.file.is_in_clone and self.order == 0
+        return -self.file.upload, not is_in_clone, self.file.is_in_tools_folder
 
     @property
     def reading_order(self) -> tuple[object, ...]:
@@ -621,7 +623,11 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
         OSError: a folder cannot be listed, or a file cannot be read.
         FileLost: a file that may contain an answer cannot be read.
     """
-    walk, notes = SubmissionWalk(), list[str](submission.notes)
+
+    def may_answer(folder: str, name: str) -> bool:
+        return names.find(name, names.unit_of(folder)) is not None
+
+    walk, notes = SubmissionWalk(may_answer), list[str](submission.notes)
     files = list(walk.files(submission.folders))
     if platform := platform_of_several([(*file.folders, file.name) for file in files]):
         nothing = f"it holds the work of several students, as {platform} {SECTION}"
@@ -632,7 +638,7 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
     helpers = _helpers(names.course, [file for file in others if names.is_wanted(file.folders)], notes)
     contents = {name: answer.content for name, answer in chosen.items() if answer.content is not None}
     notes += _unused_helper_notes(contents, helpers, {answer.file.path for answer in chosen.values()})
-    nothing = _why_nothing(names, chosen, answers, files, notes[len(submission.notes) :])
+    nothing = _why_nothing(names, chosen, answers, files, notes[len(submission.notes) :], walk.skipped)
     notes = [note for note in notes if note.replace(" was ignored: ", ": ") != nothing]
     if len(notes) > MOST_NOTES:
         notes[MOST_NOTES:] = [f"{len(notes) - MOST_NOTES} more files were ignored"]
@@ -724,6 +730,7 @@ def _why_nothing(
     answers: Sequence[AnswerFile],
     files: Sequence[File],
     notes: Sequence[str],
+    skipped: Sequence[Folder],
 ) -> str:
     """Return why there is nothing to grade; empty if there is something, or if a file could not be read.
 
@@ -733,6 +740,7 @@ def _why_nothing(
         answers: the files that may be answers to any exercise of the course.
         files: all files.
         notes: the notes on its files.
+        skipped: its folders with names that tools use, in which nothing may be an answer.
     """
     for answer in chosen.values():
         if not isinstance(answer.content, UnreadFile) or answer.content.status == "error":
@@ -743,6 +751,11 @@ def _why_nothing(
     if answers:
         return f"it holds {_listed_files([answer.file for answer in answers])}, which this run does not grade"
     if not files:
+        if skipped and not notes:
+            shown = displayable_name(skipped[0].name)
+            return (
+                f"it holds nothing but {shown}, and tools use this name: ask for the answers outside of such a folder"
+            )
         return notes[-1] if notes else EMPTY
     archive = next((file for file in files if is_unread_archive(file.name)), None)
     if archive is not None:

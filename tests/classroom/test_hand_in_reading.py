@@ -257,6 +257,62 @@ def test_the_reason_why_there_is_nothing_to_grade_is_given(course, tmp_path, fil
     assert read(course, put(tmp_path / "eve", files)).nothing == why
 
 
+@pytest.mark.parametrize("files", [{".git/HEAD": ""}, {"__MACOSX/._lin_grad.py": ""}, {".DS_Store": ""}, {".ada": ""}])
+def test_what_a_system_leaves_behind_is_nothing(course, tmp_path, files) -> None:
+    assert read(course, put(tmp_path / "eve", files)).nothing == "it is empty"
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["env/lin_grad.py", "a/venv/src/lin_grad.py", ".work/lin_grad.py", "a/node_modules/lin_grad.py", "hw.zip",
+     "env/mine.ipynb", ".x/04_linear/lin_grad.py"],
+)  # fmt: skip
+def test_an_answer_in_a_folder_with_a_tools_name_is_read(course, tmp_path, file) -> None:
+    """The submission was said to be empty, or the answer was missing without a word."""
+    archive = zipped({"env/lin_grad.py": RIGHT, "env/lib/python3/site-packages/a.py": ""})
+    content: str | bytes = {"hw.zip": archive, "env/mine.ipynb": notebook(RIGHT)}.get(file, RIGHT)
+    alone = read(course, put(tmp_path / "eve", {file: content, "env/lib/python3/site-packages/lin_grad.py": EXITS}))
+    path = "hw.zip/env/lin_grad.py" if file == "hw.zip" else file
+    assert alone.chosen["lin_grad"].file.path == path
+    assert (alone.nothing, alone.notes) == ("", ())
+    stub = read(course, put(tmp_path / "eve", {"lin_grad.py": STUB}))
+    assert stub.chosen["lin_grad"].file.path == path
+    beside = read(course, put(tmp_path / "eve", {"lin_grad.py": MEAN}))
+    assert beside.files == {"lin_grad": MEAN.encode()}
+    assert beside.notes == (f"{path} was not graded: lin_grad.py was graded in its place",)
+
+
+def test_an_answer_in_a_folder_with_a_tools_name_imports_the_files_beside_it(course, tmp_path) -> None:
+    files = {
+        "env/lin_grad.py": "import own",
+        "env/own.py": "x = 1",
+        "env/pyvenv.cfg": "",
+        "env/bin/activate_this.py": "",
+    }
+    found = read(course, put(tmp_path / "eve", files))
+    assert found.importable_files(course.find("lin_grad")) == {"own.py": b"x = 1", "lin_grad.py": b"import own"}
+    assert found.notes == ()
+
+
+TOOLS_FILES = {
+    "env/lib/python3/site-packages/lin_grad.py": "", "venv/pyvenv.cfg": "", ".ipynb_checkpoints/a-checkpoint.ipynb": "",
+    ".history/lin_grad_20261128120000.py": "", "node_modules/x/y.js": "", "__pycache__/lin_grad.pyc": "",
+}  # fmt: skip
+
+
+def test_the_files_of_tools_are_ignored_without_a_note(course, tmp_path) -> None:
+    found = read(course, put(tmp_path / "eve", {"lin_grad.py": RIGHT, **TOOLS_FILES}))
+    assert (found.files, found.notes) == ({"lin_grad": RIGHT.encode()}, ())
+
+
+@pytest.mark.parametrize("file", sorted(TOOLS_FILES))
+def test_a_submission_of_a_tools_files_is_not_said_to_be_empty(course, tmp_path, file) -> None:
+    folder = file.partition("/")[0]
+    assert read(course, put(tmp_path / "eve", {f"hw/{file}": ""})).nothing == (
+        f"it holds nothing but hw/{folder}, and tools use this name: ask for the answers outside of such a folder"
+    )
+
+
 def test_a_file_too_large_is_noted_and_unreadable_beside_other_answers(course, tmp_path) -> None:
     put(tmp_path / "eve", {"lin_grad.py": b" " * (1 << 20) + b"x", "relu_grad.py": "def relu_grad(inp, out): pass\n"})
     found = read(course, tmp_path / "eve")
