@@ -17,12 +17,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from grader.course.exercise import Answer
 from grader.program.forward import SINK, bits
 from grader.program.operation import Array, NoCandidate, Vague
 from grader.program.probes import draw_tangents, tolerances
 from grader.program.program import EdgeVjp, Program, Tangents
 from grader.reference.compare import MATCH, agrees, scaled_error
-from grader.reference.trial import Trial
+from grader.reference.trial import Samples, Trial
 
 from .factors import FactorForms
 from .mistake import Mistake
@@ -34,6 +35,7 @@ TINY, ZERO = 1e-9, 1e-5  # what is computed as zero, in proportion to the right 
 CANCELLED = 0.1  # below this share of the right answer, rounding of what cancels may be a large part of an array
 NEARLY_RIGHT, SHARE_OF_ERROR = 2e-3, 0.01  # an error that may be a small term; how exactly a mistake must give it
 SPREAD = 4.0  # standard deviations that the projection of an error may have
+WrongAnswers = Mapping[str, tuple[Answer, Samples]]  # by target
 
 
 class Candidate(Protocol):
@@ -400,6 +402,8 @@ class Case:
         samples: the trials, the first one of the run first.
         names: the targets whose answers are wrong.
         right_names: the targets whose answers are known to be right.
+        answers: by target the wrong answer, with the learner's array in each trial as it was given: what observations
+            and declared mistakes read.
         work: what has been computed so far, in calls of numpy.
         changes: for each rewriting that changes gradients, for each screen, what it adds to the projections there;
             shape: (rows,).
@@ -414,6 +418,7 @@ class Case:
     samples: Sequence[ProgramSample]
     names: tuple[str, ...]
     right_names: tuple[str, ...] = ()
+    answers: WrongAnswers = field(default_factory=dict)
     work: float = 0.0
     changes: dict[Rewriting, tuple[Array, ...]] = field(default_factory=dict)
     results: dict[Rewriting, tuple[Array, ...]] = field(default_factory=dict)

@@ -16,11 +16,11 @@ from grader.program.operation import Array
 from grader.program.program import Program
 from grader.program.recording import Unrecordable, record
 from grader.reference.compare import scaled_error
-from grader.reference.trial import IMPOSSIBLE, Sample, Trial, sample_of
+from grader.reference.trial import IMPOSSIBLE, Sample, Samples, Trial, sample_of
 from grader.results.records import AnswerResult
 
-from .case import LARGE, Case, ProgramSample, is_near
-from .facts import Samples, nothing_to_compare, plain_fact
+from .case import LARGE, Case, ProgramSample, WrongAnswers, is_near
+from .facts import nothing_to_compare, plain_fact
 from .hints import FIX_THE_CAUSE
 from .mistake import Fact, Mistake, fact_kind
 from .observations import observations
@@ -32,7 +32,6 @@ FAITHFUL = 1e-6  # how far a recorded gradient may be from the reference, in pro
 MOST_LARGE = 2  # trials with more than `LARGE` entries, each of which takes long; one is enough beside smaller ones
 WORK_AGAIN = 40_000.0  # for other trials of answers that have been searched: what is likely is tried again
 NO_SENTENCE = "this is the result of a known mistake"  # of a declared mistake without a sentence of its own
-WrongAnswers = Mapping[str, tuple[Answer, Samples]]  # by target
 FOLLOWS = fact_kind(
     "follows",
     "this is right, given your {answers}; fix {those} first",
@@ -46,13 +45,13 @@ class DeclaredMistake:
 
     Args:
         misconception: the declaration, with the formula.
-        wrong: for each target that the formula is about the answer and its samples.
+        names: the targets of the wrong answers that the formula is about.
         right: for a formula of all that is returned at once, the answers that are right; else empty.
         rank: the likelihood rank.
     """
 
     misconception: Misconception
-    wrong: WrongAnswers
+    names: tuple[str, ...]
     right: tuple[Answer, ...] = ()
     rank: float = 0.0
 
@@ -64,19 +63,15 @@ class DeclaredMistake:
         """
         says = self.misconception.says or f"{NO_SENTENCE} ({self.misconception.code})"
         mistake = Mistake(self.misconception.code, facts=(Fact("declared", {}, says),), hints=self.misconception.hints)
-        names = [name for name, (answer, samples) in self.wrong.items() if self._reproduces_answer(answer, samples)]
-        if self._is_of_all and not (len(names) == len(self.wrong) and all(map(self._gives_right_array, self.right))):
+        names = [name for name in self.names if self._reproduces_answer(*case.answers[name])]
+        is_of_all = any(case.answers[name][0].name != self.misconception.answer for name in self.names)
+        if is_of_all and not (len(names) == len(self.names) and self._leaves_right_answers(case)):
             return {}
         return dict.fromkeys(names, mistake)
 
     def changes_right_answer(self, case: Case) -> bool:
         """Return False: a formula is about the answers that it is declared for alone."""
         return False
-
-    @property
-    def _is_of_all(self) -> bool:
-        """Return whether the formula gives all arrays that the learner's function returns at once, as a sequence."""
-        return any(answer.name != self.misconception.answer for answer, _ in self.wrong.values())
 
     def _reproduces_answer(self, answer: Answer, samples: Samples) -> bool:
         """Return whether the formula gives the learner's array in every trial, and in one trial not the right array.
@@ -96,14 +91,18 @@ class DeclaredMistake:
             apart = apart or not is_near(computed, expected, expected)
         return apart
 
-    def _gives_right_array(self, answer: Answer) -> bool:
-        """Return whether the declared formula gives the right array of an answer in each trial of the field `wrong`.
+    def _leaves_right_answers(self, case: Case) -> bool:
+        """Return whether the formula gives the right array, in each trial, of each answer that the learner has right.
 
         Args:
-            answer: an answer that the learner has right.
+            case: the wrong answers, whose trials are taken.
         """
-        trials = [sample.trial for sample in next(iter(self.wrong.values()))[1]]
-        return all(sample_of(answer, t, wrong_array_of(self.misconception, answer, t)).agrees for t in trials)
+        trials = [sample.trial for sample in case.answers[self.names[0]][1]]
+        return all(
+            sample_of(answer, trial, wrong_array_of(self.misconception, answer, trial)).agrees
+            for answer in self.right
+            for trial in trials
+        )
 
 
 def wrong_array_of(misconception: Misconception, answer: Answer, trial: Trial, given: Array | None = None) -> Array:
@@ -240,8 +239,8 @@ def _mistakes_of_group(
     case = case_of(exercise, wrong, right_targets)
     accepts = isinstance(exercise, Routine) and exercise.accepts is not None
     others = [
-        *declared_mistakes(exercise, wrong, right_answers),
-        *observations(wrong, accepts=accepts, recorded=bool(case.samples)),
+        *declared_mistakes(exercise, case, right_answers),
+        *observations(case, accepts=accepts),
     ]
     earlier = next(filter(case.is_screened_as, cases), None)
     if any(set(case.names) <= set(other.names) for other in cases):
@@ -257,24 +256,22 @@ def _mistakes_of_group(
     }
 
 
-def declared_mistakes(
-    exercise: Declaration, wrong: WrongAnswers, right: tuple[Answer, ...]
-) -> Iterator[DeclaredMistake]:
+def declared_mistakes(exercise: Declaration, case: Case, right: tuple[Answer, ...]) -> Iterator[DeclaredMistake]:
     """Yield the misconceptions that an exercise declares about the wrong answers, as `DeclaredMistake`s.
 
     These are candidates: whether a formula gives the learner's numbers is tried when the search asks.
 
     Args:
         exercise: the exercise.
-        wrong: by target the wrong answer and its samples.
+        case: the wrong answers.
         right: the right answers, which a formula for all that is returned must leave right.
     """
     for misconception in exercise.misconceptions:
-        own = {target: each for target, each in wrong.items() if misconception.answer == each[0].name}
-        if own:
-            yield DeclaredMistake(misconception, own)
+        names = tuple(name for name, (answer, _) in case.answers.items() if misconception.answer == answer.name)
+        if names:
+            yield DeclaredMistake(misconception, names)
         elif misconception.answer == RETURN and isinstance(exercise, Routine):
-            yield DeclaredMistake(misconception, wrong, right)
+            yield DeclaredMistake(misconception, tuple(case.answers), right)
 
 
 def case_of(exercise: Declaration, wrong: WrongAnswers, right: tuple[str, ...] = ()) -> Case:
@@ -308,7 +305,7 @@ def case_of(exercise: Declaration, wrong: WrongAnswers, right: tuple[str, ...] =
         recorded.append(_case_sample(trial, program, given, wrong))
     for sample in recorded:
         sample.program.peers[:] = [each.program for each in recorded]
-    return Case(recorded, tuple(wrong), tuple(name for name in right if name not in wrong))
+    return Case(recorded, tuple(wrong), tuple(name for name in right if name not in wrong), wrong)
 
 
 def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], wrong: WrongAnswers) -> ProgramSample:

@@ -18,7 +18,7 @@ from grader.course.exercise import Answer
 from grader.course.shapes import axes_in_all
 from grader.course.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND
 from grader.reference.compare import MATCH, scaled_error, share_wrong
-from grader.reference.trial import Sample, Trial, options
+from grader.reference.trial import Sample, Samples, Trial, options
 
 from .factors import CLOSE, TrialRatios, common_ratio, number_text
 from .failing_arguments import operations_of_wrong_trials, options_of_right_trials
@@ -33,7 +33,6 @@ HELD_DOWN = 0.25  # what share of its right size an answer has at most if the up
 MOST_LUCK = 0.01  # how likely a coincidence may be that is told as a rule
 LEAST_TRIALS, LEAST_ENTRIES = 2, 5
 MOST_LEVELS, LEAST_AT_LEVEL = 2, 2  # values that all wrong entries have; entries with each of them
-Samples = Sequence[Sample]  # of one answer, one for each trial
 
 CONSTANT = fact_kind(
     "constant",

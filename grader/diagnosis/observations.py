@@ -17,11 +17,11 @@ from grader.program.forward import SINK, Place
 from grader.program.operation import Array, NoCandidate, unbroadcast
 from grader.program.program import EdgeContext, Program
 from grader.reference.compare import MATCH, scaled_error
+from grader.reference.trial import Samples
 
 from . import facts
 from .case import Candidate, Case, ProgramSample
 from .factors import common_ratio
-from .facts import Samples
 from .mistake import Fact, FactKind, Mistake, fact_kind
 from .mistaken_numbers import NumberMistaken
 from .operators.branches import masking
@@ -79,23 +79,15 @@ class Observation:
         rank: the likelihood rank.
         observe: takes the answer and its samples; returns the fact as a mistake, or `None` where it is not true.
         name: the target of the answer.
-        answer: the answer.
-        given: the answer in each trial, with the learner's array as it was given.
     """
 
     rank: float
     observe: Callable[[Answer, Samples], Mistake | None]
     name: str
-    answer: Answer
-    given: Samples
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return the fact as the mistake in its answer: `{target: mistake}`; an empty mapping where it is not true.
-
-        Args:
-            case: not read: what was observed is in `self.given`.
-        """
-        mistake = self.observe(self.answer, self.given)
+        """Return the fact as the mistake in its answer: `{target: mistake}`; an empty mapping where it is not true."""
+        mistake = self.observe(*case.answers[self.name])
         return {} if mistake is None else {self.name: mistake}
 
     def changes_right_answer(self, case: Case) -> bool:
@@ -103,34 +95,27 @@ class Observation:
         return False
 
 
-def observations(
-    wrong: Mapping[str, tuple[Answer, Samples]], *, accepts: bool = False, recorded: bool = True
-) -> list[Candidate]:
+def observations(case: Case, *, accepts: bool = False) -> list[Candidate]:
     """Return all facts that may be true of the wrong answers, as candidates: one for each fact and answer.
 
     Whether a fact is true is computed when the search asks. The last candidates tell where the mistake is, for all
     answers.
 
     Args:
-        wrong: by target the answer and its samples.
+        case: the wrong answers.
         accepts: whether the exercise accepts more than one answer as right.
-        recorded: whether there is a program of the forward pass.
     """
     observed = {not_accepted: 0.0, **OBSERVED} if accepts else OBSERVED
-    every = [
-        Observation(rank, observe, name, *own) for name, own in wrong.items() for observe, rank in observed.items()
-    ]
+    every = [Observation(rank, observe, name) for name in case.answers for observe, rank in observed.items()]
     by_program = [
-        ProgramObservation(rank, observe, name, *own)
-        for name, own in wrong.items()
-        for observe, rank in SEEN_IN_PROGRAM.items()
+        ProgramObservation(rank, observe, name) for name in case.answers for observe, rank in SEEN_IN_PROGRAM.items()
     ]
-    of_right = [] if accepts else edits_of_right_answers(wrong, recorded=recorded)  # of several none is *the* one
-    behind = map(BehindRightAnswers, wrong)
+    of_right = [] if accepts else edits_of_right_answers(case)  # of several none is *the* one
+    behind = map(BehindRightAnswers, case.answers)
     return [*every, *by_program, *of_right, NumberMistaken(), FirstWrongGradient(), *behind]
 
 
-def not_accepted(answer: Answer, given: Samples) -> Mistake | None:
+def not_accepted(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that an answer is not accepted; or, if it is a number, that its error is too large.
 
     It is for an exercise that accepts several answers as right, so that there is no right array to compare with.
@@ -139,11 +124,11 @@ def not_accepted(answer: Answer, given: Samples) -> Mistake | None:
 
     Args:
         answer: not read.
-        given: for each trial the learner's and the right array.
+        samples: for each trial the learner's and the right array.
     """
-    if all(sample.given.ndim == 0 for sample in given):
+    if all(sample.given.ndim == 0 for sample in samples):
         return ERROR_TOO_LARGE("imprecise")
-    return NOT_ACCEPTED("unknown") if all(sample.given.ndim == sample.expected.ndim for sample in given) else None
+    return NOT_ACCEPTED("unknown") if all(sample.given.ndim == sample.expected.ndim for sample in samples) else None
 
 
 def _observe_stored(
@@ -167,11 +152,11 @@ def _observe_stored(
         has a prior gradient.
     """
 
-    def observe(answer: Answer, given: Samples) -> Mistake | None:
+    def observe(answer: Answer, samples: Samples) -> Mistake | None:
         """Return the fact, or `None` where it is not true in every trial."""
-        if all(sample.trial.prior(answer) is None for sample in given):
+        if all(sample.trial.prior(answer) is None for sample in samples):
             return None
-        for sample in given:
+        for sample in samples:
             new, prior = sample.trial.new(answer), sample.trial.prior(answer)
             variable = np.asarray(sample.trial.inputs.get(answer.wrt, np.zeros(())))
             stored = alone(new, variable) if prior is None else combine(new, prior, variable)
@@ -186,55 +171,55 @@ def _of_samples(
     observe: Callable[[Samples], Mistake | None],
 ) -> Callable[[Answer, Samples], Mistake | None]:
     """Return a function of an answer and its samples that calls `observe` with the samples alone."""
-    return lambda answer, given: observe(given)
+    return lambda answer, samples: observe(samples)
 
 
-def _wrong_shape_fact(answer: Answer, given: Samples) -> Mistake | None:
+def _wrong_shape_fact(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that the learner's array has a wrong shape in some trial; `None` if its shapes are all right."""
-    return None if facts.have_right_shapes(given) else facts.wrong_shape(answer, given)
+    return None if facts.have_right_shapes(samples) else facts.wrong_shape(answer, samples)
 
 
-def _broadcast_fact(answer: Answer, given: Samples) -> Mistake | None:
+def _broadcast_fact(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that the learner's array has the shape of two inputs broadcast against each other, or `None`.
 
     Only the first trial is looked at.
     """
-    return None if not given or given[0].has_shape else facts.broadcast_accident(answer, given)
+    return None if not samples or samples[0].has_shape else facts.broadcast_accident(answer, samples)
 
 
-def _unknown_fact(answer: Answer, given: Samples) -> Mistake | None:
+def _unknown_fact(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that the answer is wrong, with the number of wrong entries and the error; it is never `None`.
 
     If the answer is right in all given trials, return the fact that there is nothing to compare.
     """
-    return facts.nothing_to_compare() if all(sample.agrees for sample in given) else facts.unknown_mistake(given)
+    return facts.nothing_to_compare() if all(sample.agrees for sample in samples) else facts.unknown_mistake(samples)
 
 
-def _constant_fact(given: Samples) -> Mistake | None:
+def _constant_fact(samples: Samples) -> Mistake | None:
     """Return the fact that an answer of the right shape is one number in all entries of all trials, perhaps 0 or 1.
 
     Return `None` where it is not.
     """
-    return facts.constant_answer(given, trivial=True) if facts.have_right_shapes(given) else None
+    return facts.constant_answer(samples, trivial=True) if facts.have_right_shapes(samples) else None
 
 
-def _typed_in_fact(answer: Answer, given: Samples) -> Mistake | None:
+def _typed_in_fact(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that a value (no gradient or Jacobian) is one number in all entries of all trials; else `None`.
 
     Gradients are left out, as one may be 1 everywhere because its upstream gradient is missing.
     """
-    return _constant_fact(given) if answer.kind == "value" else None
+    return _constant_fact(samples) if answer.kind == "value" else None
 
 
-def _training_step_fact(answer: Answer, given: Samples) -> Mistake | None:
+def _training_step_fact(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that an answer is the variable after a step of training, such as w - 0.1 * dw; else `None`.
 
     It is `None`, too, where the variable is a multiple of its right gradient, so that a step is no more than a factor.
     """
-    inputs = [np.asarray(sample.trial.inputs.get(answer.wrt, np.zeros(()))) for sample in given]
-    if any(common_ratio(own, sample.expected) is not None for own, sample in zip(inputs, given, strict=True)):
+    inputs = [np.asarray(sample.trial.inputs.get(answer.wrt, np.zeros(()))) for sample in samples]
+    if any(common_ratio(own, sample.expected) is not None for own, sample in zip(inputs, samples, strict=True)):
         return None
-    return facts.training_step(answer, given)
+    return facts.training_step(answer, samples)
 
 
 # The rank of each fact that needs no program: after the edits that are likelier, before those that are not.
@@ -285,21 +270,18 @@ class ProgramObservation:
         observe: takes the case, the target, the answer and its samples; returns the fact as a mistake, or `None` where
             it is not true.
         name: the target of the answer.
-        answer: the answer.
-        given: the answer in each trial, with the learner's array as it was given.
     """
 
     rank: float
     observe: Callable[[Case, str, Answer, Samples], Mistake | None]
     name: str
-    answer: Answer
-    given: Samples
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
         """Return by target the fact as a mistake; an empty mapping where it is not true, or there is no program."""
-        if self.answer.kind != "gradient" or not case.samples:
+        answer, samples = case.answers[self.name]
+        if answer.kind != "gradient" or not case.samples:
             return {}
-        mistake = self.observe(case, self.name, self.answer, self.given)
+        mistake = self.observe(case, self.name, answer, samples)
         return {} if mistake is None else {self.name: mistake}
 
     def changes_right_answer(self, case: Case) -> bool:
@@ -319,15 +301,15 @@ def _observe_upstream(*names: str) -> Callable[[Case, str, Answer, Samples], Mis
         A function of the case, the target, the answer and its samples.
     """
 
-    def observe(case: Case, name: str, answer: Answer, given: Samples) -> Mistake | None:
+    def observe(case: Case, name: str, answer: Answer, samples: Samples) -> Mistake | None:
         """Return the fact, or `None` where none with these names is true."""
-        mistake = facts.misused_upstream(answer, case.listing.upstream_name or "1", given)
+        mistake = facts.misused_upstream(answer, case.listing.upstream_name or "1", samples)
         return mistake if mistake is not None and mistake.facts[0].operator in names else None
 
     return observe
 
 
-def _wrong_mask_fact(case: Case, name: str, answer: Answer, given: Samples) -> Mistake | None:
+def _wrong_mask_fact(case: Case, name: str, answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that the backward pass uses a wrong mask, such as z < 0 for z > 0 in that of relu; else `None`.
 
     Each entry of the answer is then 0 or what it would be without any mask, but not at the right entries.
@@ -336,15 +318,15 @@ def _wrong_mask_fact(case: Case, name: str, answer: Answer, given: Samples) -> M
         case: the case, whose forward pass has the masks.
         name: the target of the answer.
         answer: the answer.
-        given: for each trial the learner's and the right array.
+        samples: for each trial the learner's and the right array.
     """
-    samples = {id(sample.trial): sample for sample in case.samples}
-    if len(samples) != len(given):
+    programs = {id(sample.trial): sample.program for sample in case.samples}
+    if len(programs) != len(samples):
         return None
     for spot in masking.spots(case.listing):
-        closed = [_gradient_behind_masks(samples[id(sample.trial)].program, spot, name) for sample in given]
+        closed = [_gradient_behind_masks(programs[id(sample.trial)], spot, name) for sample in samples]
         if all(array is not None for array in closed):
-            mistake = facts.wrong_mask(answer, given, [[array for array in closed if array is not None]])
+            mistake = facts.wrong_mask(answer, samples, [[array for array in closed if array is not None]])
             if mistake is not None:
                 return mistake
     return None
@@ -373,7 +355,7 @@ def _gradient_behind_masks(program: Program, spot: Spot, name: str) -> Array | N
         return None
 
 
-def _uneven_rows_fact(case: Case, name: str, answer: Answer, given: Samples) -> Mistake | None:
+def _uneven_rows_fact(case: Case, name: str, answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that some rows of an output's axis are left out of an answer, or have wrong weights; else `None`.
 
     Such as that only the first example of a batch contributes to `w.g`.
@@ -382,7 +364,7 @@ def _uneven_rows_fact(case: Case, name: str, answer: Answer, given: Samples) -> 
         case: the case.
         name: the target of the answer.
         answer: not read.
-        given: not read.
+        samples: not read.
     """
     program = case.listing
     for place, axis in _row_splits(program):

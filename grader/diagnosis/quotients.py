@@ -16,9 +16,8 @@ import torch
 from grader.course.exercise import Answer
 from grader.program.operation import Array
 from grader.reference.compare import MATCH, scaled_error
-from grader.reference.trial import IMPOSSIBLE, Sample, Trial
+from grader.reference.trial import IMPOSSIBLE, Sample, Samples, Trial
 
-from .facts import Samples
 from .mistake import Fact, Mistake
 
 EXACT = 1e-9  # how nearly the right answer must be a quotient, in proportion to it

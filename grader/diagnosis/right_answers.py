@@ -13,14 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from grader.course.exercise import Answer
 from grader.program.program import Program
 from grader.program.recording import record
 from grader.reference.trial import Sample, Trial
 
 from .case import Candidate, Case, ProgramSample
 from .edits import NoEdit, WithFactor
-from .facts import Samples
 from .mistake import Mistake
 from .operators import OPERATORS
 from .search import edits, edits_in_rows
@@ -34,14 +32,14 @@ class EditOfRightAnswer:
     """A candidate that edits the right array of one answer, taken for a gradient.
 
     Args:
-        candidate: the edit, in `case`.
-        case: a case of this answer alone, whose program has the right array as its gradient.
+        candidate: the edit, in `alone`.
+        alone: a case of this answer alone, whose program has the right array as its gradient.
         name: the target that the answer is about.
         extra_rank: what is added to the rank of the edit.
     """
 
     candidate: Candidate
-    case: Case
+    alone: Case
     name: str
     extra_rank: float
 
@@ -56,7 +54,7 @@ class EditOfRightAnswer:
         Args:
             case: not read; the edit has a case of its own.
         """
-        mistakes = self.candidate.explain(self.case)
+        mistakes = self.candidate.explain(self.alone)
         return {self.name: mistakes[THE_ANSWER]} if THE_ANSWER in mistakes else {}
 
     def changes_right_answer(self, case: Case) -> bool:
@@ -64,29 +62,28 @@ class EditOfRightAnswer:
         return False
 
 
-def edits_of_right_answers(wrong: Mapping[str, tuple[Answer, Samples]], *, recorded: bool) -> list[EditOfRightAnswer]:
+def edits_of_right_answers(case: Case) -> list[EditOfRightAnswer]:
     """Return candidates that edit the right arrays of answers that are no gradients of a program, as if they were.
 
     They are for Jacobians and values, and for gradients where no program is recorded. The right array stands as the
     gradient of a target, so that every operator on results works, such as the transpose, a sign, a sum over an axis.
 
     Args:
-        wrong: by target the answer and its samples.
-        recorded: whether there is a program of the forward pass, so that gradients have edits of their own.
+        case: the wrong answers; where it has programs, gradients have edits of their own.
     """
-    kinds = ("jacobian", "value") if recorded else ("jacobian", "value", "gradient")
+    kinds = ("jacobian", "value") if case.samples else ("jacobian", "value", "gradient")
     candidates: list[EditOfRightAnswer] = []
-    for name, (answer, samples) in wrong.items():
+    for name, (answer, samples) in case.answers.items():
         if answer.kind not in kinds or not samples:
             continue
         made_up = [_case_sample(sample) for sample in samples]
-        case = Case(made_up, (THE_ANSWER,))
-        made: list[Candidate] = [WithFactor(NoEdit(), (THE_ANSWER,)), *edits_in_rows(case)]
+        alone = Case(made_up, (THE_ANSWER,))
+        made: list[Candidate] = [WithFactor(NoEdit(), (THE_ANSWER,)), *edits_in_rows(alone)]
         for operator in OPERATORS:
             if operator.at.kind == "target":
-                made += edits(operator, case.listing)
+                made += edits(operator, alone.listing)
         candidates += [
-            EditOfRightAnswer(each, case, name, VALUE_RANK if answer.kind == "value" else 0.0) for each in made
+            EditOfRightAnswer(each, alone, name, VALUE_RANK if answer.kind == "value" else 0.0) for each in made
         ]
     return candidates
 

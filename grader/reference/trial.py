@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -125,6 +125,9 @@ class Sample(NamedTuple):
     def is_finite(self) -> bool:
         """Return whether no entry of the learner's array is inf or nan."""
         return bool(np.isfinite(self.given).all())
+
+
+Samples = Sequence[Sample]  # of one answer, one for each trial
 
 
 def sample_of(answer: Answer, trial: Trial, given: np.ndarray) -> Sample:

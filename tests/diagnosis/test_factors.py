@@ -14,9 +14,9 @@ from helpers.verdicts import Rule, named, told, verdict
 from grader.course.exercise import Exercise, returned, stored
 from grader.course.sampling import normal, number, output
 from grader.diagnosis.factors import Factor, explained_factor
-from grader.diagnosis.facts import Samples, ratio_in_each_trial, varying_ratio
+from grader.diagnosis.facts import ratio_in_each_trial, varying_ratio
 from grader.diagnosis.words import clause
-from grader.reference.trial import Trial
+from grader.reference.trial import Samples, Trial
 
 
 def size(trial: Trial, axis: str) -> int:

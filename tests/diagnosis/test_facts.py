@@ -18,10 +18,9 @@ from grader.course.sampling import away_from, normal, output
 from grader.course.trial_sizes import LARGE_UPSTREAM_KIND
 from grader.diagnosis import facts
 from grader.diagnosis.diagnose import find_mistakes
-from grader.diagnosis.facts import Samples
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.words import message_of
-from grader.reference.trial import Sample, Trial, sample_of
+from grader.reference.trial import Sample, Samples, Trial, sample_of
 
 NO_GRAPH = Routine("nothing to derive", {"w": normal("bs n")}, lambda w: w)
 

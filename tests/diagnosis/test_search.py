@@ -537,9 +537,8 @@ def test_what_is_made_of_a_right_answer_that_is_no_gradient_is_named() -> None:
         right = w.T.numpy()
         trial = Trial(Setting(number, "other sizes", {"n": n, "m": m}), {"w": w}, {"return": right}, {"w": w})
         samples.append(Sample(trial, right.T, right))
-    (mistake,) = (
-        explanation for explanation in explain(Case([], ("x",)), (), observations({"x": (answer, samples)})).values()
-    )
+    case = Case([], ("x",), answers={"x": (answer, samples)})
+    (mistake,) = explain(case, (), observations(case)).values()
     assert (mistake.code, mistake.facts[0].says) == ("transposed", "this is the transpose of the right answer")
 
 
@@ -555,6 +554,6 @@ def test_a_mask_of_something_else_is_a_fact_where_no_edit_gives_it() -> None:
         wrong = (g * (x > -0.5)).numpy()
         recorded.append(ProgramSample(trial, program, {"input": wrong}))
         samples.append(Sample(trial, wrong, right))
-    case = Case(recorded, ("input",))
-    explanation = explain(case, (), observations({"input": (answer, samples)}))["input"]
+    case = Case(recorded, ("input",), answers={"input": (answer, samples)})
+    explanation = explain(case, (), observations(case))["input"]
     assert (explanation.code, explanation.facts[0].operator) == ("wrong-local", "another-mask")
