@@ -29,6 +29,7 @@ REASONS = (
     WITHDRAWN, SUBMISSION, UNKNOWN, EXERCISES, POINTS, COURSE, UNGRADED, FAILED, ADJUSTED, LATE, ENTERED, SEED, LIMIT,
     AGAIN,
 )  # fmt: skip
+QUIZ = "quiz_"  # begins the id of a quiz
 NO_SUBMISSION = {"": short_hash(None)}  # of who handed in nothing
 
 
@@ -118,7 +119,7 @@ class StoredGrades(NamedTuple):
         is_same = self.has_same_submission(after, exercise)
         old, new = (grades.points.get(exercise, 0.0) for grades in (self, after))
         if is_same is False:
-            reasons.add(_new_submission(after))
+            reasons.add(EXERCISES if self._is_quiz_by_choice(after, exercise) else _new_submission(after))
         # What was not handed in has no points, whatever the course says.
         is_graded = is_same is None or bool(self._hash_of(exercise) and after._hash_of(exercise))
         if worth != worth_now and is_graded:
@@ -131,6 +132,26 @@ class StoredGrades(NamedTuple):
         reasons |= {UNGRADED} if old is None else set()
         reasons |= {FAILED} if new is None else set()
         return reasons or self._why_again(after)
+
+    def _is_quiz_by_choice(self, after: StoredGrades, exercise: str) -> bool:
+        """Return whether an exercise is a quiz whose sheet counts in one of the runs alone, because of what was asked.
+
+        A `quiz.yaml` outside its unit's folder counts only if one quiz is asked.
+
+        Args:
+            after: the grades of the same student afterwards.
+            exercise: the id of the exercise.
+        """
+        with_sheet = [grades for grades in (self, after) if grades._hash_of(exercise)]
+        if len(with_sheet) != 1:
+            return False
+        (other,) = (grades for grades in (self, after) if grades is not with_sheet[0])
+        return with_sheet[0]._quizzes == [exercise] and len(other._quizzes) > 1
+
+    @property
+    def _quizzes(self) -> list[str]:
+        """Return the ids of the quizzes that were asked."""
+        return [exercise for exercise in self.worth if exercise.startswith(QUIZ)]
 
     def why_total(self, after: StoredGrades, exercises: Iterable[str]) -> set[str]:
         """Return the reasons why the total differs from that afterwards, of `REASONS`.

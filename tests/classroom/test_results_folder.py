@@ -33,6 +33,7 @@ from grader.classroom.roster import Roster, RosterStudent, keys_of_records, matc
 from grader.classroom.score_changes import NO_CHANGES, AdjustmentRow, ScoreChanges
 from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import InfrastructureError, UsageError
+from grader.quiz.answer_sheet import solved_sheet
 from grader.results.records import (
     Adjustment,
     AnswerResult,
@@ -477,6 +478,30 @@ def test_each_line_has_the_reasons_of_its_own(graded, course, tmp_path) -> None:
         ("fay", "lin_grad", "2", "0", new), ("fay", "", "2", "", new),
         ("gus", "", "0", "1", "an adjustment"),
     ]  # fmt: skip
+
+
+def test_a_sheet_that_counts_because_fewer_quizzes_are_asked_is_no_new_submission(tmp_path) -> None:
+    """The reason was that the submission had changed."""
+    whole, out, asked = load_course(PACKAGE.parent), tmp_path / "out", "the assignment's exercises changed"
+    quiz = whole.find("quiz_03_one_example")
+    sheet = solved_sheet("03_one_example", quiz.quiz)
+    put(tmp_path / "in", {"ada/quiz.yaml": sheet, "ada/df_dx.py": "", "ben/df_dx.py": ""})
+
+    def run(*units: str) -> list[tuple[str, ...]]:
+        grading = Grading(1, "none", exercises=whole.select(units), is_assignment=True)
+        grade_class(whole, find_submissions(whole, tmp_path / "in", out), out, grading)
+        return changes_in(out)
+
+    assert run("02_chain_rule", "03_one_example") == []
+    points = str(quiz.points).removesuffix(".0")
+    assert run("03_one_example") == [("ada", quiz.id, "0", points, asked), ("ada", "", "0", points, asked)]
+    assert run("02_chain_rule", "03_one_example") == [
+        ("ada", quiz.id, points, "0", asked),
+        ("ada", "", points, "0", asked),
+    ]
+    put(tmp_path / "in", {"ben/03_one_example/quiz.yaml": sheet})
+    new = "the submission changed"
+    assert run("02_chain_rule", "03_one_example") == [("ben", quiz.id, "0", points, new), ("ben", "", "0", points, new)]
 
 
 def test_a_record_without_hashes_of_the_submission_is_read_and_gets_them(graded, tmp_path) -> None:
