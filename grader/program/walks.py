@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -26,6 +26,12 @@ Order = Literal[
     "latest first", "earliest first", "edge by edge",
     "oldest met first", "newest met first", "newest met last operand first",
 ]  # fmt: skip
+WRONG_ORDERS: tuple[tuple[Order, bool], ...] = (
+    ("earliest first", False),
+    *((order, again) for again in (False, True) for order in get_args(Order)[3:]),
+    ("edge by edge", False),
+)
+"""Each order in which an engine goes wrong, and whether a value passes on its gradient each time that it is met."""
 Skip = Literal["", "dead", "repeated", "all but the last", "awaiting", "before dead", "same number"]
 
 
@@ -77,7 +83,7 @@ class Walk:
         gradients[-1] = np.asarray(self.first(nodes[-1].value))
         last = {node.name: node for node in nodes if node.name in self.shared}
         skip = skipped_edges(forward, self.skip, self.skip_names)
-        for reader, slot in self._edges(forward):
+        for reader, slot in self.edges(forward):
             g = gradients[reader]
             if g is None or reader in done or (reader, slot) in skip:
                 continue
@@ -106,7 +112,7 @@ class Walk:
         """
         return old + new if self.keep is None else self.keep(old, new, name, slot)
 
-    def _edges(self, forward: Forward) -> Iterable[Place]:
+    def edges(self, forward: Forward) -> Iterable[Place]:
         """Return the edges (reader, slot) of a forward pass in the order in which the walk goes through them.
 
         By the field `order`: `"latest first"` goes through the readers from the last to the first, `"earliest first"`

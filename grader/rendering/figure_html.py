@@ -11,7 +11,7 @@ from html import escape
 import numpy as np
 
 from .heat_maps import largest_magnitude, number
-from .picture_data import Figure, Series
+from .picture_data import Figure, Series, early_values
 from .svg_drawing import SvgDrawing
 
 # Text keeps the page's own colour: against either tint it has a contrast of 4.5 on white and on black alike.
@@ -27,9 +27,13 @@ BAR, BARS_HEIGHT = 13, 120
 Point = tuple[float, float]
 EMPTY = 0.01  # in proportion to the largest: below it a tile has no colour
 LETTER = 7.9  # the width of a letter in pixels
+VISIT_WIDTH, VISIT_HEIGHT, VISIT_GAP = 58, 40, 16  # a value in an order, and the space between two
+LOWEST_ARC, ARC, HIGHEST_ARC = 12, 7, 66  # of an arrow between neighbours; more for each value that it passes; at most
 KEYS = {
     "scatter": "Each point is one entry: an open circle on the dashed line where yours equals the other number, else "
     "filled.",
+    "order": "From left to right. An arrow leads to a value that must come later; a bold one points back, to a value "
+    "that comes too early.",
     "stamp": "Each tile is one entry: orange above 0 and blue below, the stronger, the larger.",
 }
 
@@ -43,7 +47,7 @@ def figure_html(figure: Figure, scale: float = 0.0) -> str:
         figure: the figure.
         scale: the largest number in all scatters that it stands beside; 0 for one that stands alone.
     """
-    draw = {"stamp": _stamp, "verdicts": _verdicts}.get(figure.kind, _bars)
+    draw = {"stamp": _stamp, "verdicts": _verdicts, "order": _order}.get(figure.kind, _bars)
     drawing = _scatter(figure, scale) if figure.kind == "scatter" else draw(figure)
     name = escape(figure.title)  # whoever has no mouse scrolls it with the keyboard
     return f'<div class="shape" tabindex="0" role="group" aria-label="{name}">{drawing.inline()}</div>'
@@ -245,6 +249,46 @@ def _verdict_sentence(figure: Figure) -> str:
         f"{int(wrong.values.sum())} of {wrong.values.size} wrong ones are rejected, "
         f"{int(right.values.sum())} of {right.values.size} right ones accepted."
     )
+
+
+def _order(figure: Figure) -> SvgDrawing:
+    """Return a drawing of values in their order, with arrows above them, and below them those that point back."""
+    values, places, arrows = figure.series
+    count = len(values.values)
+    pairs = [(int(source), int(target)) for source, target in arrows.values]
+    too_early = {target for source, target in pairs if source > target}
+    rooms = [max((_arc(s, t) for s, t in pairs if (s > t) == is_below), default=0.0) for is_below in (False, True)]
+    omitted = np.diff(places.values, prepend=-1) > 1  # whether places are left out in front of each value
+    gaps = VISIT_GAP * np.where(omitted, 2, 1)
+    middles = (np.cumsum(gaps) + VISIT_WIDTH * (np.arange(count) + 0.5) + 10 - VISIT_GAP).tolist()
+    width = max(middles[-1] + VISIT_WIDTH / 2 + 10, len(figure.title) * LETTER + 20)
+    top = 26 + rooms[0]
+    bottom = top + VISIT_HEIGHT
+    drawing = SvgDrawing(round(width), round(bottom + rooms[1] + 10), figure.title, _order_sentence(figure))
+    drawing.text(10, 15, figure.title, "small", "start")
+    for source, target in pairs:
+        y, style = (bottom, "backward") if source > target else (top, "forward")
+        aside = 8 if source < target else -8  # so that an arrow that ends in a box and one that begins there are apart
+        drawing.arrow((middles[source] + aside, y), (middles[target] - aside, y), style, _arc(source, target))
+    for i, (x, value, name) in enumerate(zip(middles, values.values, values.labels, strict=True)):
+        style = "dropped" if name == "missing" else "marked" if i in too_early else "box"
+        drawing.box(x - VISIT_WIDTH / 2, top, VISIT_WIDTH, VISIT_HEIGHT, style)
+        drawing.text(x, top + (18 if name else 25), f"{value:g}", "code")
+        drawing.text(x, top + 33, name[:7], "small faint")
+        if omitted[i]:
+            drawing.text(x - VISIT_WIDTH / 2 - VISIT_GAP, top + 24, "\N{HORIZONTAL ELLIPSIS}", "small faint")
+    return drawing
+
+
+def _arc(source: int, target: int) -> float:
+    """Return by how many pixels the middle of the arrow between two values is above or below them."""
+    return min(LOWEST_ARC + ARC * (abs(source - target) - 1), HIGHEST_ARC)
+
+
+def _order_sentence(figure: Figure) -> str:
+    """Return each value that comes too early and those that it comes before, in a sentence."""
+    found = early_values(figure)
+    return "; ".join(f"{value} comes before {', '.join(late)}" for value, late in found.values()) + "."
 
 
 def figures_html(figures: Sequence[Figure], scale: float = 0.0) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from .heat_maps import largest_magnitude, number
-from .picture_data import Figure, Series
-from .render_text import Line
+from .picture_data import Figure, Series, early_values
+from .render_text import Line, Style
 
 INDENT = "  "
 ACROSS, DOWN = 41, 15  # columns and rows of a scatter: odd, so that both axes are in the middle
@@ -22,7 +22,9 @@ MOST_NAMED = 4  # entries that a sentence names
 def figure_lines(figure: Figure) -> Iterator[Line]:
     """Yield the lines of a figure, 60 columns at most but for a stamp, which has two columns for each entry."""
     yield ((INDENT, ""), (figure.title, "dim"))
-    draw = {"scatter": _scatter_lines, "stamp": _stamp_lines, "verdicts": _verdict_lines}.get(figure.kind, _bar_lines)
+    draw = {
+        "scatter": _scatter_lines, "stamp": _stamp_lines, "verdicts": _verdict_lines, "order": _order_lines,
+    }.get(figure.kind, _bar_lines)  # fmt: skip
     yield from draw(figure)
 
 
@@ -115,6 +117,23 @@ def _verdict_lines(figure: Figure) -> Iterator[Line]:
         )
 
 
+def _order_lines(figure: Figure) -> Iterator[Line]:
+    """Yield a line for each value in an order: its place, its number, and the values that it must not come before."""
+    values, places, _ = figure.series
+    early, before = early_values(figure), -1
+    size, widest = len(f"{places.values[-1] + 1:g}"), max(len(f"{value:g}") for value in values.values)
+    for i, (value, name, place) in enumerate(zip(values.values, values.labels, places.values, strict=True)):
+        if place > before + 1:
+            yield ((INDENT, ""), ("...", "dim"))
+        before = place
+        where = "" if name == "missing" else f"{place + 1:g}."
+        line: list[tuple[str, Style]] = [(INDENT, ""), (f"{where:>{size + 1}} ", "dim")]
+        line += [(f"value {value:<{widest}g}", "bold"), (f"  {name}" if name else "", "dim")]
+        if i in early:
+            line.append((f"  <== before {', '.join(early[i][1])}", "mark"))
+        yield tuple(line)
+
+
 def figure_sentences(figure: Figure, name: str) -> Iterator[str]:
     """Yield a sentence or two that say what a figure shows.
 
@@ -128,6 +147,11 @@ def figure_sentences(figure: Figure, name: str) -> Iterator[str]:
         upstream, yours, right = figure.series
         first = f"If {upstream.name}{_largest_entry(upstream.values)[1]} is 1 and all else of it 0"
         yield f"{first}, {name} of yours has {_entries(yours, figure)}, and must have {_entries(right, figure)}."
+    elif figure.kind == "order":
+        early = early_values(figure)
+        listed = [f"{value} comes before {' and '.join(late)}" for value, late in list(early.values())[:MOST_NAMED]]
+        more = f"; and {len(early) - MOST_NAMED} more come too early" if len(early) > MOST_NAMED else ""
+        yield f"In {figure.title}, value {'; value '.join(listed)}{more}."
     elif figure.kind == "verdicts":
         wrong, right = figure.series
         caught, accepted, every = int(wrong.values.sum()), int(right.values.sum()), wrong.values.size

@@ -30,7 +30,7 @@ LABEL_SIGNS = {  # in a label of a marked operation
     "'": "f': the derivative of f.",
 }
 Kind = Literal["values", "difference"]
-FigureKind = Literal["scatter", "stamp", "steps", "sums", "verdicts"]
+FigureKind = Literal["scatter", "stamp", "steps", "sums", "verdicts", "order"]
 SCHEMA = "handgrad/shown@1"
 
 
@@ -87,6 +87,8 @@ class Figure:
             `steps`: a size for each step of a loop, the learner's and the right one.
             `sums`: the sum along an axis at each place, the learner's and the right one.
             `verdicts`: 1 for each backward pass that is judged rightly, else 0: the wrong ones, and the right ones.
+            `order`: the numbers of values in an order, with the operation of each as its label; the place of each in
+            the whole order; pairs of indices into these, the second of which must come after the first.
         title: a few words.
         series: the numbers.
         shaded: the values are whole numbers in steps of the largest, because the numbers are confidential.
@@ -101,6 +103,16 @@ class Figure:
     def is_of_several_trials(self) -> bool:
         """Return whether it is a scatter of the entries of several trials, and not only of the one that is shown."""
         return self.kind == "scatter" and len(set(self.series[0].labels)) > 1
+
+
+def early_values(figure: Figure) -> dict[int, tuple[str, list[str]]]:
+    """Return by index in a figure of an order each value that comes too early, and the values that it comes before."""
+    values, _, arrows = figure.series
+    early: dict[int, tuple[str, list[str]]] = {}
+    for source, target in arrows.values.astype(int).tolist():
+        if source > target:
+            early.setdefault(target, (f"{values.values[target]:g}", []))[1].append(f"{values.values[source]:g}")
+    return dict(sorted(early.items()))
 
 
 @dataclass(frozen=True)

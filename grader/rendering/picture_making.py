@@ -35,6 +35,7 @@ from grader.results.records import AnswerResult, ExerciseResult
 
 from .figure_making import ComparedAnswer, figures, numbers_of_mistake
 from .heat_maps import largest_magnitude
+from .order_making import order_figure, steps_of
 from .picture_data import ExercisePictures, Figure, Graph, GraphNode, Grid, Picture, Series, why_no_picture
 from .picture_labels import Named, change_of, named_mistake
 
@@ -80,6 +81,8 @@ def _picture_of(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
     grids, note = _grids(judge, answer, wrong.trial, yours)
     cause = _cause_of(judge, answer)
     shapes = () if cause else _figures(judge, answer, wrong.trial, yours)
+    if note == MANY_RIGHT and any(figure.kind == "order" for figure in shapes):
+        grids = ()  # the same list again, as numbers in colours
     return Picture(answer.name, _describe_trial(wrong.trial), grids, note, shapes, cause)
 
 
@@ -106,16 +109,18 @@ def _cause_of(judge: Judge, answer: Answer) -> str:
 def _figures(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tuple[Figure, ...]:
     """Return the figures of a wrong answer in a trial; none where it has another shape, or several answers are right.
 
-    Where the course keeps expected values back, every number is rounded to steps of the largest one, and no line shows
-    what the entries should be.
+    A wrong order is shown alone. Where the course keeps expected values back, every number is rounded to steps of the
+    largest one, and no line shows what the entries should be.
     """
-    expected, before = _expected(answer, trial), trial.prior(answer)
+    expected, before, mistake = _expected(answer, trial), trial.prior(answer), judge.mistakes.get(answer.name)
+    order = order_figure(answer, judge.given[answer.name].samples, "" if mistake is None else mistake.code, trial)
+    if order is not None:
+        return (order,)
     if yours.shape != expected.shape or getattr(judge.exercise.function, "accepts", None) is not None:
         return ()
     right, title, _ = _reference_array(judge.exercise.function, answer, trial)
     axes = _axes_of(answer, trial, expected)
     samples = [_without_stored_gradient(answer, each) for each in judge.given[answer.name].samples if each.has_shape]
-    mistake = judge.mistakes.get(answer.name)
     own, yours = (YOURS, yours) if before is None else (YOURS_ADDED, yours - before)
     compared = ComparedAnswer(judge.exercise.function, answer, trial, yours, right, title, axes, samples, mistake, own)
     made = figures(compared)
@@ -295,14 +300,15 @@ def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Gr
         answers: the answers that are not right.
         trial: the trial.
     """
-    steps = next((value for value in trial.arguments.values() if _are_steps(value)), None)
-    if steps is None:
+    steps = steps_of(trial)
+    if not steps:
         return None
     given = {name: value.values for name, value in trial.arguments.items() if isinstance(value, Array)}
     single = len(given) == 1
     names = [f"{name}[{i}]" for name, values in given.items() for i in range(len(values))] if single else list(given)
     nodes = {str(i): GraphNode(str(i), name, f"value {i}") for i, name in enumerate(names)}
     sources = {answer.name: _cause_of(judge, answer) or answer.name for answer in answers}
+    codes = {name: judge.mistakes[source].code if source in judge.mistakes else "" for name, source in sources.items()}
     wrong = {
         name: match[1]
         for name, source in sources.items()
@@ -321,16 +327,12 @@ def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Gr
     read = {operand for node in nodes.values() for operand in node.operands} | {str(len(nodes) - 1)}
     nodes = {key: node for key, node in nodes.items() if node.operands or key in read}  # without the inputs not used
     unmarked = tuple(
-        answer.name for answer in answers if not any(answer.name in node.marked for node in nodes.values())
+        answer.name
+        for answer in answers
+        if not any(answer.name in node.marked for node in nodes.values())
+        and codes[answer.name] != "wrong-order"  # which another figure shows
     )
     return Graph(nodes, list(nodes)[-1], unmarked)
-
-
-def _are_steps(value: object) -> bool:
-    """Return whether an argument is a list of steps, each the name of an operation and what it takes."""
-    return (
-        isinstance(value, list) and bool(value) and all(isinstance(s, tuple) and s and type(s[0]) is str for s in value)
-    )
 
 
 def _mistake_with_places(judge: Judge, answer: Answer) -> Mistake | None:

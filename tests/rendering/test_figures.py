@@ -16,6 +16,7 @@ from helpers.pictures import See, figure, picture
 
 from grader.rendering.figure_html import figure_html
 from grader.rendering.figure_text import figure_lines, figure_sentences
+from grader.rendering.order_making import visits_of_list
 from grader.rendering.picture_data import ExercisePictures, Figure, Series, dumps_with_pictures
 from grader.rendering.picture_html import graph_svg, pictures_html
 from grader.rendering.picture_text import picture_lines
@@ -414,3 +415,70 @@ def test_a_number_that_is_given_is_named_in_the_scatter(see: See) -> None:
     found = see("slope", "def slope(f, x, h):\n    return f(x + h) - f(x)\n")
     scatters = [each for each in picture(found, "return").figures if each.kind == "scatter"]
     assert [lines_of(each) for each in scatters] == [[], ["yours = right * h"]]
+
+
+def order_in(found: ExercisePictures, answer: str) -> tuple[list[int], list[tuple[int, int]]]:
+    """Return the values of the figure of an order, and its arrows from and to values."""
+    values, _, arrows = figure(found, answer, "order").series
+    numbers = values.values.astype(int).tolist()
+    return numbers, [(numbers[source], numbers[target]) for source, target in arrows.values.astype(int).tolist()]
+
+
+def test_a_tape_that_is_walked_forward_has_every_arrow_pointing_back(see: See) -> None:
+    found = see("value_engine", SUBMISSIONS["13_engine/value_engine: the tape is walked forward"].source)
+    visited, arrows = order_in(found, "return")
+    first = visited[0]
+    assert (visited, arrows) == ([first, first + 1, first + 2], [(first + 1, first), (first + 2, first + 1)])
+    (shown,) = found.pictures
+    assert [each.kind for each in shown.figures] == ["order"]
+    text, html = as_text(picture_lines(found, 80)), pictures_html(found)
+    assert f"  1. value {first}  mul  <== before {first + 1}\n" in text
+    assert f"  3. value {first + 2}  tanh\n" in text
+    assert marks(html, "backward") == 2
+    assert "Nothing is marked" not in html + text
+
+
+def test_a_value_that_is_visited_too_early_is_named_with_those_it_must_wait_for(see: See) -> None:
+    found = see("tensor_engine", SUBMISSIONS["13_engine/tensor_engine: each tensor visited as it is met"].source)
+    order, early = figure(found, "return.0", "order"), "value 4   matmul  <== before 5"
+    assert order.title == "an order of the backward pass that gives your numbers"
+    assert early in as_text(figure_lines(order))
+    assert list(figure_sentences(order, "return.0")) == [f"In {order.title}, value 4 comes before 5."]
+    values, _, arrows = order.series
+    back = [(source, target) for source, target in arrows.values if source > target]
+    assert len(back) == 1
+    assert [values.values[int(place)] for place in back[0]] == [5, 4]
+
+
+def test_an_engine_that_makes_a_difference_of_other_steps_has_an_order_as_well(see: See) -> None:
+    order = figure(
+        see("value_engine", SUBMISSIONS["13_engine/value_engine: breadth first, each value once"].source),
+        "return", "order",
+    )  # fmt: skip
+    assert order.title.endswith(", for another program")
+    assert "<== before" in as_text(figure_lines(order))
+
+
+def test_a_list_that_is_no_topological_order_shows_what_is_missing_and_what_comes_again(see: See) -> None:
+    slip = SUBMISSIONS["13_engine/topological_order: the depth of each value, not an order"]
+    found = see("topological_order", slip.source, expected=False)
+    (order,) = picture(found, "return").figures
+    assert order.title == "your list"
+    assert order.series[0].labels[-4:] == ("again", "again", "missing", "missing")
+    assert picture(found, "return").grids == ()
+    text, html = as_text(picture_lines(found, 60)), pictures_html(found)
+    assert "     value 4  missing\n     value 5  missing" in text
+    assert marks(html, "dropped") == 2
+    assert max(map(len, text.splitlines())) <= 60
+
+
+def test_a_long_list_is_shown_around_the_first_value_that_comes_too_early() -> None:
+    parents = [(), *((number - 1,) for number in range(1, 60))]
+    order = [*range(30), 31, 32, 59, *range(33, 59), 30]
+    shown = visits_of_list(order, parents).figure("your list")
+    places = shown.series[1].values.astype(int).tolist()
+    assert len(places) == 12
+    assert {30, 32, 58, 59} >= {places[int(target)] for source, target in shown.series[2].values if source > target}
+    assert 59 in places
+    assert as_text(figure_lines(shown)).count("  ...\n") == 2
+    assert figure_html(shown).count("\N{HORIZONTAL ELLIPSIS}") == 2

@@ -1,0 +1,240 @@
+"""The making of figures of an order: in which order a backward pass visits values, or in which order a list names them.
+
+An arrow leads from a value to each that must come after it: in a backward pass from a step to the steps that it is
+computed from, in a topological order from a value to those that are computed from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grader.course.exercise import Answer
+from grader.diagnosis.engines import Engine
+from grader.program.forward import Forward
+from grader.program.operation import NoCandidate
+from grader.program.steps import CALLS, script_of_steps
+from grader.program.walks import WRONG_ORDERS, Order, Walk
+from grader.reference.compare import agrees
+from grader.reference.trial import IMPOSSIBLE, Sample, Trial
+
+from .picture_data import Figure, Series
+
+MOST_STEPS = 40  # of a program that an order is looked for in: some orders visit a value again and again
+MOST_VISITS = 12  # that are drawn
+YOUR_LIST = "your list"
+BACKWARD = "an order of the backward pass that gives your numbers"
+
+
+@dataclass(frozen=True)
+class Visits:
+    """Values in an order, each as often as it occurs.
+
+    Args:
+        values: the number of the value at each place.
+        names: of the operation that makes it, at each place; empty where there is none.
+        arrows: pairs of places; the second value must come after the first. Places from `len(values)` on are those of
+            the values `missing`.
+        missing: values that must be there and are not.
+    """
+
+    values: Sequence[int]
+    names: Sequence[str]
+    arrows: Sequence[tuple[int, int]]
+    missing: Sequence[int] = ()
+
+    @property
+    def size(self) -> int:
+        """Return the number of places, those of missing values included."""
+        return len(self.values) + len(self.missing)
+
+    @property
+    def too_early(self) -> list[tuple[int, int]]:
+        """Return the arrows that point back, to a value that comes too early."""
+        return [(source, target) for source, target in self.arrows if source > target]
+
+    def figure(self, title: str) -> Figure:
+        """Return the figure of at most `MOST_VISITS` places, around the first value that comes too early."""
+        shown = self._shown_places()
+        index = {place: i for i, place in enumerate(shown)}
+        numbers = [*self.values, *self.missing]
+        labels = [*self.names, *("missing" for _ in self.missing)]
+        arrows = [(index[a], index[b]) for a, b in self.arrows if a in index and b in index]
+        series = (
+            Series("value", np.array([numbers[place] for place in shown], float), tuple(labels[p] for p in shown)),
+            Series("place", np.array(shown, float)),
+            Series("arrows", np.array(arrows, float).reshape(-1, 2)),
+        )
+        return Figure("order", title, series)
+
+    def _shown_places(self) -> list[int]:
+        """Return the places that are drawn, in order."""
+        every = range(self.size)
+        if len(every) <= MOST_VISITS or not self.too_early:
+            return [*every][:MOST_VISITS]
+        first = min(target for _, target in self.too_early)
+        causes = [source for source, target in self.too_early if target == first][:3]
+        start = max(min(first - 2, len(self.values) - MOST_VISITS), 0)
+        near = [place for place in range(start, every.stop) if place not in causes]
+        return sorted([*causes, *near[: MOST_VISITS - len(causes)]])
+
+
+def order_figure(answer: Answer, samples: Sequence[Sample], code: str, shown: Trial) -> Figure | None:
+    """Return the figure of the wrong order that explains a wrong answer; `None` where no order is wrong.
+
+    Args:
+        answer: the answer.
+        samples: its samples.
+        code: the code of its mistake.
+        shown: the trial whose arrays are shown beside it; where the order is too long there, or not known, the figure
+            is of the trial with the fewest values.
+    """
+    found = [(visits, each.trial) for each in samples for visits in _visits_of_list(each) if visits.too_early]
+    title, others = YOUR_LIST, "other values"
+    if not found and code == "wrong-order":
+        walk, explained = _walk_of(answer, samples)
+        made = [(visits, each.trial) for each in explained for visits in _visits_of_walk(walk, each.trial)]
+        found = [(visits, trial) for visits, trial in made if visits.too_early]
+        title, others = BACKWARD, "another program"
+    if not found:
+        return None
+    visits, trial = min(found, key=lambda one: (one[1] is not shown or len(one[0].values) > MOST_VISITS, one[0].size))
+    return visits.figure(title if trial is shown else f"{title}, for {others}")
+
+
+def _walk_of(answer: Answer, samples: Sequence[Sample]) -> tuple[Walk, list[Sample]]:
+    """Return the wrong order of a backward pass that gives the most of an engine's wrong arrays, and their samples.
+
+    There are none unless it gives half of them. (Not all: an engine may make `a - b` of other steps, with more visits.)
+
+    Args:
+        answer: the answer.
+        samples: its samples.
+    """
+    wrong = [each for each in samples if 0 < len(steps_of(each.trial)) <= MOST_STEPS and not each.agrees]
+    explained = [
+        (Walk(order, again), [each for each in wrong if _gives(order, again, answer, each)])
+        for order, again in WRONG_ORDERS
+    ]
+    walk, given = max(explained, key=lambda one: len(one[1]))
+    return walk, given if 2 * len(given) >= len(wrong) else []
+
+
+def steps_of(trial: Trial) -> Sequence[tuple[Any, ...]]:
+    """Return the argument of a trial that is a program, a list of steps such as `("mul", 0, 1)`; empty if none is."""
+    return next((value for value in trial.arguments.values() if _are_steps(value)), ())
+
+
+def _are_steps(value: object) -> bool:
+    """Return whether an argument is a list of steps, each the name of an operation and what it takes."""
+    return (
+        isinstance(value, list) and bool(value) and all(isinstance(s, tuple) and s and type(s[0]) is str for s in value)
+    )
+
+
+# A backward pass ------------------------------------------------------------------------------------------------------
+
+
+def _gives(order: Order, again: bool, answer: Answer, sample: Sample) -> bool:
+    """Return whether an engine that visits values in an order gives the learner's array in the trial of a sample."""
+    steps, inputs = steps_of(sample.trial), _inputs_of(sample.trial)
+    for session in ({}, {"apart": True}) if _has_calls(steps) else ({},):
+        engine = Engine(walk={"order": order, "again": again}, session=session)
+        try:
+            made = engine.script_gradients(steps, inputs) if _has_calls(steps) else engine.gradients(steps, inputs)
+            computed = np.asarray(made if answer.place is None else made[answer.place], dtype="float64")
+        except (*IMPOSSIBLE, NoCandidate):
+            return False
+        if computed.shape == sample.given.shape and agrees(sample.given, computed):
+            return True
+    return False
+
+
+def _has_calls(steps: Sequence[tuple[Any, ...]]) -> bool:
+    """Return whether there are calls of `backward` or `zero_grad` between the steps of a program."""
+    return any(step[0] in CALLS for step in steps)
+
+
+def _inputs_of(trial: Trial) -> list[Any]:
+    """Return the values 0, 1, ... that the program of a trial begins with: numbers, or tensors."""
+    inputs = next(value for name, value in trial.inputs.items() if trial.arguments.get(name) is not steps_of(trial))
+    return list(inputs) if isinstance(inputs, (list, tuple)) else inputs.tolist()
+
+
+def _visits_of_walk(walk: Walk, trial: Trial) -> Iterator[Visits]:
+    """Yield the visits of each backward pass that a program or its calls of `backward` make."""
+    steps = steps_of(trial)
+    script = script_of_steps(steps, [np.asarray(value) for value in _inputs_of(trial)])
+    forward = script.program.forward
+    ends = [call.value for call in script.calls if call.value is not None] or [len(forward.nodes) - 1]
+    for end in ends:
+        yield visits_of_walk(walk, forward.up_to(end))
+
+
+def visits_of_walk(walk: Walk, forward: Forward) -> Visits:
+    """Return the values that a backward pass visits, in order; a visit is a value that passes on its gradient.
+
+    An arrow leads to each visit from each user of its value: from the first of its visits after that, if there is one,
+    else from the last one before. Values that the last one does not depend on are left out.
+
+    Args:
+        walk: the backward pass.
+        forward: the forward pass, whose last value is differentiated.
+    """
+    last = len(forward.nodes) - 1
+    visits: list[tuple[int, set[int]]] = []  # the value, and the operands that it passes its gradient on to
+    for reader, slot in walk.edges(forward):
+        if not forward.followers[reader] >> last & 1:
+            continue
+        operand = dict(forward.edges[reader])[slot]
+        if not visits or visits[-1][0] != reader:
+            visits.append((reader, set()))
+        visits[-1][1].add(operand)
+    arrows = []
+    for target, (value, _) in enumerate(visits):
+        for user in dict.fromkeys(user for user, to in visits if value in to):
+            places = [place for place, (other, to) in enumerate(visits) if other == user and value in to]
+            later = [place for place in places if place > target]
+            arrows.append((later[0] if later else places[-1], target))
+    values = [value for value, _ in visits]
+    names = ["again" if value in values[:place] else forward.nodes[value].name for place, value in enumerate(values)]
+    return Visits(values, names, arrows)
+
+
+# A list ---------------------------------------------------------------------------------------------------------------
+
+
+def _visits_of_list(sample: Sample) -> Iterator[Visits]:
+    """Yield the values in the order of a learner's list, if the trial gives the parents of each value."""
+    parents = next((value for value in sample.trial.arguments.values() if _are_parents(value)), None)
+    given = sample.given
+    if parents is not None and given.ndim == 1 and given.size and np.isin(given, range(len(parents))).all():
+        yield visits_of_list(given.astype(int).tolist(), parents)
+
+
+def _are_parents(value: object) -> bool:
+    """Return whether an argument lists for each value the numbers of those that it is computed from, in a tuple."""
+    return (
+        isinstance(value, list)
+        and any(value)
+        and all(isinstance(taken, tuple) and all(type(number) is int for number in taken) for taken in value)
+    )
+
+
+def visits_of_list(order: Sequence[int], parents: Sequence[tuple[int, ...]]) -> Visits:
+    """Return a list of values as visits, with an arrow from the first place of each parent to each value.
+
+    Args:
+        order: the numbers of values.
+        parents: of each value the numbers of those that it is computed from.
+    """
+    missing = [number for number in range(len(parents)) if number not in order]
+    places = {number: place for place, number in reversed([*enumerate([*order, *missing])])}
+    arrows = [
+        (places[parent], place) for place, number in enumerate(order) for parent in dict.fromkeys(parents[number])
+    ]
+    names = ["again" if number in order[:place] else "" for place, number in enumerate(order)]
+    return Visits(order, names, arrows, missing)
