@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -99,6 +100,7 @@ REVERSED: Mapping[str, str] = {
     "__radd__": "add", "__rsub__": "sub", "rsub": "sub", "__rmul__": "mul", "__rdiv__": "div", "__rtruediv__": "div",
     "__rpow__": "pow", "__rmatmul__": "matmul",
 }  # fmt: skip
+COMPLEX = "complex_"  # what the names of operations on complex numbers begin with
 POSITIONS_OF = {"max": "argmax", "min": "argmin", "sort": "argsort", "topk": "top_places"}  # their second results
 WITHOUT_EFFECT = {"inplace", "_stacklevel", "memory_format", "non_blocking", "copy", "sorted", "stable", "dtype"}
 SYNONYMS = {"axis": "dim", "keepdims": "keepdim", "src": "source", "value": "source", "size": "shape",
@@ -129,6 +131,8 @@ def read_call(call: TorchCall) -> OperationCall:
             computes `results[result_number]`.
     """
     name = ALIASES.get(call.name, call.name)
+    if is_complex(call):
+        return _operation_run_by_torch(call)
     try:
         if name in READERS:
             return READERS[name](call)
@@ -576,11 +580,20 @@ def _axis_sizes(value: object, axes: int) -> tuple[int, ...]:
 # All other functions -------------------------------------------------------------------------------------------------
 
 
+def is_complex(call: TorchCall) -> bool:
+    """Return whether an argument or the recorded result of a call is a complex tensor."""
+    given = [*call.args, *call.kwargs.values(), call.results[call.result_number or 0]]
+    given += [part for value in given if isinstance(value, (tuple, list)) for part in value]
+    return any(isinstance(value, torch.Tensor) and value.is_complex() for value in given)
+
+
 def _operation_run_by_torch(call: TorchCall) -> OperationCall:
     """Return a call of a function that `OPERATIONS` lacks as a new operation, which torch runs and differentiates.
 
     Its operands are all tensors among the arguments. Its options are the plain numbers, truth values and strings, by
     the names of the function's parameters; where these are not known, by the names `argument_1`, `argument_2`, ...
+    Complex operands and values are pairs of a real and an imaginary part, along a last axis; the name of an operation
+    on them begins with `COMPLEX` if `OPERATIONS` has one of this name, which is for real numbers.
     """
     operands: list[torch.Tensor] = []
     names = _parameter_names(call.func, call.name, len(call.args))
@@ -614,9 +627,23 @@ def _operation_run_by_torch(call: TorchCall) -> OperationCall:
 
         given = [chosen.get(names[i] if i < len(names) else f"argument_{i}", fill(item)) for i, item in enumerate(args)]
         result = call.func(*given, **{name: chosen.get(name, fill(item)) for name, item in kwargs.items()})
-        return _require_tensor(result if call.result_number is None else result[call.result_number])  # type: ignore[index]
+        tensor = _require_tensor(result if call.result_number is None else result[call.result_number])  # type: ignore[index]
+        return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor.resolve_neg()
 
-    return OperationCall(torch_operation(call.name, run, len(operands)), tuple(operands), options)
+    complex_slots = {slot for slot, operand in enumerate(operands) if operand.is_complex()}
+
+    def run_on_pairs(*tensors: torch.Tensor, **chosen: object) -> torch.Tensor:
+        """Call `run` with complex numbers in place of pairs in the slots of complex operands."""
+        given = [torch.view_as_complex(each.contiguous()) if slot in complex_slots else each
+                 for slot, each in enumerate(tensors)]  # fmt: skip
+        return run(*given, **chosen)
+
+    name = REVERSED.get(call.name, ALIASES.get(call.name, call.name))
+    name = COMPLEX + name if is_complex(call) and name in OPERATIONS else call.name
+    operation = torch_operation(name, run_on_pairs if complex_slots else run, len(operands))
+    if call.results[call.result_number or 0].is_complex():
+        complex_slots.add(-1)
+    return OperationCall(replace(operation, complex_slots=frozenset(complex_slots)), tuple(operands), options)
 
 
 def _parameter_names(func: Function, name: str, count: int) -> list[str]:

@@ -67,9 +67,9 @@ class Constants:
     def may_add(self, result: torch.Tensor) -> bool:
         """Return whether a call that returned this tensor can be added.
 
-        It can unless an earlier call has returned the same tensor object, or there are `MOST_CALLS` calls already.
+        It can unless it is complex, an earlier call has returned the same object, or there are `MOST_CALLS` calls.
         """
-        return len(self.calls) < MOST_CALLS and id(result) not in self._numbers
+        return not result.is_complex() and len(self.calls) < MOST_CALLS and id(result) not in self._numbers
 
     def add(self, call: ConstantCall) -> None:
         """Append a call, for whose result `may_add` must be true."""

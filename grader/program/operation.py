@@ -53,6 +53,8 @@ class Operation:
         variadic: whether the number of operands is free, as in `cat`.
         value_vjp: the vjp for an only operand, written in terms of the value in place of the operand: 1 - value**2 for
             tanh.
+        complex_slots: the slots of complex operands, and -1 if the value is complex. Complex numbers are pairs of a
+            real and an imaginary part, along a last axis.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Operation:
     vjps: tuple[Function | None, ...] = ()
     variadic: bool = False
     value_vjp: Function | None = None
+    complex_slots: frozenset[int] = frozenset()
 
     def run(self, values: Sequence[Operand], options: Options) -> Array:
         """Return the value of the operation for the given operands and options.

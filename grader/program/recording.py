@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .calls import Arguments, Function, Keywords, TorchCall, function_name, read_call
+from .calls import Arguments, Function, Keywords, TorchCall, function_name, is_complex, read_call
 from .composites import COMPOSITES, has_special_numbers
 from .constants import ConstantCall, Constants
 from .forward import INPUT, Forward, Key, Node
@@ -143,8 +143,15 @@ def record(
 
 
 def _array(value: object) -> Array:
-    """Return a tensor or an array as a new numpy array, in double precision if it holds floating-point numbers."""
-    array = value.detach().numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
+    """Return a tensor or an array as a new numpy array, in double precision if it holds floating-point numbers.
+
+    Complex numbers become pairs: a last axis holds their real and their imaginary parts.
+    """
+    if isinstance(value, torch.Tensor):
+        value = torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
+        array = value.detach().resolve_neg().numpy()
+    else:
+        array = np.asarray(value)
     return np.array(array, dtype=np.float64 if array.dtype.kind == "f" else array.dtype)
 
 
@@ -397,9 +404,14 @@ class _Recorder(TorchFunctionMode):
             name: the input's name; those of a list are called `x[0]`, `x[1]`, ...
             value: a tensor or an array, which is returned as a copy in double precision; a sequence of them; or
                 anything else, which is returned unchanged.
+
+        Raises:
+            Unrecordable: an array is complex.
         """
         if isinstance(value, (torch.Tensor, np.ndarray)):
             array = _array(value)
+            if np.iscomplexobj(value):
+                raise Unrecordable(f"the input {name} is complex")
             tensor = torch.from_numpy(array.copy())
             self.inputs[name] = self._input(array, name)
             self.handles[id(tensor)] = _Handle(tensor, self.inputs[name])
@@ -419,7 +431,7 @@ class _Recorder(TorchFunctionMode):
             if isinstance(result, torch.Tensor) and name not in DRAWING and not _writes_in_place(name):
                 self._note_constant(func, name, args, kwargs, result)
             return result
-        if name in COMPOSITES:
+        if name in COMPOSITES and not any(map(torch.is_complex, known)):
             try:
                 if not has_special_numbers(name, args, kwargs):
                     return self._record_composite(name, args, kwargs)
@@ -546,6 +558,10 @@ class _Recorder(TorchFunctionMode):
         same = call.name in SAME_VALUE or "dropout" in call.name  # a random one has been refused
         if first is not None and same and result.dtype == first.dtype:
             self.handles[id(result)] = _Handle(result, self.read(first), len(memory.writes) if memory else 0)
+        elif is_complex(call):
+            if memory is not None:
+                raise _unrecordable("reads complex numbers from memory that was written to")
+            self._emit(_array(result), *read_call(call), result, call.result_number or 0)
         elif first is not None and call.name in SAME_VALUE:
             self._emit(_array(result), OPERATIONS["cast"], (first,), {"dtype": str(result.numpy().dtype)}, result)
         elif first is not None and memory is not None and _address(first) == _address(result):
@@ -591,6 +607,8 @@ class _Recorder(TorchFunctionMode):
         target = args[0]
         if not isinstance(target, torch.Tensor):
             return func(*args, **kwargs)
+        if any(map(torch.is_complex, _tensors((*args, *kwargs.values())))):
+            raise _unrecordable("writes complex numbers in place")
         memory = self.memories.get(_address(target)) or _Memory(target, _array(_whole_memory(target)))
         region = _positions(target)
         if name == "__setitem__":
@@ -760,13 +778,8 @@ class _Recorder(TorchFunctionMode):
             values: the values in all slots.
             options: the options by name.
             result_number: which of several results of a call it is, from 0.
-
-        Raises:
-            Unrecordable: the value is complex.
         """
         instructions, expression = _current_position()
-        if value.dtype.kind == "c":
-            raise _unrecordable("is complex")
         number = 0 if operation.name == "select" else result_number  # rows are as iterations are
         key = (*instructions, operation.name, number)
         iteration = self.iterations[key] = self.iterations.get(key, -1) + 1

@@ -24,6 +24,7 @@ from . import (
     reductions,
     results,
     softmax,
+    spectral,
     upstream,
     windows,
 )
@@ -50,6 +51,7 @@ FAMILIES: Mapping[ModuleType, View] = {  # importing a family fills the registry
     reductions: "stamp",
     results: "scatter",
     softmax: "sums",
+    spectral: "scatter",
     upstream: "scatter",
     windows: "stamp",
 }

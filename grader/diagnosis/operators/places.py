@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from grader.program.calls import COMPLEX
 from grader.program.forward import SINK, Forward, Node, Place
 from grader.program.operation import SYMBOLS, Array, Family
 from grader.program.program import EdgeContext, EdgeVjp, Program, Sweep
@@ -340,11 +341,15 @@ def expression_of(program: Program, node: Node) -> str:
     if node.operation.family == "input":
         return program.name_of(node.id)
     if node.composite and node.text:
-        return f"the `{node.name}` in `{node.text}`" if node.name != node.composite else f"`{node.text}`"
+        return (
+            f"the `{node.name.removeprefix(COMPLEX)}` in `{node.text}`"
+            if node.name != node.composite
+            else f"`{node.text}`"
+        )
     if not node.text:
         return f"`{operation_label(node)}`"
     if program.is_one_of_several_operations(node.id):
-        return f"the `{node.name}` in `{node.text}`"
+        return f"the `{node.name.removeprefix(COMPLEX)}` in `{node.text}`"
     others = [other for other in program.nodes if other.text == node.text and other.key != node.key]
     if any(other.line != node.line for other in others):
         return f"`{node.text}` in line {node.line}"
@@ -462,7 +467,8 @@ def operation_label(node: Node, constants: Mapping[int, str] = MappingProxyType(
     numbers = [(slot, constants.get(slot) or f"{value:g}") for slot, value in enumerate(node.values)
                if slot not in slots and isinstance(value, (int, float)) and not is_open(slot)]  # fmt: skip
     before, after = ([text for slot, text in numbers if (slot == 0) is first] for first in (True, False))
-    name = SYMBOLS.get(node.name, node.name) + "_min" * is_open(2) + "_max" * (is_open(1) and not is_open(2))
+    name = node.name.removeprefix(COMPLEX)
+    name = SYMBOLS.get(name, name) + "_min" * is_open(2) + "_max" * (is_open(1) and not is_open(2))
     return " ".join((*before, name, ", ".join(after))).strip()
 
 
