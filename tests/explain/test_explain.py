@@ -987,3 +987,27 @@ def test_scores_that_are_masked_with_inf_end_the_search():
     inputs = {"x": torch.randn(7, 3), "label": torch.tensor([0, 1, 0, 2, 1, 2, 0])}
     (mistake,) = explain(forward, inputs, backward=backward, seed=3).mistakes
     assert mistake.code in ("missing-local", "wrong-factor")
+
+
+def test_points_of_one_call_need_not_lie_inside_the_image_of_another():
+    """An earlier call's points, looked for as stale, were indices out of bounds: a traceback in place of a verdict."""
+
+    def forward(image, points):
+        points = points.reshape(7, 2)  # only the size of the image can vary
+        row, column = points.detach().floor().long().unbind(1)
+        at = points - points.detach().floor()
+        return image[row, column] * at[:, 0] + image[row + 1, column + 1] * at[:, 1]
+
+    def backward(out, out_g, image, points):
+        row, column = points.floor().long().unbind(1)
+        at = points - points.floor()
+        image_g = torch.zeros_like(image)
+        image_g[row, column] = out_g * at[:, 0]
+        image_g[row + 1, column + 1] = out_g * at[:, 1]
+        return {"image": image_g, "points": (out_g * torch.stack([image[row, column], image[row + 1, column + 1]])).T}
+
+    for seed in range(3):
+        drawn = torch.rand(7, 2, generator=torch.Generator().manual_seed(seed))
+        points = 0.1 + drawn * torch.tensor([2.8, 3.8])
+        told = explain(forward, {"image": normal(4, 5), "points": points}, backward=backward, seed=seed)
+        assert [each.answer for each in told.mistakes] == ["image"]
