@@ -65,7 +65,11 @@ def examination(
     hiding = dict.fromkeys(spot for _, _, *spots in wrongs for spot in spots if spot in blind)
     given = [backward_pass(right, rights[0][0])]
     given += [backward_pass(body, says, "", CLOSELY) for says, body in rights[1:]]
-    given += [backward_pass(body, says, "", (*COMPARING, *spots)) for says, body, *spots in wrongs]
+    for says, body, *spots in wrongs:
+        unread = [gradient for gradient in gradients if gradient in spots]  # says more than how gradients are compared
+        first, *comparing = COMPARING
+        probes = (first, *unread, *comparing, *(spot for spot in spots if spot not in unread))
+        given.append(backward_pass(body, says, "", probes))
     for name in hiding:
         condition, says, hint = blind[name]
         wrong = "\n".join(f"    {gradient} = 3 * {gradient} + 1" for gradient in gradients)
@@ -142,7 +146,7 @@ def _probes(right: str, gradients: Sequence[str]) -> list[tuple[str, str, str, s
         (
             "near-zero",
             each("G = G + 4 * torch.finfo(G.dtype).eps * G.abs().max()"),
-            "Your test leaves no room for rounding where an entry is nearly 0, as allclose with its default atol",
+            "Your test leaves no room for rounding where an entry is nearly 0, as allclose does with its default atol",
             "An entry of 1e-4 is the difference of two numbers near 1. By how much may it be off?",
         ),
         (

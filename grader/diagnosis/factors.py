@@ -39,7 +39,7 @@ FACTOR_SIGN = fact_kind(
 )
 FACTOR_NUMBER = fact_kind(
     "factor-number",
-    "{subject} is {factor} {times} what it should be",
+    "{subject} is {multiple} what it should be",
     besides="the result is also multiplied by {factor}",
 )
 FACTOR_DIVIDED = fact_kind(

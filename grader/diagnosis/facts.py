@@ -52,7 +52,7 @@ NEARLY_RIGHT = fact_kind(
 )
 SLOPE_TYPED_IN = fact_kind(
     "slope-typed-in",
-    "every entry is {number} times {upstream}, whatever {variable} is",
+    "every entry is {multiple} {upstream}, whatever {variable} is",
 )
 OFFSET = fact_kind(
     "offset",
@@ -68,7 +68,7 @@ STEP_OF_TRAINING = fact_kind(
 )
 WEIGHTS_OF_PRIOR = fact_kind(
     "weights-of-prior",
-    "the new gradient is counted {new:times} and the stored one {before:times}: count each once",
+    "this is {mixture}; it must be the sum of the new gradient and the stored one",
 )
 RIGHT_ONLY_IN = fact_kind(
     "right-only-in",
@@ -654,7 +654,7 @@ def _constant_slope_fact(answer: Answer, upstream_name: str, samples: Samples) -
     if not slopes[0] or np.ptp(slopes) > CLOSE * abs(slopes[0]):
         return None
     fields = {"upstream": upstream_name, "variable": answer.wrt}
-    return SLOPE_TYPED_IN("hard-coded", number=number_text(slopes[0]), **fields)
+    return SLOPE_TYPED_IN("hard-coded", factor=number_text(slopes[0]), **fields)
 
 
 def _wrong_slope_fact(answer: Answer, upstream_name: str, sample: Sample, g: np.ndarray) -> Mistake:

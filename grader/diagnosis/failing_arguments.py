@@ -29,7 +29,7 @@ def options_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Seque
         wrong: those in which it is wrong.
 
     Returns:
-        The conditions, joined by "or"; empty where no option distinguishes the trials.
+        The conditions, joined by "and"; empty where no option distinguishes the trials.
     """
     conditions = []
     for name in options(right[0]):
@@ -38,7 +38,8 @@ def options_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Seque
         values = [{options(trial)[name] for trial in trials} for trials in (right, wrong)]
         if condition := _distinguishing_condition(*values) or _comparison_with_axis(name, right, wrong):
             conditions.append(f"{name} is {condition}")
-    return " or ".join(conditions)
+    together = "; these occur only together" if len(conditions) > 1 else ""
+    return f"{' and '.join(conditions)}{together}"
 
 
 def _shape(answer: Answer, trial: Trial) -> tuple[int, ...]:

@@ -28,6 +28,7 @@ from .operators.branches import masking
 from .operators.places import Spot
 from .quotients import wrong_quotient
 from .right_answers import edits_of_right_answers
+from .words import list_in_words
 from .wrong_values import BehindRightAnswers, FirstWrongGradient
 
 CLOSE = 2e-3  # an error, in proportion to the largest entry, that is no accident of two mistakes
@@ -502,9 +503,10 @@ def _uncounted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
     if not enough or any(each is None for each in counted):
         return None
     own, counts = uneven[0]
-    rows = ", ".join(str(i) for i in np.flatnonzero(counts)) or "none"
-    says = f"along {own.axis}, not all entries contribute: here only entries {rows} of 0 to {len(counts) - 1}"
-    return Mistake("partial-batch", facts=(Fact("rows-once", {"axis": own.axis, "rows": rows}, says),))
+    rows = [str(i) for i in np.flatnonzero(counts)]
+    some = f"only number{'s' * (len(rows) > 1)} {list_in_words(rows)}" if rows else "none"
+    says = f"not all entries along {own.axis} contribute: of numbers 0 to {len(counts) - 1} here, {some}"
+    return Mistake("partial-batch", facts=(Fact("rows-once", {"axis": own.axis, "rows": ", ".join(rows)}, says),))
 
 
 def _weighted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
@@ -522,7 +524,7 @@ def _weighted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
         return None
     first, last = (facts.weight_text(float(weights[0][i])) for i in (0, -1))  # type: ignore[index]
     axis = several[0].axis
-    how = f"here {first} for the first and {last} for the last; each must be 1"
+    how = f"here {first} for the first and {last} for the last; all must be 1"
     says = f"the contributions of the entries along {axis} have unequal weights, {how}"
     return Mistake("wrong-factor", facts=(Fact("rows-weighed", {"axis": axis, "first": first}, says),))
 

@@ -196,8 +196,31 @@ def _varying(fields: Mapping[str, Any]) -> str:
     )
 
 
+def multiple_in_words(factor: str) -> str:
+    """Return a factor before what it multiplies: "twice", "1/4 of", "2.5 times"."""
+    if factor == "2":
+        return "twice"
+    return f"{factor} {'of' if re.fullmatch(r'-?[0-9]+/[0-9]+', factor) else 'times'}"
+
+
+def _mixture(fields: Mapping[str, Any]) -> str:
+    """Return a weighted sum of the new and the stored gradient: "0.1 times the new gradient plus the stored one".
+
+    Args:
+        fields: with the weights `new` and `before`, as text.
+    """
+    factors = {"1": "", "2": "twice "}
+    new, before = (factors.get(text, f"{text} times ") for text in (fields["new"], fields["before"]))
+    if fields["before"] == "0":
+        return f"{new}the new gradient"
+    if fields["new"] == "0":
+        return f"{before}the stored gradient"
+    return f"{new}the new gradient plus {before}the stored one"
+
+
 DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "minus": lambda fields: "-" if fields.get("negative") else "",
+    "mixture": _mixture,
     "subject": _subject,
     "entry": _entry,
     "index": _index,
@@ -207,7 +230,7 @@ DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "varying": _varying,
     "example": _example,
     "those": lambda fields: "those" if len(fields["answers"]) > 1 else fields["answers"][0],
-    "times": lambda fields: "of" if re.fullmatch(r"-?1/\d+", str(fields["factor"])) else "times",
+    "multiple": lambda fields: multiple_in_words(str(fields["factor"])),
 }
 
 

@@ -39,7 +39,7 @@ NO_GRADIENT = re.compile(r"no attribute '(g|grad)'")  # whether there is one has
 LACKING = frozenset(("missing-answer", "todo", "error"))  # what a line that was not run can lead to
 KEPT_BESIDE_AUTOGRAD = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
 LONGEST_PASS = 160  # characters of a backward pass that is written out
-RETURNS = ". What it returns counts for nothing: only an exception rejects, as from an `assert`"
+RETURNS = ". What it returns counts for nothing: only an exception rejects, such as that of a failed `assert`"
 
 
 @dataclass(frozen=True)
@@ -437,9 +437,9 @@ class Examination:
         counts = f"{rejects} and accepts {accepted} of {right} right ones"
         if unsure := next((each for each in self.counted if len(each.rejections) == 2), None):
             says = (
-                "called twice with the same backward pass, your test does not always give the same verdict. In every "
-                f"call, {rejected} of {wrong} wrong backward passes are rejected and {accepted} of {right} right ones "
-                "accepted"
+                "called twice with the same backward pass, your test does not always give the same verdict. It rejects "
+                f"{rejected} of {wrong} wrong backward passes in every call, and accepts {accepted} of {right} right "
+                "ones in every call"
             )
             mistake = Mistake("not-repeatable", says, DRAWN_AT_RANDOM)
             return mistake, _pass_shown("called with", unsure.given)

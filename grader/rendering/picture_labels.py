@@ -48,7 +48,7 @@ CHANGES: Mapping[str, tuple[str, ...]] = {
 }
 # By operator, the same where its code does not say enough. A label is left out unless all its fields are known.
 CHANGES_BY_OPERATOR: Mapping[str, str] = {
-    "path-counted-twice": "counted twice",
+    "path-counted-twice": "added twice",
     "derivative-with-another-value": "{value} -> {other}",
     "derivative-of-another-function": "f' -> {name}'",
     "derivative-twice": "f' -> f'**2",

@@ -4,8 +4,8 @@
 def leaky_relu_grad(inp, out, slope):
     """Store the gradient of the loss in `inp.g`.
 
-    Forward: `out` is `inp` where inp is positive, and `slope * inp` where it is not. The gradient of the loss
-    with respect to `out` is already in `out.g`.
+    Forward: `out = inp.where(inp > 0, slope * inp)`: `inp` where it is positive, and `slope * inp` where it is not. The
+    gradient of the loss with respect to `out` is already in `out.g`.
 
     inp: any shape
     out: like inp, and out.g too

@@ -320,8 +320,7 @@ hinge_grad = Exercise(
             "wrong-factor",
             "inp.g",
             lambda inp, targ: -targ * (targ * inp < 1) / (targ * inp < 1).sum().clamp_min(1),
-            says="the gradient is divided by the number of examples that have a loss; it must be divided by the"
-            " number of all examples",
+            says="the gradient is divided by the number of examples whose loss is not 0; it must be divided by bs",
             hints=("Over how many numbers is this mean taken? Are the zeros among them?",),
         ),
     ),

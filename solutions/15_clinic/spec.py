@@ -238,7 +238,7 @@ test_scale = examination(
             "small",
         ),
         (
-            "is 1 % too large",
+            "stores gradients that are 1 % too large",
             "inp.g = 1.01 * out.g * scale\nscale.g = 1.01 * (out.g * inp).sum(0)",
         ),
         (
@@ -311,7 +311,7 @@ test_row_mean = examination(
         ("flips the sign", "inp.g = -out.g[:, None].expand(inp.shape) / inp.shape[1]"),
         ("does not divide by n", "inp.g = out.g[:, None].expand(inp.shape).clone()", "one-column"),
         ("divides by bs in place of n", "inp.g = out.g[:, None].expand(inp.shape) / len(inp)", "square"),
-        ("divides by the number of all entries", "inp.g = out.g[:, None].expand(inp.shape) / inp.numel()", "one-row"),
+        ("divides by the total number of entries", "inp.g = out.g[:, None].expand(inp.shape) / inp.numel()", "one-row"),
         ("does not use out.g", "inp.g = torch.full_like(inp, 1 / inp.shape[1])", "ones"),
         (
             "uses the mean of out.g for all rows",
@@ -371,7 +371,7 @@ test_row_mean = examination(
             "inp.g = out.g.clamp(-1.5, 1.5)[:, None].expand(inp.shape) / inp.shape[1]",
             "small",
         ),
-        ("is 1 % too large", "inp.g = 1.01 * out.g[:, None].expand(inp.shape) / inp.shape[1]"),
+        ("stores a gradient that is 1 % too large", "inp.g = 1.01 * out.g[:, None].expand(inp.shape) / inp.shape[1]"),
         (_HALF, "inp.g = (out.g[:, None].expand(inp.shape) / inp.shape[1]).half()"),
         (_NAN, f"{_ROW_MEAN}\ninp.g[-1, -1] = math.nan"),
         (_IN_PLACE, "out.g /= inp.shape[1]\ninp.g = out.g[:, None].expand(inp.shape).clone()"),
@@ -451,7 +451,7 @@ test_softmax = examination(
             """,
         ),
         (
-            "works on columns, stores a tensor that is not contiguous in memory, and also returns it",
+            "computes on the transpose of inp, so that inp.g is not contiguous in memory; it also returns inp.g",
             """
             p, g = out.t().contiguous(), out.g.t().contiguous()
             inp.g = (p * (g - (g * p).sum(0))).t()
@@ -510,7 +510,7 @@ test_softmax = examination(
             """,
             "modest",
         ),
-        ("is 1 % too large", f"{_SOFTMAX}\ninp.g = 1.01 * inp.g", "ones"),
+        ("stores a gradient that is 1 % too large", f"{_SOFTMAX}\ninp.g = 1.01 * inp.g", "ones"),
         (_HALF, f"{_SOFTMAX}\ninp.g = inp.g.half()"),
         (_NAN, f"{_SOFTMAX}\ninp.g[-1, -1] = math.nan"),
         (_IN_PLACE, "out.g -= (out.g * out).sum(1, keepdim=True)\ninp.g = out * out.g"),

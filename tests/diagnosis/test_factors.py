@@ -38,9 +38,9 @@ def told_of(found: Factor | None) -> tuple[str, str]:
 P = (0.25, 0.4, 0.125, 0.3)
 CASES: list[tuple[Change, bool, str, str]] = [
     (lambda t, r: -r, False, "wrong-sign", "every entry has the wrong sign"),
-    (lambda t, r: 2 * r, False, "wrong-factor", "every entry is 2 times what it should be"),
+    (lambda t, r: 2 * r, False, "wrong-factor", "every entry is twice what it should be"),
     (lambda t, r: r / 2, False, "wrong-factor", "every entry is 1/2 of what it should be"),
-    (lambda t, r: -3 * r / 4, False, "wrong-factor", "every entry is -3/4 times what it should be"),
+    (lambda t, r: -3 * r / 4, False, "wrong-factor", "every entry is -3/4 of what it should be"),
     (lambda t, r: 0.123 * r, False, "wrong-factor", "every entry is 0.123 times what it should be"),
     (lambda t, r: r / size(t, "bs"), False, "mean-for-sum", "1/7 of what it should be, and bs = 7 here"),
     (lambda t, r: r / size(t, "n"), False, "mean-for-sum", "1/5 of what it should be, and n = 5 here"),
@@ -150,7 +150,7 @@ def slope(x: torch.Tensor) -> torch.Tensor:
         (TWO, lambda v: v["out_g"] * (slope(v["x"]) + v["x"] ** 2 / 2), "wrong-factor: factor-number",
          "the contribution of `x**3` is 1/6 of"),
         (TWO, lambda v: v["out_g"] * (0.3 * slope(v["x"]) + 3 * v["x"] ** 2), "wrong-factor: factor-number",
-         "`x.sin()` is 3/10 times"),
+         "`x.sin()` is 3/10 of"),
         (MEAN, lambda v: v["x"].sin() / len(v["x"]) + v["x"] * v["x"].cos() / v["x"].numel(),
          "sum-for-mean: factor-multiplied", "the contribution of"),
         (SCALED, lambda v: v["out_g"] * (7 + 2 * v["x"]), "hard-coded: factor-number-typed-in",

@@ -211,9 +211,10 @@ def test_an_answer_that_is_right_for_some_options_says_for_which(
 
 
 def test_of_options_that_change_together_all_are_told() -> None:
-    """Nobody can tell which of them is the reason: with "and", the sentence would claim that both are."""
+    """Nobody can tell which of them is the reason, so the sentence says that they occur only together."""
     found = samples_of(lambda t, r: r + (t.setting.index == 1), before=(1, 2, 0, 1), after=(2, 0, 1, 2))
-    assert special(found) == ("hard-coded", "it is right only when before is not 2 or after is not 0")
+    says = "it is right only when before is not 2 and after is not 0; these occur only together"
+    assert special(found) == ("hard-coded", says)
 
 
 def test_an_option_is_compared_with_the_size_of_an_axis() -> None:

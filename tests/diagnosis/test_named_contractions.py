@@ -34,7 +34,7 @@ LINEAR = Exercise("inp @ w + b", lambda inp, w, b: inp @ w + b, GIVEN, stored("i
         ("w.g", lambda v: outer(v["inp"][0], v["out_g"][0]), "partial-batch: only the first of its terms"),
         ("w.g", lambda v: v["inp"].unsqueeze(-1) * v["out_g"].unsqueeze(1), "missing-batch-sum: not summed over bs"),
         ("w.g", lambda v: v["w"], "forward-value"),
-        ("b.g", lambda v: v["out_g"].sum(1), "summed-wrong-axis: is summed over m"),
+        ("b.g", lambda v: v["out_g"].sum(1), "summed-wrong-axis: the sum runs over m; it must run over bs"),
         ("b.g", lambda v: v["out_g"], "missing-batch-sum"),
         ("b.g", lambda v: v["out_g"].mean(0), "mean-for-sum: every entry is 1/"),
         ("b.g", lambda v: v["out"].sum(0), "value-for-gradient"),

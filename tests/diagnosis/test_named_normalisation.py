@@ -65,7 +65,7 @@ CASES: list[tuple[Exercise, Rule, str]] = [
     (
         SOFTMAX,
         lambda v: v["out"] - v["out"] * total(v["out"] * v["out_g"]),
-        "missing-upstream: in the elementwise term",
+        "missing-upstream: from the elementwise term",
     ),
     (SOFTMAX, lambda v: 0 * v["x"], "hard-coded: every entry is 0"),
     (
@@ -86,7 +86,7 @@ CASES: list[tuple[Exercise, Rule, str]] = [
     (LOG, lambda v: (1 - v["out"].exp()) * v["out_g"], "diagonal-only: only its own output"),
     (LOG, lambda v: soft(v["out"].exp(), v["out_g"]), "wrong-local: the derivative of softmax is used"),
     (LOG, lambda v: v["out_g"] / v["out"].exp(), "missing-local: only the logarithm"),
-    (LOG, lambda v: v["out_g"] - v["out"].exp(), "missing-upstream: missing in the sum over the row"),
+    (LOG, lambda v: v["out_g"] - v["out"].exp(), "missing-upstream: missing from the sum over the row"),
     (LOG, lambda v: v["out_g"], "missing-local: this is the gradient with respect to out"),
     (LSE, lambda v: v["x"].exp() * v["out_g"][:, None], "missing-local: the exponential, not divided by its sum"),
     (LSE, lambda v: v["x"].softmax(0) * v["out_g"][:, None], "summed-wrong-axis"),

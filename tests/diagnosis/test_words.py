@@ -30,13 +30,14 @@ BS = ["bs", 3]
          "its shape is (bs=3, bs=3): x and t were broadcast against each other; it should be (bs=3,)"),
         # factors, of every entry or of a part of the answer
         ("factor-sign", {}, "every entry has the wrong sign"),
-        ("factor-number", {"factor": "2"}, "every entry is 2 times what it should be"),
+        ("factor-number", {"factor": "2"}, "every entry is twice what it should be"),
         ("factor-number", {"factor": "-1/10"}, "every entry is -1/10 of what it should be"),
         ("factor-number", {"factor": "-2", "besides": True}, "the result is also multiplied by -2"),
         ("factor-number", {"factor": "1/6", "part": "the contribution of `sin(x)`"},
          "the contribution of `sin(x)` is 1/6 of what it should be"),
         ("weights-of-prior", {"new": "1", "before": "2"},
-         "the new gradient is counted once and the stored one twice: count each once"),
+         "this is the new gradient plus twice the stored one; it must be the sum of the new gradient and the stored"
+         " one"),
         ("not-zero", {"wrong": 2, "zeros": 2}, "both entries that must be 0 are nonzero; the others are right"),
         ("factor-divided", {"quantity": "bs", "size": 7}, "every entry is 1/7 of what it should be, and bs = 7 here"),
         ("factor-divided", {"quantity": "bs", "size": 7, "negative": True},

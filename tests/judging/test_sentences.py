@@ -93,8 +93,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    std = (inp.var(0, unbiased=False, keepdim=True) + 1e-5).sqrt()\n"
         "    inp.g = (out.g - out.g.mean(0) - out * (out.g * out).mean(0)) / std\n",
         "inp.g",
-        "in the gradient of inp through out, the mean and the standard deviation are taken "
-        "over bs; they must be taken over n",
+        "in the gradient of inp, the mean and the standard deviation are taken over bs; they must be taken over n",
     ),
     "columns of two rows, of which rounding leaves little": (
         "standardize_grad",
@@ -103,8 +102,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    hat = (inp - inp.mean(0)) / std\n"
         "    inp.g = (out.g - out.g.mean(0) - hat * (out.g * hat).mean(0)) / std\n",
         "inp.g",
-        "in the gradient of inp through out, the mean and the standard deviation are taken "
-        "over bs; they must be taken over n",
+        "in the gradient of inp, the mean and the standard deviation are taken over bs; they must be taken over n",
     ),
     "a count of all is a count": (
         "shifted_relu_grad",

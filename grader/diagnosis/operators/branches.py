@@ -363,7 +363,7 @@ def branch_slots(program: Program, place: Place) -> Iterator[int]:
     rank=2.5,
     at=nodes.of("where", "masked_fill", "maximum", "minimum", "clamp"),
     choices=branch_slots,
-    message="the gradient of {step} goes to {branch} everywhere; it must go there only where {branch} was chosen",
+    message="the gradient of {branch} is that of {step} everywhere; it must be 0 where {branch} was not chosen",
     fields=lambda program, place, choice: {"branch": program.name_of(program.source((place[0], choice)))},
 )
 def send_gradient_to_one_branch(program: Program, place: Place, choice: int) -> Program:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -17,7 +18,7 @@ from grader.program.program import EdgeContext, GradientEdit, Program
 from grader.program.selectors import ValueName, values_by_name
 
 from .contract import Example, operator
-from .places import edges, outputs
+from .places import edges, expression_of, outputs
 
 whole_program = outputs.where(lambda program, place: place[1] == 0)  # one place for what concerns the whole program
 
@@ -455,6 +456,39 @@ def upstream_row_weights(program: Program, place: Place) -> Iterator[RowWeights]
             yield from (choice for choice in rows if not np.array_equal(choice.weigh(g), g))
 
 
+def upstream_slice(program: Program, place: Place, axis: int) -> str:
+    """Return what a part of the upstream gradient along an axis is called: a row or column of a matrix, or an entry.
+
+    In an array of more axes it is a slice.
+
+    Args:
+        program: the program of a trial.
+        place: the edge from the loss to an output.
+        axis: the axis, counted from the end.
+    """
+    rank = np.ndim(program.upstreams[place[1]])
+    return "entry" if rank == 1 else "slice" if rank > 2 else "row" if axis == -2 else "column"
+
+
+def rows_in_words(choice: RowWeights, noun: str, array: str) -> str:
+    """Return which parts of an array along an axis count: "only the first row of out.g is used".
+
+    Args:
+        choice: the axis and the weights.
+        noun: what such a part is called, such as "row".
+        array: the array, in words.
+    """
+    several = "entries" if noun == "entry" else f"{noun}s"
+    group = re.fullmatch(r"only those in full groups of (\w+) are used", choice.which)
+    if group:
+        left = "what is left after the last full group is not used"
+        return f"the {several} of {array} are used in groups of {group[1]}; {left}"
+    words = re.sub(r"\b(two|three|four) (are|is)\b", rf"\1 {several} of {array} \2", choice.which)
+    words = re.sub(r"\bhalf\b", f"half of {array}", words)
+    words = re.sub(r"\b(first|last|one|each) (is|has)\b", rf"\1 {noun} of {array} \2", words)
+    return words.replace("every entry", f"every {noun}").replace("other one", f"other {noun} of {array}")
+
+
 @operator(
     "rows-not-counted",
     code=lambda choice: "wrong-factor" if any(word in choice.which for word in WEIGHING) else "partial-batch",
@@ -462,10 +496,10 @@ def upstream_row_weights(program: Program, place: Place) -> Iterator[RowWeights]
     at=outputs,
     choices=upstream_row_weights,
     fields=lambda program, place, choice: {
-        "which": choice.which,
+        "which": rows_in_words(choice, upstream_slice(program, place, choice.axis), program.upstream_name),
         "axis": program.name_of_axis(program.source(place), choice.axis),
     },
-    message="of the entries of {upstream} along {axis}, {which}",
+    message="along {axis}, {which}",
     hints=USES_OF_AN_ENTRY,
 )
 def weight_upstream_rows(program: Program, place: Place, choice: RowWeights) -> Program:
@@ -530,10 +564,10 @@ def loss_term_weights(program: Program, place: Place) -> Iterator[RowWeights]:
     at=edges.of_family("reduction").where(is_loss_reduction),
     choices=loss_term_weights,
     fields=lambda program, place, choice: {
-        "which": choice.which,
+        "which": rows_in_words(choice, "term", expression_of(program, program.reader(place))),
         "axis": program.name_of_axis(program.source(place), choice.axis),
     },
-    message="of the terms of {step} along {axis}, {which}",
+    message="along {axis}, {which}",
 )
 def weight_loss_terms(program: Program, place: Place, choice: RowWeights) -> Program:
     """Multiply the gradient of the array that a loss sums by wrong weights along an axis: 0 leaves an entry out.

@@ -349,10 +349,10 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         "wrong-local", "1 is subtracted from every entry of {prediction}; {target} must be subtracted in place of 1",
         lambda d: d.prediction - 1),
     "factor on prediction": DifferenceFormula(
-        "missing-local", "only {prediction} is scaled, such as by 1 / bs; {target} must be scaled as well",
+        "missing-local", "only {prediction} is {scaled}; {target} must be {verb} as well",
         lambda d: d.prediction - d.label / d.factor),
     "factor on target": DifferenceFormula(
-        "missing-local", "only {target} is scaled, such as by 1 / bs; {prediction} must be scaled as well",
+        "missing-local", "only {target} is {scaled}; {prediction} must be {verb} as well",
         lambda d: d.prediction / d.factor - d.label),
     "decision": DifferenceFormula(
         "wrong-local", "{prediction} is rounded to 0 or 1 before {target} is subtracted",
@@ -397,7 +397,7 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         " already included",
         lambda d: _vjp_of_prediction(d, d.prediction - d.label), "function"),
     "squared error": DifferenceFormula(
-        "wrong-local", "the loss is differentiated as the squared error between {prediction} and {target}",
+        "wrong-local", "the loss is differentiated as if it were the squared error between {prediction} and {target}",
         lambda d: _vjp_of_prediction(d, 2 * (d.prediction - d.label)), "function"),
     "predicted class": DifferenceFormula(
         "wrong-operand", "1 is subtracted where {prediction} is largest; {target} must be subtracted",
@@ -413,11 +413,11 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         "missing-local", "the smoothing term is not divided by the number of classes",
         lambda d: d.prediction - (1 - d.smoothing) * _one_hot(d) - d.smoothing, "smoothing"),
     "shared among the others": DifferenceFormula(
-        "wrong-local", "smoothing is spread over the other classes only; it must be spread over all classes",
+        "wrong-local", "the smoothing is spread over the other classes only; it must be spread over all classes",
         lambda d: d.prediction - (1 - d.smoothing) * _one_hot(d)
         - d.smoothing / (d.x.shape[-1] - 1) * (1 - _one_hot(d)), "smoothing"),
     "right class not lowered": DifferenceFormula(
-        "missing-local", "the 1 of the right class is not reduced by smoothing",
+        "missing-local", "the 1 of the right class is not reduced by the smoothing",
         lambda d: d.prediction - _one_hot(d) - d.smoothing / d.x.shape[-1], "smoothing"),
     "mark in place of share": DifferenceFormula(
         "overwritten", "the right class has its own weight, but not its share of the smoothing",
@@ -497,7 +497,37 @@ def difference_fields(program: Program, place: Place, choice: DifferenceMistake)
     difference, formula = difference_of(program, place[0], choice.names), DIFFERENCE_FORMULAS[choice.how]
     is_alone = difference is not None and difference.is_label_alone
     message = formula.of_label if is_alone and formula.of_label else formula.message
-    return {"mistake": message.format(prediction=prediction, target=label)}
+    verb, by = _scaling_in_words(program, difference.factor if difference is not None else 1.0)
+    clause = message.format(prediction=prediction, target=label, verb=verb, scaled=f"{verb} by {by}")
+    return {"where": _gradient_in_words(program, place), "mistake": clause}
+
+
+def _scaling_in_words(program: Program, factor: float) -> tuple[str, str]:
+    """Return how a difference is scaled, as "divided" and "5 (bs = 5 here)", or as "multiplied" and "2".
+
+    Args:
+        program: the program of a trial.
+        factor: what the difference is multiplied by.
+    """
+    count = round(1 / abs(factor))
+    if count < 2 or abs(abs(factor) * count - 1) > EXACT:
+        return "multiplied", f"{abs(factor):.3g}"
+    names = [name for name, size in program.sizes.items() if size == count and not name.startswith("_")]
+    return "divided", f"{count} ({names[0]} = {count} here)" if len(names) == 1 else str(count)
+
+
+def _gradient_in_words(program: Program, place: Place) -> str:
+    """Return the beginning of a clause on the gradient of a value: "in the gradient of the loss with respect to x, ".
+
+    It is empty if the value is the only one whose gradient is asked for: a finding names that already.
+
+    Args:
+        program: the program of a trial.
+        place: the value: an input or a node.
+    """
+    if [*program.forward.targets.values()] == [place[0]]:
+        return ""
+    return f"in the gradient of the loss with respect to {program.name_of(place[0])}, "
 
 
 @operator(
@@ -506,7 +536,7 @@ def difference_fields(program: Program, place: Place, choice: DifferenceMistake)
     rank=1.9,
     at=values,
     choices=difference_formulas,
-    message="in the gradient of the loss with respect to {value}, {mistake}",
+    message="{where}{mistake}",
     fields=difference_fields,
     hints={
         "broadcast-accident": (
@@ -680,8 +710,9 @@ def describe_function(how: str, value: str) -> str:
     rank=2.2,
     at=values,
     choices=prediction_functions,
-    message="in the gradient of the loss with respect to {value}, {function} {place}",
+    message="{where}{function} {place}",
     fields=lambda program, place, choice: {
+        "where": _gradient_in_words(program, place),
         "function": describe_function(choice.how, program.name_of(place[0])),
         "place": f"is used in place of {choice.names[0]}"
         if choice.names[0]

@@ -1003,6 +1003,25 @@ def _statistics_in_words(program: Program, place: Place) -> str:
     return f"the mean and the {scale} are" if known is not None and known.centred else f"the {scale} is"
 
 
+def _fields_of_statistics(program: Program, place: Place, axes: Axes) -> dict[str, str]:
+    """Return the fields of a message about statistics over wrong axes: `statistics`, `verb`, and those of the axes.
+
+    Such as "the mean and the standard deviation are" and "they", with the fields of `normalisation_fields`.
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes the normalised value.
+        axes: the wrong axes, counted from the front.
+    """
+    statistics = _statistics_in_words(program, place)
+    return {
+        **normalisation_fields(program, place, axes),
+        **_axes_fields(program, place, axes),
+        "statistics": statistics,
+        "verb": "they" if statistics.endswith(" are") else "it",
+    }
+
+
 @operator(
     "gradient-over-other-axes",
     code="summed-wrong-axis",
@@ -1010,12 +1029,7 @@ def _statistics_in_words(program: Program, place: Place) -> str:
     at=normalisations,
     choices=other_statistics,
     message="in the gradient of {x} through {step}, {statistics} taken over {wrong}; {verb} must be taken over {right}",
-    fields=lambda program, place, choice: {
-        **normalisation_fields(program, place, choice),
-        **_axes_fields(program, place, choice.axes),
-        "statistics": (statistics := _statistics_in_words(program, place)),
-        "verb": "they" if statistics.endswith(" are") else "it",
-    },
+    fields=lambda program, place, choice: _fields_of_statistics(program, place, choice.axes),
 )
 def normalise_over_other_axes(program: Program, place: Place, choice: OtherStatistics) -> Program | None:
     """Take all means, and the root that is divided by, over wrong axes in the gradient of x.
@@ -1168,11 +1182,8 @@ def _() -> Example:
     rank=3.5,
     at=normalisations,
     choices=lambda program, place: dict.fromkeys(choice.axes for choice in wrong_axes(program, place)),
-    message="in the recomputed forward pass, {step} is normalised over {wrong}; it must be normalised over {right}",
-    fields=lambda program, place, choice: {
-        **normalisation_fields(program, place, choice),
-        **_axes_fields(program, place, choice),
-    },
+    message="in the recomputed forward pass, {statistics} taken over {wrong}; {verb} must be taken over {right}",
+    fields=lambda program, place, choice: _fields_of_statistics(program, place, choice),
 )
 def normalise_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program | None:
     """Run both passes with the mean and the variance of a normalisation over wrong axes.
@@ -1384,7 +1395,7 @@ def fields_of_variance(program: Program, place: Place) -> dict[str, str]:
     rank=3.5,
     at=nodes.of("var", "std", "mean").where(is_variance),
     choices=lambda program, place: VARIANCE_AFFECTS,
-    message="the forward pass is recomputed with a variance divided by {wrong}; it must be divided by {right}{meaning}",
+    message="the forward pass is recomputed with a variance whose denominator is {wrong}; it must be {right}{meaning}",
     fields=lambda program, place, choice: fields_of_variance(program, place),
 )
 def use_wrong_variance(program: Program, place: Place, choice: Affects) -> Program:

@@ -644,7 +644,7 @@ def _() -> Example:
     code="wrong-factor",
     rank=2.0,
     at=edges.where(has_fellow_contributions),
-    message="{path} is counted twice",
+    message="{path} is added twice",
 )
 def count_path_twice(program: Program, place: Place, choice: None) -> Program:
     """Double the contribution of the edge `place`, whose operand also gets contributions along further edges."""
@@ -800,7 +800,7 @@ def is_one_of_two_contributions(program: Program, place: Place) -> bool:
     code="missing-path",
     rank=2.0,
     at=edges.where(is_one_of_two_contributions),
-    message="{path} is counted twice and the other path is missing; the two are not equal",
+    message="{path} is added twice and the other path is missing; the two are not equal",
 )
 def take_path_for_both(program: Program, place: Place, choice: None) -> Program:
     """Double the contribution of the edge `place`, and leave out the second contribution to its operand.

@@ -46,6 +46,18 @@ OF_VALUE = re.compile(r"(?:gradient of|place of|that of|respect to|passed (?:fro
 AFTER_NOUN = re.compile(r"\bthe (?!derivative|gradient)[\w-]+ $")  # "the norm ", with an apposition
 TRANSPOSE = re.compile(r"gradient of (?:`(\w+)(?:\.(?:t|unsqueeze)\(-?\d?\)|\[:, None\])`|`?(\w+)\.m?T\b`?)")
 OTHER_OPERATION = re.compile(r"\ba \w+ is used in place of $")  # "a sum is used in place of `x - y`"
+NAMED = r"(?:`[^`]+`|[^`,\s]+)"  # an expression, or a name
+VALUE_NAME = re.compile(r"[A-Za-z_]\w*(?:\([\w, ]*\))?")  # `hidden`, or `norm(h)`
+# What stands before and behind the name of a value, but hardly before and behind a word such as "mean" or "first".
+BEFORE_VALUE = r"(?:^|(?<=, )|(?<=\b(?:of|to|at|by|or) )|(?<=\band )|(?<=\bfrom )|(?<=\bfactor )|(?<=\bthrough ))"
+BEHIND_VALUE = r"(?![\w.(]| (?:entry|entries|rows?|columns?|terms?|parts?|half)\b)"
+# A value that the loop changes, and the value that the iteration begins with.
+BEFORE_AND_AFTER = (
+    (r"\b(\w+) is used in place of \1 of the previous (time step|iteration)\b",
+     r"\1 after each \2 is used in place of \1 before it"),
+    (r"\b(\w+) of the previous (time step|iteration) is used in place of \1(?! of)\b",
+     r"\1 before each \2 is used in place of \1 after it"),
+)  # fmt: skip
 # What is said of the iterations of a loop over time; the first pattern comes first.
 TIME_STEPS = (
     (r"in every iteration of the forward pass but (the )?", "at every time step but the "),
@@ -407,8 +419,36 @@ def with_short_names(program: Program, clause: str) -> str:
         clause = re.sub(rf"{gradient}(?= is )", own, clause)
         clause = re.sub(rf"in place of that of {program.output_name}$", f"in place of {own}", clause)
     clause = TRANSPOSE.sub(r"gradient of \1\2", QUOTED.sub(short, clause))
+    clause = re.sub(
+        rf"^in the gradient of ({NAMED}) through {re.escape(program.output_name)},", r"in the gradient of \1,", clause
+    )
+    clause = re.sub(rf"^in the gradient of {NAMED} through (`\w+`) in every call,", r"in every call of \1,", clause)
     has_time = "t" in program.sizes and any(len(ids) > 1 for ids in program.forward.by_key.values())
-    return _with_time_steps(clause) if has_time else clause
+    clause = _with_time_steps(clause) if has_time else clause
+    for pattern, words in BEFORE_AND_AFTER:
+        clause = re.sub(pattern, words, clause)
+    return _with_quoted_values(program, clause)
+
+
+def _with_quoted_values(program: Program, clause: str) -> str:
+    """Return a clause in which the names of intermediate values are quoted, as `hidden`, where they may pass for words.
+
+    Arguments, the output, and names of one or two characters are left as they are.
+
+    Args:
+        program: the program of the trial that the clause is for.
+        clause: the clause.
+    """
+    inputs = {program.name_of(value) for value in program.inputs.values()}
+    known = {program.name_of(node.id) for node in program.nodes if node.operands}
+    known |= {node.variable for node in program.nodes if node.operands and node.variable}
+    names = [name for name in known - inputs - {program.output_name} if len(name) > 2 and VALUE_NAME.fullmatch(name)]
+    if not names:
+        return clause
+    bare = re.compile(
+        rf"{BEFORE_VALUE}({'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))}){BEHIND_VALUE}"
+    )
+    return "".join(part if part.startswith("`") else bare.sub(r"`\1`", part) for part in re.split(r"(`[^`]*`)", clause))
 
 
 def _with_time_steps(clause: str) -> str:

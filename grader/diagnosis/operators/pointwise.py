@@ -1070,7 +1070,8 @@ def roles_of_upstream(program: Program, place: Place) -> Iterator[str]:
     rank=2.5,
     at=functions.where(depends_on_operand),
     choices=roles_of_upstream,
-    message="in the derivative of {step}, the upstream gradient is used in place of {replaced}",
+    message="in the gradient of {operand} through {step}, the derivative is computed from the upstream gradient in"
+    " place of {replaced}",
     fields=lambda program, place, choice: {
         "replaced": program.name_of(place[0] if choice == "value" else program.source(place))
     },

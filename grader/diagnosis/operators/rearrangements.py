@@ -413,7 +413,7 @@ def _() -> Example:
     rank=FORWARD_RANK,
     at=nodes.of("reshape", "flatten", "unflatten"),
     choices=split_pairs,
-    message="the forward pass is recomputed with {pair} of {step} exchanged",
+    message="in the recomputed forward pass, {pair} of {step} are exchanged",
     fields=axis_pair_fields,
 )
 def exchange_split_axes_in_forward(program: Program, place: Place, choice: AxisPair) -> Program:
@@ -696,8 +696,8 @@ SHARES: Mapping[str, Callable[[int, int], int]] = {  # from the length of all an
 }
 CUT_WORDS: Mapping[str, str] = {
     "from the other end": "is taken from the other end",
-    "one entry too early": "begins one entry too early",
-    "one entry too late": "begins one entry too late",
+    "one entry too early": "begins one entry before its place",
+    "one entry too late": "begins one entry behind its place",
     "into equal parts": "begins as if all joined arrays had this size",
     "into equal parts, whatever their sizes are,": "is as large as if all joined arrays had the same size",
     "into equal parts, rounded down,": "is as large as if all joined arrays had the same size, rounded down",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
@@ -195,6 +196,10 @@ def describe_axes(program: Program, place: Place, letters: str, *, numbered: boo
             partner = node.operand(1 - place[1])
             axis = terms.factors[1].index(letter)
             words.append(f"axis {axis} of the other factor" if partner is None else words_of(partner, axis))
+    numbered_axes = [re.fullmatch(r"axis (\d+) of (.*)", text) for text in words]
+    owners = {match[2] for match in numbered_axes if match}
+    if len(words) > 1 and all(numbered_axes) and len(owners) == 1:
+        return f"axes {' and '.join(match[1] for match in numbered_axes if match)} of {owners.pop()}"
     return " and ".join(words)
 
 
@@ -538,17 +543,31 @@ def exchangeable_axes(program: Program, place: Place) -> Iterator[ExchangedAxis]
                 yield ExchangedAxis(kept, summed, is_answer)
 
 
+def fields_of_exchanged_axis(program: Program, place: Place, choice: ExchangedAxis) -> dict[str, str]:
+    """Return the fields `wrong` and `right` of a message: all axes that are summed over, and all that must be.
+
+    Args:
+        program: the program of the trial that the message is for.
+        place: the edge whose contribution the axes belong to.
+        choice: the letters of the two axes, `kept` and `summed`, of which one is summed over in place of the other.
+    """
+    terms, numbered = contribution_terms(program.reader(place), place[1]), have_one_name(program, place, choice)
+    right = "".join(terms.summed) if terms is not None else choice.kept
+    wrong = right.replace(choice.kept, choice.summed)
+    return {
+        "wrong": describe_axes(program, place, wrong, numbered=numbered),
+        "right": describe_axes(program, place, right, numbered=numbered),
+    }
+
+
 @operator(
     "summed-over-another-axis",
     code="summed-wrong-axis",
     rank=2.0,
     at=edges.of_family("contraction", "pointwise").where(has_terms),  # in a batch of one the sum is of one term
     choices=exchangeable_axes,
-    message="the contribution of {step} to the gradient of {operand} is summed over {wrong} in place of {right}",
-    fields=lambda program, place, choice: {
-        "wrong": describe_axes(program, place, choice.summed, numbered=have_one_name(program, place, choice)),
-        "right": describe_axes(program, place, choice.kept, numbered=have_one_name(program, place, choice)),
-    },
+    message="in the gradient of {operand} through {step}, the sum runs over {wrong}; it must run over {right}",
+    fields=lambda program, place, choice: fields_of_exchanged_axis(program, place, choice),
 )
 def sum_over_kept_axis(program: Program, place: Place, choice: ExchangedAxis) -> Program | None:
     """Sum the terms of the contribution over an axis that it must keep, and keep the axis that it must sum over.

@@ -279,10 +279,10 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "missing-local", "the sum over the row is not multiplied by the probability of the entry",
         lambda r: r.own - r.total(r.own)),
     "upstream missing in the sum": RowFormula(
-        "missing-upstream", "the upstream gradient is missing in the sum over the row", lambda r: r.own - r.p),
+        "missing-upstream", "{gradient} is missing from the sum over the row", lambda r: r.own - r.p),
     "upstream missing in its own term": RowFormula(
-        "missing-upstream", "the upstream gradient is missing in the elementwise term; only the sum over the"
-        " row contains it", lambda r: r.weights - r.p * r.total(r.own)),
+        "missing-upstream", "{gradient} is missing from the elementwise term; only the sum over the row"
+        " contains it", lambda r: r.weights - r.p * r.total(r.own)),
     "value in its own term": RowFormula(
         "value-for-gradient", "the elementwise term contains {value} in place of its gradient",
         lambda r: r.weights * r.y - r.p * r.total(r.own)),
@@ -290,7 +290,7 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "value-for-gradient", "the sum over the row contains {value} in place of its gradient",
         lambda r: r.own - r.p * r.total(r.weights * r.y)),
     "diagonal without upstream": RowFormula(
-        "missing-upstream", "the upstream gradient is missing, and each entry affects only its own output",
+        "missing-upstream", "{gradient} is missing, and each entry affects only its own output",
         lambda r: r.p - r.p * r.p, "softmax"),
     "exponential": RowFormula(
         "diagonal-only", "only the exponential is differentiated; the path through the sum over the row is"
@@ -301,10 +301,10 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "wrong-local", "{gradient} is subtracted from {value}, as if {gradient} were the target of a loss",
         lambda r: r.y - r.g, "softmax"),
     "terms unweighted": RowFormula(
-        "missing-local", "the upstream gradient is not weighted by the probabilities in the sum over the row",
+        "missing-local", "the terms of the sum over the row are not weighted by the probabilities",
         lambda r: r.own - r.p * r.total(r.g), "softmax"),
     "terms of the unmasked entries unweighted": RowFormula(
-        "missing-local", "the upstream gradient is not weighted by the probabilities in the sum over the row",
+        "missing-local", "the terms of the sum over the row are not weighted by the probabilities",
         lambda r: r.own - r.p * r.total(np.where(r.p > 0, r.g, 0.0)), "softmax"),
     "terms averaged": RowFormula(
         "missing-local", "the plain mean of the upstream gradient over the row is used; the mean must be weighted"
@@ -636,7 +636,7 @@ def _() -> Example:
     choices=lambda program, place: (
         name for name, formula in ROW_FORMULAS.items() if program.reader(place).name in formula.names.split()
     ),
-    message="in the derivative of {step}, {mistake}",
+    message="in the gradient of {operand} through {step}, {mistake}",
     fields=lambda program, place, choice: {
         "mistake": ROW_FORMULAS[choice].message.format(
             value=name_of_value(program, place[0]), gradient=name_of_gradient(program, place[0])
@@ -757,7 +757,7 @@ def axes_field(program: Program, place: Place, axes: Axes) -> dict[str, str]:
     rank=2.0,
     at=softmaxes.of("softmax", "log_softmax"),
     choices=wrong_row_axes,
-    message="in the derivative of {step}, the sum runs over {axes}; it must run over {right}",
+    message="in the gradient of {operand} through {step}, the sum runs over {axes}; it must run over {right}",
     fields=axes_field,
 )
 def sum_row_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program:
@@ -819,8 +819,8 @@ def weighs_values(program: Program, place: Place) -> bool:
     rank=2.1,
     at=softmaxes.of("softmax").where(weighs_values),
     choices=lambda program, place: ROW_SUMS_OF_PRODUCT,
-    message="in the derivative of {step}, the sum over the row is wrong: it must be the sum of {product} times its"
-    " gradient, but {mistake}",
+    message="in the gradient of {operand} through {step}, the sum over the row is wrong: it must be the sum of"
+    " {product} times its gradient, but {mistake}",
     fields=lambda program, place, choice: {
         "product": program.name_of(product_of_weights(program, place[0]) or 0),
         "mistake": ROW_SUMS_OF_PRODUCT[choice].message,
@@ -893,7 +893,8 @@ def axes_merged_before_softmax(program: Program, place: Place) -> range:
     rank=2.5,
     at=softmaxes.of("softmax", "log_softmax").where(lambda program, place: bool(merged_axes(program, place))),
     choices=axes_merged_before_softmax,
-    message="in the derivative of {step}, the sum runs over {axis} only; it must run over all entries of the softmax",
+    message="in the gradient of {operand} through {step}, the sum runs over {axis} only; it must run over all entries"
+    " of the softmax",
     fields=lambda program, place, choice: {
         "axis": program.name_of_axis(program.nodes[program.source(place)].operands[0][1], choice)
     },

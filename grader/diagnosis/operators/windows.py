@@ -475,12 +475,21 @@ def _() -> Example:
 # Taps ---------------------------------------------------------------------------------------------------------------
 
 
+def axis_in_words(axis: int) -> str:
+    """Return an axis of a window in words: "the last axis" for -1.
+
+    Args:
+        axis: the axis, counted from the end.
+    """
+    return {-1: "the last axis", -2: "the second to last axis"}.get(axis, f"axis {axis}")
+
+
 @dataclass(frozen=True)
 class KernelTurn:
     """A wrong order of the entries of a kernel.
 
     Args:
-        names: a clause that says how the kernel is turned, such as `"the wrong way round along axis -1"`.
+        names: a clause that says how the kernel is turned, such as `"in reversed order along the last axis"`.
         axes: the axes of the kernel that this is about, counted from the end.
         exchanged: whether these two axes are exchanged; otherwise the kernel is reversed along them.
     """
@@ -503,10 +512,10 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
     sizes = _sizes(program.reader(place), "size")
     count = len(sizes)
     if count == 1 and sizes[0] > 1:
-        yield KernelTurn("the wrong way round", (-1,))
+        yield KernelTurn("in reversed order", (-1,))
     elif count > 1:
-        yield KernelTurn("the wrong way round along all of its axes", tuple(range(-count, 0)))
-        yield from (KernelTurn(f"the wrong way round along axis {axis}", (axis,)) for axis in range(-count, 0))
+        yield KernelTurn("in reversed order along all axes", tuple(range(-count, 0)))
+        yield from (KernelTurn(f"in reversed order along {axis_in_words(axis)}", (axis,)) for axis in range(-count, 0))
         if sizes[-1] == sizes[-2]:
             yield KernelTurn("transposed", (-2, -1), exchanged=True)
 
@@ -517,14 +526,17 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
     rank=2.0,
     at=with_kernel.at_slot(INPUT, KERNEL),
     choices=kernel_turns,
-    fields=lambda program, place, choice: {"how": choice.names},
-    message="in the gradient of {operand}, the kernel of {step} is {how}; each tap must meet the entries that it meets"
-    " in the forward pass",
+    fields=lambda program, place, choice: {
+        "how": choice.names,
+        "meet": "get the contributions of" if place[1] == KERNEL else "meet",
+    },
+    message="in the gradient of {operand} through {step}, the taps of the kernel are {how}; each tap must {meet} the"
+    " entries that it meets in the forward pass",
 )
 def turn_kernel(program: Program, place: Place, choice: KernelTurn) -> Program:
     """Compute the contribution to the input with a reversed or transposed kernel; or that to the kernel is reversed.
 
-    The choice is along which axes. For `KernelTurn("the wrong way round", (-1,))`, w.flip(-1) is used in place of w if
+    The choice is along which axes. For `KernelTurn("in reversed order", (-1,))`, w.flip(-1) is used in place of w if
     the edge `place` is that of the input; if it is that of the kernel w, dw.flip(-1) is its contribution in place of
     dw.
     """
@@ -599,9 +611,8 @@ class Taps:
         Args:
             owner: what has the taps: `the kernel`, or `each window` of an operation without one.
         """
-        axes = {None: "", -1: " along its last axis", -2: " along its second to last axis"}
         tap = f"the {self.which} {'tap' if 'kernel' in owner else 'entry'} of {owner}"
-        tap += axes.get(self.axis, f" along its axis {self.axis}")
+        tap += "" if self.axis is None else f" along {axis_in_words(self.axis)}"
         return f"only {tap} is used" if self.alone else f"{tap} is left out"
 
 
