@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -13,12 +12,10 @@ from grader.course.shapes import axes_of, shape_of
 from grader.diagnosis.mistake import Mistake
 from grader.reference.compare import scaled_error
 from grader.reference.trial import Trial, describe_options, requested_gradients
-from grader.results.records import ExerciseResult
 from grader.sandbox.checked_reply import Facts, Nudged, read
 from grader.sandbox.worker import Reply
 
 from .given_answer import GivenAnswer, TrialCalls
-from .verdicts import answer_result
 
 LARGEST_SHARE = 0.9
 SINGLE = 4  # bytes of a float32
@@ -89,26 +86,21 @@ def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Mistake | None:
     return None
 
 
-def with_measured_flags(
-    exercise: CourseExercise, result: ExerciseResult, nudged: Mapping[str, Nudged]
-) -> ExerciseResult:
-    """Return the result with a flag on each right gradient that the learner measured by finite differences.
-
-    If the course's policy forbids to measure, these answers fail instead.
+def measured_gradients(
+    exercise: CourseExercise, mistakes: Mapping[str, Mistake | None], nudged: Mapping[str, Nudged]
+) -> dict[str, str]:
+    """Return by name a message on each right gradient that the learner measured by finite differences.
 
     Args:
         exercise: the exercise.
-        result: its result.
+        mistakes: by name the mistake of each answer; `None` if it is right.
         nudged: how the learner's code nudged each argument, by name; without those that it did not.
     """
-    measured = {
+    return {
         answer.name: _measured_message(answer, nudged[answer.wrt])
-        for answer, judged in zip(exercise.function.answers, result.answers, strict=True)
-        if judged.code is None and answer.wrt in nudged
+        for answer in exercise.function.answers
+        if mistakes[answer.name] is None and answer.wrt in nudged
     }
-    if exercise.course.policy.measuring == "flag":
-        return replace(result, flags=tuple(f"{name}: {says}" for name, says in measured.items()))
-    return _fail_answers(exercise, result, {name: Mistake("measured", says) for name, says in measured.items()})
 
 
 def _measured_message(answer: Answer, nudges: Nudged) -> str:
@@ -129,42 +121,31 @@ def _measured_message(answer: Answer, nudges: Nudged) -> str:
     )
 
 
-def _fail_answers(exercise: CourseExercise, result: ExerciseResult, mistakes: Mapping[str, Mistake]) -> ExerciseResult:
-    """Return the result with some answers failed; `mistakes` has the mistake of each by its name."""
-    answers = [
-        answer_result(exercise, answer, mistakes[answer.name]) if answer.name in mistakes else was
-        for answer, was in zip(exercise.function.answers, result.answers, strict=True)
-    ]
-    return replace(result, answers=tuple(answers))
-
-
-def fail_without_memory(exercise: CourseExercise, result: ExerciseResult, trial: Trial, reply: Reply) -> ExerciseResult:
-    """Fail each answer that was right, and is wrong or missing where the array of `never_holds` fits in no memory.
+def check_tight_memory(
+    exercise: CourseExercise, right: Iterable[Answer], trial: Trial, reply: Reply
+) -> dict[str, Mistake] | None:
+    """Return by name the mistake of each answer that is wrong or missing where a forbidden array fits in no memory.
 
     The call itself has been made; this function reads its reply.
 
     Args:
         exercise: the exercise; the axes of the forbidden array are in its `never_holds`.
-        result: its result in the usual trials.
+        right: the answers that are right in the usual trials.
         trial: the one large trial, in which the forbidden array exceeds the memory limit.
         reply: the worker's reply to the call with this trial.
 
     Returns:
-        The result, with code `memory` in these answers: also if the call raised or the child died. If the call took too
-        long, the result with a flag instead, because the memory that the code needs was not seen.
+        All the answers if the child died. If the call took too long, `None`, because the memory that the code needs was
+        not seen.
     """
     facts = None if reply.frame is None else read(reply.frame)
     errors = [] if facts is None else [facts.error, *(call.error for call in facts.calls)]
-    stopped = any(error is not None and error.kind == "timeout" for error in errors)
-    if stopped or reply.end == "timeout":
-        return replace(result, flags=(*result.flags, "its memory use could not be checked: it took too long"))
+    if reply.end == "timeout" or any(error is not None and error.kind == "timeout" for error in errors):
+        return None
     axes = ", ".join(axes_of(exercise.function.never_holds))
     says = f"the function fails where an array of shape ({axes}) does not fit into memory"
-    answers = zip(exercise.function.answers, result.answers, strict=True)
-    passed = [answer for answer, judged in answers if judged.code is None]
-    wrong = [answer for answer in passed if facts is None or not _is_right(exercise, answer, trial, facts)]
-    mistakes = {answer.name: _memory_mistake(exercise.function, answer, says) for answer in wrong}
-    return _fail_answers(exercise, result, mistakes)
+    wrong = [answer for answer in right if facts is None or not _is_right(exercise, answer, trial, facts)]
+    return {answer.name: _memory_mistake(exercise.function, answer, says) for answer in wrong}
 
 
 def _is_right(exercise: CourseExercise, answer: Answer, trial: Trial, facts: Facts) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -18,15 +18,12 @@ from grader.results.records import LARGEST_SEED, ExerciseResult
 from grader.sandbox.source_text import NO_FILES, Content, Files, Part, Source, UnreadableSource
 from grader.sandbox.worker import Worker
 
-from .judge import Judge
+from .judge import same_for_every_answer
 from .quiz_sheets import grade_quiz
-from .submission_code import CombinedJob, SubmissionCode
+from .submission_code import CombinedJob, OnJudged, OnVerdicts, SubmissionCode
 from .unanswered_stubs import with_answer_beside, without_copied_stubs
-from .verdicts import not_handed_in, same_for_every_answer, without_mistakes
 
 LONGEST_REASON = 200
-OnJudged = Callable[[Judge], None]
-OnVerdicts = Callable[[ExerciseResult], None]
 
 
 class Grader:
@@ -80,15 +77,16 @@ class Grader:
             worker: runs the code; the answers to a quiz are only read.
             on_judged: called with the judge once the result is there.
             beside: the files in the same folder, by name, which the code may import.
-            on_verdicts: called with the verdicts before mistakes are looked for, because the search may be cut short.
+            on_verdicts: called with the result before mistakes are searched for, because the search may be cut short.
         """
-        if content is None:
-            return not_handed_in(exercise)
         if exercise.is_quiz:
             return grade_quiz(exercise, content)
+        if content is None:
+            message = f"{exercise.file} is not there: get the stub back with: handgrad reset {exercise.id}"
+            return same_for_every_answer(exercise, Mistake("todo", message))
         try:
             with one_thread(), np.errstate(all="ignore"):  # whatever numbers an answer holds
-                return self._run_and_judge(self._code(exercise, content, beside, worker), on_judged, on_verdicts)
+                return self._code(exercise, content, beside, worker).result(on_judged, on_verdicts)
         except UnreadableSource as error:
             message = f"{exercise.name} is not UTF-8 text ({str(error)[:LONGEST_REASON]}): save it as UTF-8"
             mistake = Mistake("syntax-error", message, ("Which editor or system wrote this file?",))
@@ -116,31 +114,6 @@ class Grader:
         source = replace(source, notes=(note, *source.notes)) if note else source
         return SubmissionCode(exercise, self.trials(exercise), source, worker)
 
-    def _run_and_judge(
-        self, code: SubmissionCode, on_judged: OnJudged | None, on_verdicts: OnVerdicts | None
-    ) -> ExerciseResult:
-        """Run a submission's code on its trials, and return the judged result, with mistakes behind wrong numbers.
-
-        Args:
-            code: the submission's code with its trials.
-            on_judged: called with the judge once the result is there.
-            on_verdicts: called with the verdicts before mistakes are looked for; not if there is no mistake to look
-                for.
-        """
-        judge = code.judged()
-        if isinstance(judge, Mistake):
-            return same_for_every_answer(code.exercise, judge)
-        result = code.fail_without_memory(judge.verdicts())
-        if result.status == "failed":
-            code.trials.confirm()
-        if any(answer.mistake is not None for answer in result.answers):
-            if on_verdicts is not None:
-                on_verdicts(result)
-            result = _name_mistakes(judge, result)
-        if on_judged is not None:
-            on_judged(judge)
-        return result
-
     def together(self, course: Course, submission: Iterable[Part], worker: Worker) -> CombinedJob:
         """Return one combined job for the exercises of a submission; an empty one if the trials of some cannot be made.
 
@@ -159,13 +132,3 @@ class Grader:
         with contextlib.suppress(SpecError), one_thread():
             return CombinedJob.of(codes if len(codes) > 1 else [])
         return CombinedJob.of([])
-
-
-def _name_mistakes(judge: Judge, verdicts: ExerciseResult) -> ExerciseResult:
-    """Return the verdicts with the mistakes named; if the search for them fails, with a note that says why."""
-    try:
-        return judge.with_mistakes(verdicts)
-    except MemoryError:
-        return without_mistakes(verdicts, "that takes more memory than there is for one exercise")
-    except Exception as error:  # a bug of ours costs nobody a point
-        return without_mistakes(verdicts, f"{type(error).__name__}: {error}; please report it")

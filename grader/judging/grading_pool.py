@@ -35,7 +35,6 @@ from grader.sandbox.worker import Worker, start_worker, worker_mode
 from grader.sandbox.worker_probe import probe
 
 from .lazy_grader import new_grader
-from .verdicts import without_mistakes
 
 if TYPE_CHECKING:
     from .grading import Grader
@@ -461,7 +460,7 @@ def _sent_verdicts_or(task: _Task, result: ExerciseResult, why: str) -> Exercise
         result: the result without any verdicts.
         why: why the verdicts do not name mistakes, for a note in them.
     """
-    return result if task.verdicts is None else without_mistakes(task.verdicts, why)
+    return result if task.verdicts is None else task.verdicts.without_mistakes(why)
 
 
 def _why_not_read(is_timeout: bool, code: int | None) -> str:

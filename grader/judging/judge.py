@@ -6,7 +6,7 @@ An answer that is a test of backward passes is judged by which wrong and right o
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,26 +14,26 @@ from functools import cached_property
 import numpy as np
 
 from grader.course.course import CourseExercise
-from grader.course.exercise import VERDICTS, Answer, Routine
+from grader.course.exercise import VERDICTS, Answer, Exercise, Routine
 from grader.course.sampling import BackwardPass
 from grader.diagnosis.diagnose import find_mistakes, plain_facts
 from grader.diagnosis.evidence import body_text, call_evidence, evidence_of, sample_text
 from grader.diagnosis.exceptions import TOO_DEEP, diagnose_autograd_use, diagnose_error
 from grader.diagnosis.failing_arguments import options_of_right_trials
-from grader.diagnosis.hints import DRAWN_AT_RANDOM
+from grader.diagnosis.hints import DRAWN_AT_RANDOM, hints_for
 from grader.diagnosis.mistake import Mistake
 from grader.errors import ProtocolError
 from grader.reference.compare import scaled_error
 from grader.reference.trial import Sample, Trial
 from grader.reference.trials import repeat_some
-from grader.results.records import AnswerResult, ExerciseResult
+from grader.results.points import part
+from grader.results.records import AnswerResult, ExerciseResult, Status
 from grader.sandbox.autograd_use import autograd_use
 from grader.sandbox.checked_reply import Call, Facts, Raised
 from grader.sandbox.source_text import Source
 
 from . import cost_checks, structure_checks
 from .given_answer import GivenAnswer
-from .verdicts import answer_result, same_for_every_answer
 
 NO_GRADIENT = re.compile(r"no attribute '(g|grad)'")  # whether there is one has nothing to do with sizes
 LACKING = frozenset(("missing-answer", "todo", "error"))  # what a line that was not run can lead to
@@ -58,23 +58,58 @@ class Judge:
     trials: Sequence[Trial]
     facts: Facts
 
-    def verdicts(self) -> ExerciseResult:
-        """Return the verdict on every answer, without looking for the mistake behind wrong numbers.
+    @cached_property
+    def failures(self) -> dict[str, Mistake | None]:
+        """Return by name the mistake of the first check that each answer fails, before any search; `None` if right.
 
-        If the file as a whole fails, every answer gets that verdict. Otherwise each is judged; then messages and notes
-        are added on lines that were not run and on an exception, and flags on gradients by finite differences.
+        Wrong numbers are stated as a plain fact; `causes` returns the mistakes behind them. If the file as a whole
+        fails, every answer has that mistake.
 
         Raises:
             ProtocolError: the reply has the wrong number of calls.
         """
+        answers = self.exercise.function.answers
+        if self._whole_file is not None:
+            return dict.fromkeys((answer.name for answer in answers), self._whole_file)
+        if len(self.facts.calls) != len(self._asked_trials):
+            raise ProtocolError("the reply answers another number of calls")
+        failures = {answer.name: self._failure(answer) for answer in answers}
+        if self.exercise.course.policy.measuring == "refuse":
+            measured = cost_checks.measured_gradients(self.exercise, failures, self.facts.nudged)
+            failures |= {name: Mistake("measured", says) for name, says in measured.items()}
+        return failures
+
+    def causes(self, failures: Mapping[str, Mistake | None]) -> dict[str, Mistake | None]:
+        """Return by name the mistake that explains the numbers of each wrong answer, for which it is searched.
+
+        Where no search can add to a mistake, it is returned itself.
+
+        Args:
+            failures: by name the mistake of each answer, without any search; `None` if it is right.
+        """
+        return {
+            answer.name: self._deciding_judge(answer)._cause(answer.name, failures[answer.name])
+            for answer in self.exercise.function.answers
+        }
+
+    def result(self, mistakes: Mapping[str, Mistake | None], flags: Iterable[str] = ()) -> ExerciseResult:
+        """Return the result with these mistakes, each with hints and, where there is any, evidence.
+
+        Notes tell what of the file was not run and what an exception ended, and flags which gradients were measured by
+        finite differences.
+
+        Args:
+            mistakes: by name the mistake of each answer; `None` if it is right.
+            flags: further flags: sentences on what a person should look at.
+        """
         facts, exercise = self.facts, self.exercise
         notes = tuple(structure_checks.notes(facts, self.source))
-        whole_file = structure_checks.check_source(facts, exercise, self.source)
-        if whole_file is not None:
-            return replace(same_for_every_answer(exercise, whole_file), printed=facts.printed, notes=notes)
-        if len(facts.calls) != len(self._asked_trials):
-            raise ProtocolError("the reply answers another number of calls")
-        answers = tuple(self._judge(answer) for answer in exercise.function.answers)
+        if self._whole_file is not None:
+            return replace(same_for_every_answer(exercise, self._whole_file), printed=facts.printed, notes=notes)
+        answers = tuple(
+            self._deciding_judge(answer)._answer_result(answer, mistakes[answer.name])
+            for answer in exercise.function.answers
+        )
         if passed_over := structure_checks.passed_over_inside(facts, exercise.id, self.source):
             answers = tuple(
                 replace(each, message=f"{each.message}; {passed_over}") if each.code in LACKING else each
@@ -91,31 +126,26 @@ class Judge:
                 if self._without_deep_trials is not None and codes - {None, "error"}
                 else ()
             )
-        result = ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes, max_score=exercise.points)
-        return cost_checks.with_measured_flags(exercise, result, facts.nudged)
-
-    def with_mistakes(self, result: ExerciseResult) -> ExerciseResult:
-        """Return the result with the mistakes of its wrong answers named; verdicts and points stay as they are.
-
-        Args:
-            result: what `verdicts` returned.
-        """
-        answers = (
-            verdict if verdict.mistake is None else self._with_cause(answer, verdict)
-            for answer, verdict in zip(self.exercise.function.answers, result.answers, strict=True)
+        measured = cost_checks.measured_gradients(exercise, mistakes, facts.nudged)
+        all_flags = (*(f"{name}: {says}" for name, says in measured.items()), *flags)
+        return ExerciseResult(
+            exercise.id, exercise.unit, answers, facts.printed, notes, all_flags, max_score=exercise.points
         )
-        return replace(result, answers=tuple(answers))
 
     def has_nothing_to_explain(self) -> bool:
         """Return whether every answer is right in every trial, or none is begun, so that no mistake is to be found."""
         facts = self.facts
-        whole_file = structure_checks.check_source(facts, self.exercise, self.source)
-        if whole_file is not None or facts.failed or len(facts.calls) != len(self._asked_trials):
-            return whole_file is not None and whole_file.code == "todo"
+        if self._whole_file is not None or facts.failed or len(facts.calls) != len(self._asked_trials):
+            return self._whole_file is not None and self._whole_file.code == "todo"
         if self.exercise.function.is_test:
             return self.examination.mistake[0] is None
         missing = {given.first_missing and given.first_missing[1].code for given in self.given.values()}
         return missing == {"todo"} or (missing == {None} and not any(given.wrong for given in self.given.values()))
+
+    @cached_property
+    def _whole_file(self) -> Mistake | None:
+        """Return what is wrong with the whole file, so that no answer can be judged; `None` if nothing is."""
+        return structure_checks.check_source(self.facts, self.exercise, self.source)
 
     @cached_property
     def given(self) -> dict[str, GivenAnswer]:
@@ -151,29 +181,16 @@ class Judge:
         """Return each call with its trial, up to the last call that was answered."""
         return list(zip(self._asked_trials, self.facts.calls, strict=False))
 
-    def _judge(self, answer: Answer) -> AnswerResult:
-        """Return the verdict on one answer: the first check that it fails, before any search.
+    def _failure(self, answer: Answer) -> Mistake | None:
+        """Return the mistake of the first check that an answer fails, before any search; `None` if it passes them all.
 
         If the function lets torch differentiate, it is that mistake instead, but not for a right answer, nor for one
         whose code is in `KEPT_BESIDE_AUTOGRAD`.
         """
-        judge = self._deciding_judge(answer)
-        mistake = judge._failures[answer.name]
+        mistake = self._deciding_judge(answer)._first_failures[answer.name]
         if mistake is None or mistake.code in KEPT_BESIDE_AUTOGRAD or self._autograd_use is None:
-            return judge._result(answer, mistake)
-        return answer_result(self.exercise, answer, self._autograd_use)
-
-    def _with_cause(self, answer: Answer, verdict: AnswerResult) -> AnswerResult:
-        """Return the verdict on a wrong answer with the mistake that explains its numbers.
-
-        Args:
-            answer: the answer.
-            verdict: what `_judge` returned, which has facts; it is returned where no search can add to them.
-        """
-        judge = self._deciding_judge(answer)
-        failure = judge._failures[answer.name]
-        cause = failure and judge._cause(judge.given[answer.name], failure)
-        return verdict if cause is failure else judge._result(answer, cause)
+            return mistake
+        return self._autograd_use
 
     def _deciding_judge(self, answer: Answer) -> Judge:
         """Return the judge of the trials within the recursion limit if an answer is wrong there and missing elsewhere.
@@ -181,9 +198,9 @@ class Judge:
         In any other case, and for the verdicts of a test, return this judge, of all trials.
         """
         others = None if answer.kind == "verdict" else self._without_deep_trials
-        if others is None or self.given[answer.name].first_missing is None or others._failures[answer.name] is None:
+        if others is None or self.given[answer.name].first_missing is None:
             return self
-        return others
+        return self if others._first_failures[answer.name] is None else others
 
     @cached_property
     def _autograd_use(self) -> Mistake | None:
@@ -192,11 +209,8 @@ class Judge:
         return None if use is None else diagnose_autograd_use(*use, self.source)
 
     @cached_property
-    def _failures(self) -> dict[str, Mistake | None]:
-        """Return the mistake of the first check that each answer fails, by its name; `None` for an answer without one.
-
-        Wrong numbers are stated as a plain fact; `_cause` returns the mistake behind them.
-        """
+    def _first_failures(self) -> dict[str, Mistake | None]:
+        """Return by name the mistake of the first check that each answer fails in this judge's trials; else `None`."""
         return {answer.name: self._first_failure(answer) for answer in self.exercise.function.answers}
 
     def _first_failure(self, answer: Answer) -> Mistake | None:
@@ -237,19 +251,23 @@ class Judge:
             or (cost_checks.check_unasked_work(given.answer, self._trial_calls) if everything_there else None)
         )
 
-    def _cause(self, given: GivenAnswer, failure: Mistake) -> Mistake:
+    def _cause(self, name: str, failure: Mistake | None) -> Mistake | None:
         """Return the mistake behind wrong numbers, or that in the finite entries beside inf or nan.
 
         Args:
-            given: the answer.
-            failure: the mistake of the first check that it fails, which is returned where it is not about its numbers.
+            name: of the answer.
+            failure: the mistake of the first check that it fails, which is returned where it is not about its numbers;
+                `None` if it is right.
         """
-        if failure is self._plain_facts.get(given.answer.name):
-            return self.mistakes[given.answer.name]
-        part = given.finite_part if failure.code == "not-finite" and given.not_finite else []
-        if not part:
+        if failure is None or not failure.facts:
             return failure
-        (cause,) = find_mistakes(self.exercise.function, {given.answer.name: part}).values()
+        if failure is self._plain_facts.get(name):
+            return self.mistakes[name]
+        given = self.given[name]
+        finite = given.finite_part if failure.code == "not-finite" and given.not_finite else []
+        if not finite:
+            return failure
+        (cause,) = find_mistakes(self.exercise.function, {name: finite}).values()
         if cause.code == "unknown" or not cause.at:
             return failure
         return replace(failure, says=f"{failure.says}; in the finite entries, {cause.says}", hints=cause.hints)
@@ -306,18 +324,20 @@ class Judge:
         where = options_of_right_trials(given.answer, sound, raising)  # the options
         return replace(mistake, says=f"{mistake.says}. The answer is right only when {where}") if where else mistake
 
-    def _result(self, answer: Answer, mistake: Mistake | None) -> AnswerResult:
+    def _answer_result(self, answer: Answer, mistake: Mistake | None) -> AnswerResult:
         """Return the result of an answer with this mistake, right for `None`; with evidence where there is any."""
-        if answer.kind == "verdict":
+        if answer.kind == "verdict" and mistake is self.examination.mistake[0]:
             evidence = self.examination.mistake[1]
             return answer_result(self.exercise, answer, mistake, evidence=evidence, share=self.examination.share)
+        if mistake is None or not mistake.facts:
+            return answer_result(self.exercise, answer, mistake)
         given = self.given[answer.name]
-        if mistake is None or not mistake.facts or given.is_misshapen or given.not_finite:
+        if given.is_misshapen or given.not_finite:
             return answer_result(self.exercise, answer, mistake)
         return self._result_with_evidence(given, mistake)
 
     def _result_with_evidence(self, given: GivenAnswer, mistake: Mistake) -> AnswerResult:
-        """Return a failed verdict with evidence: a finite difference, or the right answer if the policy allows it."""
+        """Return the result of a wrong answer with evidence: a finite difference, or the right answer if allowed."""
         declaration, answer, first = self.exercise.function, given.answer, given.wrong[0]
         reveal = self.exercise.course.policy.show_expected
         if isinstance(declaration, Routine):
@@ -330,6 +350,41 @@ class Judge:
         return answer_result(
             self.exercise, answer, mistake, evidence=evidence, error=error if np.isfinite(error) else None
         )
+
+
+def same_for_every_answer(exercise: CourseExercise, mistake: Mistake, status: Status = "failed") -> ExerciseResult:
+    """Return the result of an exercise in which every answer has this mistake and this status."""
+    answers = [answer_result(exercise, answer, mistake, status) for answer in exercise.function.answers]
+    return ExerciseResult(exercise.id, exercise.unit, tuple(answers), max_score=exercise.points)
+
+
+def answer_result(
+    exercise: CourseExercise, answer: Answer, mistake: Mistake | None, status: Status = "failed",
+    evidence: str = "", error: float | None = None, share: float = 0.0,
+) -> AnswerResult:  # fmt: skip
+    """Return the result of one answer, with its hints and points.
+
+    Args:
+        exercise: the exercise.
+        answer: the answer, which has the hints that the exercise declares.
+        mistake: what is wrong with it; `None` if it is right.
+        status: the status of an answer that is neither right nor unanswered.
+        evidence: a sentence on what was measured; may be empty.
+        error: the greatest scaled error, if it was measured.
+        share: the share of the answer's points that a failed one earns.
+    """
+    declaration = exercise.function
+    points = exercise.points_of_answer
+    if mistake is None:
+        return AnswerResult(answer.name, "passed", points, points)
+    answer_status: Status = "todo" if mistake.code == "todo" else status
+    answer_hints, derives = declaration.hints.get(answer.name, ()), isinstance(declaration, Exercise)
+    hints = hints_for(mistake.code, mistake.hints, answer_hints, derives=derives)
+    record = mistake.record if mistake.facts else None
+    earned = part(exercise.points, len(declaration.answers), share)
+    return AnswerResult(
+        answer.name, answer_status, earned, points, mistake.code, mistake.says, evidence, hints, error, record
+    )  # fmt: skip
 
 
 def _samples_told(wrong: Sequence[Sample], mistake: Mistake) -> list[Sample]:

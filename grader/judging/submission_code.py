@@ -1,8 +1,8 @@
-"""One submission's code: how it is run on trials, and what judges the reply."""
+"""One submission's code: run it on trials, judge the reply, and search for the mistakes behind wrong numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
@@ -24,9 +24,11 @@ from grader.sandbox.source_text import Source
 from grader.sandbox.worker import Reply, Worker
 
 from . import cost_checks
-from .judge import Judge
+from .judge import Judge, same_for_every_answer
 from .structure_checks import CELL_SHARE
 
+OnJudged = Callable[[Judge], None]
+OnVerdicts = Callable[[ExerciseResult], None]
 TOGETHER = 1.0  # seconds that exercises have which share a child; nothing fails for it
 
 
@@ -46,10 +48,14 @@ class SubmissionCode:
     source: Source
     worker: Worker
 
-    def judged(self) -> Judge | Mistake:
-        """Run the code on its trials; return the judge of the reply, or the mistake that no reply came.
+    def result(self, on_judged: OnJudged | None = None, on_verdicts: OnVerdicts | None = None) -> ExerciseResult:
+        """Run the code on its trials, and return the judged result, with the mistakes behind wrong numbers.
 
         The trial in which the code is watched comes last; it is not judged.
+
+        Args:
+            on_judged: called with the judge once the result is there.
+            on_verdicts: called with the result before mistakes are searched for; not if there is none to search for.
 
         Raises:
             ProtocolError: the reply is malformed.
@@ -58,10 +64,21 @@ class SubmissionCode:
         reply = self._run(self.job(arrays), arrays)
         if reply.end == "timeout":
             limit = self.exercise.course.policy.time_limit
-            return Mistake("timeout", f"the function was still running after {limit:g} seconds")
+            says = f"the function was still running after {limit:g} seconds"
+            return same_for_every_answer(self.exercise, Mistake("timeout", says))
         if reply.frame is None:
-            return Mistake("crash", f"the call crashed Python: {reply.detail}")
-        return self.judge_of(reply.frame)
+            crash = Mistake("crash", f"the call crashed Python: {reply.detail}")
+            return same_for_every_answer(self.exercise, crash)
+        judge = self.judge_of(reply.frame)
+        failures, flags = self._failures(judge)
+        if any(mistake is not None and mistake.code != "todo" for mistake in failures.values()):
+            self.trials.confirm()
+        if on_verdicts is not None and any(mistake is not None and mistake.facts for mistake in failures.values()):
+            on_verdicts(judge.result(failures, flags))
+        result = _result_with_causes(judge, failures, flags)
+        if on_judged is not None:
+            on_judged(judge)
+        return result
 
     def job(self, arrays: list[np.ndarray]) -> dict[str, Any]:
         """Return the job of a child for these trials, as JSON values: the header, its calls and the watched call.
@@ -83,22 +100,40 @@ class SubmissionCode:
         """
         return Judge(self.exercise, self.source, self.trials.judged_trials, read(reply))
 
-    def fail_without_memory(self, result: ExerciseResult) -> ExerciseResult:
-        """Call the code in too little memory for the forbidden array, and fail each right answer that needs that array.
+    def settled_result(self, reply: protocol.Frame) -> ExerciseResult | None:
+        """Return the result by a reply if every answer is right or not begun; `None` if the code must be run alone.
 
-        Returns:
-            The result; unchanged if the exercise forbids no array, no answer is right, one has failed for its memory
-            already, or the worker is not isolated.
+        Raises:
+            ProtocolError: the reply is malformed.
         """
-        codes = {answer.code for answer in result.answers}
+        judge = self.judge_of(reply)
+        result = judge.result(*self._failures(judge)) if judge.has_nothing_to_explain() else None
+        return result if result is not None and result.status in ("passed", "todo") else None
+
+    def _failures(self, judge: Judge) -> tuple[dict[str, Mistake | None], list[str]]:
+        """Return by name what is wrong with each answer, its need of a forbidden array included, and flags.
+
+        Where an answer is right, the code is called in too little memory for the array: a right answer that needs the
+        array fails. It is not called if the exercise forbids no array, an answer has failed for its memory already, or
+        the worker is not isolated.
+
+        Args:
+            judge: the judge of the usual trials.
+        """
+        failures = judge.failures
+        codes = {mistake.code if mistake else None for mistake in failures.values()}
         if self.worker.isolation == "none" or None not in codes or "memory" in codes:  # held for one answer, not others
-            return result
+            return failures, []
         trial, arrays = self.trials.tight_memory_trial, list[np.ndarray]()
         if trial is None:
-            return result
+            return failures, []
         call = {**self._call(trial, arrays), "meter": False, "after": False}
         reply = self._run({**self._header([call], FREE_MEMORY), "tight_memory": True}, arrays)
-        return cost_checks.fail_without_memory(self.exercise, result, trial, reply)
+        right = [answer for answer in self.exercise.function.answers if failures[answer.name] is None]
+        failing = cost_checks.check_tight_memory(self.exercise, right, trial, reply)
+        if failing is None:
+            return failures, ["its memory use could not be checked: it took too long"]
+        return {**failures, **failing}, []
 
     def _run(self, job: dict[str, Any], arrays: Sequence[np.ndarray]) -> Reply:
         """Run a job in the worker, and return the reply; the job refers to the `arrays` by their indices."""
@@ -180,11 +215,26 @@ class CombinedJob:
         results = {}
         for code, header in zip(self.codes, replies, strict=True):
             with suppress(Exception), one_thread(), np.errstate(all="ignore"):
-                judge = code.judge_of(protocol.Frame(header, reply.arrays))
-                result = code.fail_without_memory(judge.verdicts()) if judge.has_nothing_to_explain() else None
-                if result is not None and result.status in ("passed", "todo"):
+                if result := code.settled_result(protocol.Frame(header, reply.arrays)):
                     results[code.exercise.id] = result
         return results
+
+
+def _result_with_causes(judge: Judge, failures: Mapping[str, Mistake | None], flags: Sequence[str]) -> ExerciseResult:
+    """Return the result with the mistakes behind wrong numbers; if the search for them fails, with a note on why.
+
+    Args:
+        judge: the judge.
+        failures: by name what is wrong with each answer, without any search; `None` if it is right.
+        flags: of the result.
+    """
+    try:
+        return judge.result(judge.causes(failures), flags)
+    except MemoryError:
+        why = "that takes more memory than there is for one exercise"
+    except Exception as error:  # a bug of ours costs nobody a point
+        why = f"{type(error).__name__}: {error}; please report it"
+    return judge.result(failures, flags).without_mistakes(why)
 
 
 def _encode_argument(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:

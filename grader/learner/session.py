@@ -25,9 +25,9 @@ from .progress import Progress
 
 if TYPE_CHECKING:
     from grader.child.protocol import Frame
-    from grader.judging.grading import Grader, OnJudged, OnVerdicts
+    from grader.judging.grading import Grader
     from grader.judging.judge import Judge
-    from grader.judging.submission_code import CombinedJob
+    from grader.judging.submission_code import CombinedJob, OnJudged, OnVerdicts
 
 
 @dataclass(frozen=True)
@@ -267,12 +267,8 @@ class Session(Closing):
             from grader.judging.quiz_sheets import grade_quiz  # imports numpy
 
             return grade_quiz(exercise, content)
-        if content is None:
-            from grader.judging.verdicts import not_handed_in  # imports the messages
-
-            return not_handed_in(exercise)
-        worker = self.warm_up()
-        return self.grader.grade(exercise, content, worker, on_judged, importable_files(folder), on_verdicts)
+        beside = importable_files(folder)
+        return self.grader.grade(exercise, content, self.warm_up(), on_judged, beside, on_verdicts)
 
     def close(self) -> None:
         """End the worker and the job that it runs."""

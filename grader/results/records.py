@@ -90,6 +90,11 @@ class ExerciseResult:
         """Return the same result with the hash of a file's content, or no hash if there is no file."""
         return replace(self, made_from=content_hash(content))
 
+    def without_mistakes(self, why: str) -> ExerciseResult:
+        """Return the same result with a note that mistakes could not be searched for, and why."""
+        note = f"the mistakes could not be named ({why}); the verdicts are unaffected"
+        return replace(self, notes=(*self.notes, note))
+
     @cached_property
     def status(self) -> Status:
         """Return the gravest status among the answers: error, failed, todo, passed."""

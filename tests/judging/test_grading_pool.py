@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from helpers.courses import solution, with_policy
 from helpers.grading import codes
 
 from grader.course.course import Course
+from grader.diagnosis.mistake import Mistake
 from grader.judging import grading_pool
 from grader.judging.grading import Grader
 from grader.judging.grading_pool import GradingPool
@@ -106,15 +107,15 @@ def test_who_loses_the_grading_process_loses_that_exercise_alone(course: Course,
 
 def lose_the_search(happen: Callable[[], None], why: str, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that right answers keep their points, wrong ones have their facts, and nothing is graded a second time."""
-    with_mistakes = Judge.with_mistakes
+    causes = Judge.causes
     monkeypatch.setattr(grading_pool, "SEARCH_TIME", 1.5)
 
-    def lost(self: Judge, verdicts: ExerciseResult) -> ExerciseResult:
+    def lost(self: Judge, failures: Mapping[str, Mistake | None]) -> dict[str, Mistake | None]:
         if self.source.cells[0].startswith(HOSTILE.decode()):
             happen()
-        return with_mistakes(self, verdicts)
+        return causes(self, failures)
 
-    monkeypatch.setattr(Judge, "with_mistakes", lost)
+    monkeypatch.setattr(Judge, "causes", lost)
     wrong = HOSTILE + solution(course, NAME).replace(b"out.g.sum(0)", b"out.g.mean(0)")
     honest = Part("tanh_grad", solution(course, "tanh_grad"))
     results = graded(course, [Part(NAME, wrong), honest], [honest])

@@ -32,7 +32,7 @@ from helpers.nbgrader_students import ALL, SOME_WORTH, NbgraderClass, Worth, fee
 from grader.course.course import CourseExercise
 from grader.diagnosis.mistake import Mistake
 from grader.judging.grading import Grader
-from grader.judging.verdicts import same_for_every_answer
+from grader.judging.judge import same_for_every_answer
 from grader.results.records import ExerciseResult
 from grader.sandbox.worker import Worker
 
