@@ -391,8 +391,9 @@ def _add_entry(root: _Entries, path: str, file: File | None) -> None:
         assert not isinstance(inner, File)
         here = inner
     # Of two of one path the last counts, as when it is unpacked.
-    if file is not None and isinstance(here.get(parts[-1]), File | None):
-        here[parts[-1]] = File(parts[-1], file.why_unread, file.open_stream)
+    earlier = here.get(parts[-1])
+    if file is not None and isinstance(earlier, File | None):
+        here[parts[-1]] = replace(file, name=parts[-1], is_repeated=earlier is not None)
 
 
 def _archive_folder(name: str, entries: _Entries) -> Folder:
@@ -482,6 +483,7 @@ class SubmissionWalk:
                     self._ignore(File(entry.name, folders=above), "it lies too deep")
                 continue
             file = replace(entry, folders=above, is_in_clone=is_clone)
+            self.notes += [f"{file.path} is in its archive more than once: the last one counts"] * file.is_repeated
             self._file_count += 1
             self.uploads += [file] if depth == 0 and self._file_count <= MOST_ENTRIES else []
             if self._file_count > MOST_ENTRIES:

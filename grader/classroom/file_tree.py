@@ -41,6 +41,7 @@ class File:
         folders: the names of the folders from the submission down to the file, where an archive counts as a folder;
             set by the walk through a submission.
         is_in_clone: whether it lies in a clone of a git repository; set by the walk.
+        is_repeated: whether its archive holds an earlier file with the same path, which does not count.
     """
 
     name: str
@@ -49,6 +50,7 @@ class File:
     folders: tuple[str, ...] = ()
     upload: int = 0
     is_in_clone: bool = False
+    is_repeated: bool = False
 
     @property
     def path(self) -> str:

@@ -118,6 +118,26 @@ def test_archives_in_archives_are_read_only_to_a_limit(course, tmp_path) -> None
     assert any(note.endswith(f".zip was ignored: there are more than {MOST_ARCHIVES} archives") for note in found.notes)
 
 
+@pytest.mark.parametrize("name", ["hw.zip", "hw.tar.gz"])
+def test_an_answer_that_is_twice_in_an_archive_is_noted(course, tmp_path, name) -> None:
+    """The last one counted without a word."""
+    stream = io.BytesIO()
+    if name == "hw.zip":
+        with zipfile.ZipFile(stream, "w") as packed:
+            packed.writestr("a/lin_grad.py", RIGHT)
+            with pytest.warns(UserWarning, match="Duplicate name"):
+                packed.writestr("a/lin_grad.py", MEAN)
+    else:
+        with tarfile.open(fileobj=stream, mode="w:gz") as tar:
+            for text in (RIGHT, MEAN):
+                member = tarfile.TarInfo("a/lin_grad.py")
+                member.size = len(text.encode())
+                tar.addfile(member, io.BytesIO(text.encode()))
+    found = read(course, put(tmp_path / "eve", {name: stream.getvalue()}))
+    assert found.files == {"lin_grad": MEAN.encode()}
+    assert found.notes == (f"{name}/a/lin_grad.py is in its archive more than once: the last one counts",)
+
+
 def test_only_the_first_files_of_an_endless_tree_are_read(course, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("grader.classroom.archives.MOST_ENTRIES", 30)
     files = {f"x{i:03}.txt": "" for i in range(40)}
