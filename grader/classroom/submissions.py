@@ -43,7 +43,6 @@ MOST_COMPARED, MOST_NOTEBOOKS, MOST_EXPORTED = 8, 12, 50  # files for one exerci
 EXPORTED = re.compile(r"^# (?:In ?\[[ \d*]*\]:|%%)", re.MULTILINE)
 WHY_LESS_PREFERRED = {
     1: "it only imports the function",
-    2: "it is a stub, and was left as it is",
     3: "it could not be read",
 }
 MOST_NOTES, MOST_HELPERS, MOST_SUGGESTED, MOST_NAMED = 20, 50, 20, 3
@@ -363,7 +362,7 @@ def _why_not_graded(chosen: AnswerFile, other: AnswerFile) -> str:
     if isinstance(chosen.content, UnreadFile) and chosen.content.status == "error":
         return f"{chosen.file.path} cannot be read"
     if _rank(other) > _rank(chosen):
-        return WHY_LESS_PREFERRED[_rank(other)]
+        return WHY_LESS_PREFERRED.get(_rank(other)) or _why_untouched(other)
     when = "is newer" if chosen.file.upload > other.file.upload else "was graded in its place"
     return f"{_distinct_path(chosen.file, other.file)} {when}"
 
@@ -387,6 +386,16 @@ def _is_untouched(exercise: CourseExercise, content: bytes | tuple[str, ...]) ->
             return {line.strip() for line in placeholders(exercise)} <= lines
         return is_untouched(exercise, texts)
     return all(parse_cell(text) is not None and "import *" not in text for text in texts)
+
+
+def _why_untouched(answer: AnswerFile) -> str:
+    """Return a clause on why an untouched file answers nothing: a blank sheet, no function, or the stub."""
+    if answer.exercise.is_quiz:
+        return "it answers no question"
+    content = answer.content
+    assert isinstance(content, bytes | tuple)
+    is_stub = definitions((decode(content),) if isinstance(content, bytes) else content, {answer.exercise.id})
+    return "it is a stub, and was left as it is" if is_stub else f"it has no function {answer.exercise.id}"
 
 
 def _has_answers(exercise: CourseExercise, content: bytes | tuple[str, ...]) -> bool:
@@ -500,7 +509,8 @@ class SubmissionContent:
             digest: the hash of everything about the course and this version of handgrad that a result depends on.
         """
         files = [*sorted(self.files.items()), *sorted(self.helpers.items())]
-        return hashlib.sha256(repr((digest, files, self.notes, self.uploads_hash)).encode()).hexdigest()
+        unread = self.nothing + self.uploads_hash
+        return hashlib.sha256(repr((digest, files, self.notes, unread)).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -193,14 +193,18 @@ def test_a_blank_answer_sheet_never_hides_an_answered_one(tmp_path) -> None:
     answered, blank = (sheet("04_linear", quiz.quiz).encode() for sheet in (solved_sheet, blank_sheet))
     eve = put(tmp_path / "eve", {"quiz_04_linear.yaml": answered, "04_linear/quiz.yaml": blank})
     os.utime(eve / "04_linear/quiz.yaml", (1_800_000_000, 1_800_000_000))
-    assert read(whole, eve).files == {"quiz_04_linear": answered}
+    found = read(whole, eve)
+    assert found.files == {"quiz_04_linear": answered}
+    assert found.notes == ("04_linear/quiz.yaml was not graded: it answers no question",)
     assert read(whole, put(tmp_path / "bob", {"quiz_04_linear.yaml": blank})).files == {"quiz_04_linear": blank}
 
 
 def test_a_file_without_the_function_never_hides_an_answer(course, tmp_path) -> None:
     eve = put(tmp_path / "eve", {"lin_grad.py": RIGHT, "04_linear/lin_grad.py": "# later\n"})
     os.utime(eve / "04_linear/lin_grad.py")
-    assert read(course, eve).files == {"lin_grad": RIGHT.encode()}
+    found = read(course, eve)
+    assert found.files == {"lin_grad": RIGHT.encode()}
+    assert found.notes == ("04_linear/lin_grad.py was not graded: it has no function lin_grad",)
 
 
 def test_a_copy_of_the_whole_course_is_no_answer(course, tmp_path) -> None:
