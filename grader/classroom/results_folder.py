@@ -33,7 +33,7 @@ from .grade_comparison import (
 from .grades_table import ClassSummary, GradesTable, NothingToGrade
 from .platform_names import LATE, Submission
 from .roster import keys_of_records
-from .score_changes import NO_CHANGES, ScoreChanges
+from .score_changes import NO_CHANGES, ScoreChanges, time_zone
 from .student_results import (
     BASIS_FILE,
     BEFORE_FILE,
@@ -440,17 +440,22 @@ class ResultsFolder:
         return False
 
     def _move_to_removed(self, path: Path) -> None:
-        """Move a record to `removed/`, and append its file name to `removed`, which the end of the run tells.
+        """Move a record to `removed/`, and append its file name there to `removed`, which the end of the run tells.
+
+        Another record that was moved there earlier stays: the first free name `<student>-<n>.json` is taken.
 
         Raises:
             InfrastructureError: it cannot be moved.
         """
         try:
             (self.out / REMOVED).mkdir(exist_ok=True)
-            path.replace(self.out / REMOVED / path.name)
+            target, number = self.out / REMOVED / path.name, 2
+            while target.exists() and target.read_bytes() != path.read_bytes():
+                target, number = target.with_name(f"{path.stem}-{number}{path.suffix}"), number + 1
+            path.replace(target)
         except OSError as error:
             raise InfrastructureError(_cannot_be_written(path, error, f"moved to {REMOVED}/")) from error
-        self.removed.append(path.name)
+        self.removed.append(target.name)
 
     def remember(self, named_by: str) -> None:
         """Write the `Basis` of a run of the whole class into the folder, unless it holds the same one already.
@@ -461,7 +466,8 @@ class ResultsFolder:
         Raises:
             InfrastructureError: it cannot be written, or the folder was moved.
         """
-        basis = Basis(named_by=named_by, late=self.changes.basis)
+        zone = time_zone() if self.changes.basis else ""
+        basis = Basis(named_by=named_by, late=self.changes.basis, zone=zone)
         if basis != read_basis(self.out):
             self._write_table(BASIS_FILE, basis.model_dump_json())
 

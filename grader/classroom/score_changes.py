@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -36,6 +37,9 @@ from .submissions import EMPTY
 
 ADJUSTMENTS_FILE = "adjustments.csv"
 COLUMNS = ("assignment", "student", "exercise", "points", "reason")
+NUMBER = re.compile(
+    r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.IGNORECASE | re.ASCII
+)  # not 1_0, which Python reads as 10
 COMMA = re.compile(r"-?\d+,\d+")  # as Excel writes a number in most of Europe
 DAY = timedelta(days=1)
 LONG_BEFORE = timedelta(days=183)  # the due date: no assignment is open for so long
@@ -248,9 +252,9 @@ def late_basis(assignment: ClassAssignment, roster: Roster | None) -> str:
 
 
 def outdated_lateness(results: Path) -> str:
-    """Return the files that may have changed what late work loses since results were made: "class.yaml or roster.csv".
+    """Return what may have changed what late work loses since results were made: "class.yaml or roster.csv".
 
-    Empty if nothing has changed.
+    The time zone of this machine is named too if it is another one. Empty if nothing has changed.
 
     Args:
         results: the results folder, or a record in it.
@@ -266,7 +270,15 @@ def outdated_lateness(results: Path) -> str:
     roster = None if path is None else class_roster(plan, path, name)
     if basis.late in ("", late_basis(plan.content.assignments[name], roster)):
         return ""
-    return plan.path.name if path is None else f"{plan.path.name} or {path}"
+    names = [plan.path.name, *([] if path is None else [str(path)])]
+    if basis.zone not in ("", time_zone()):
+        names.append(f"the time zone of this machine (now {time_zone()}, then {basis.zone})")
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def time_zone() -> str:
+    """Return the names of the time zone of this machine, in winter and summer: "CET/CEST"."""
+    return "/".join(dict.fromkeys(time.tzname))
 
 
 def class_roster(plan: ClassPlan, path: Path, name: str, out: Path | None = None) -> Roster:
@@ -430,13 +442,13 @@ def _adjustment(name: str, line: int, cells: Mapping[str, str], assignments: Col
     if assignment not in assignments:
         known = nearest(assignment, assignments) if assignments else "name it in class.yaml."
         raise UsageError(f"{where}: there is no assignment {assignment!r}: {known}")
-    try:
-        number = float(points)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number) or (exercise and number < 0):
+    number = float(points) if NUMBER.fullmatch(points) else math.nan
+    if not math.isfinite(number):
         how = f"write {points.replace(',', '.')}" if COMMA.fullmatch(points) else "correct it"
         raise UsageError(f"{where}: {points!r} is no number of points: {how}.")
+    if exercise and number < 0:
+        says = f"{where}: {exercise} cannot have {points} points"
+        raise UsageError(f"{says}: write 0 or more, or leave out the exercise to take points off the total.")
     if not reason:
         raise UsageError(f"{where}: it gives no reason: add one.")
     return AdjustmentRow(line, assignment, student, exercise, number, one_line(reason))

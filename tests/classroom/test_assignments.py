@@ -7,6 +7,8 @@ import json
 import re
 import shlex
 import shutil
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -229,6 +231,34 @@ def test_points_from_before_an_edit_of_late_work_are_named(school: Path, typed: 
         assert says in typed(*shlex.split(command), cwd=school).stderr, "ada has the old rule"
         typed("grade", cwd=school)
         assert says not in typed(*shlex.split(command), cwd=school).stderr
+
+
+@pytest.fixture
+def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Return a function that sets the time zone of this machine, for one test."""
+    if not hasattr(time, "tzset"):
+        pytest.skip("only Unix lets a process choose its time zone")
+
+    def choose(name: str) -> None:
+        monkeypatch.setenv("TZ", name)
+        time.tzset()
+
+    yield choose
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_another_time_zone_than_that_of_the_run_is_named(
+    school: Path, typed: Typed, zone: Callable[[str], None]
+) -> None:
+    """The files were named, which had not changed."""
+    zone("UTC")
+    typed("grade", cwd=school)
+    assert "late work" not in typed("report", cwd=school).stderr
+    zone("EST5EDT")
+    now = "the time zone of this machine (now EST/EDT, then UTC)"
+    says = f"handgrad: class.yaml, people.csv or {now} has changed what late work loses since these points were made."
+    assert says in typed("report", cwd=school).stderr
 
 
 def test_a_due_date_that_is_added_after_the_run_is_named(school: Path, typed: Typed) -> None:

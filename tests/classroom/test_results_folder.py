@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -395,6 +396,19 @@ def test_an_earlier_result_that_no_longer_counts_is_put_away_and_nobody_is_said_
     assert "ada: homework.rar: such archives are not read" in said
 
 
+def test_a_record_of_a_student_who_leaves_twice_replaces_no_other(graded, tmp_path) -> None:
+    """The record of the first time was lost."""
+    for answer, removed in ((MEAN, "eve.json"), (RIGHT, "eve-2.json"), (MEAN, "eve.json"), (RELU, "eve-3.json")):
+        put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "eve/lin_grad.py": answer})
+        graded()
+        shutil.rmtree(tmp_path / "in/eve")
+        assert graded().removed == (removed,)
+    kept = sorted((tmp_path / "out/removed").iterdir())
+    assert [(path.name, json.loads(path.read_bytes())["score"]) for path in kept] == [
+        ("eve-2.json", 3), ("eve-3.json", 0), ("eve.json", 2),
+    ]  # fmt: skip
+
+
 def test_changes_of_a_run_that_was_stopped_are_listed_by_the_one_that_goes_on(graded, tmp_path, monkeypatch) -> None:
     put(tmp_path / "in", {"ada/lin_grad.py": MEAN, "ben/lin_grad.py": MEAN})
     graded()
@@ -585,6 +599,28 @@ def test_a_zero_that_was_entered_ends_with_another_file_of_the_same_name(course,
     summary = run(files[1])
     assert (scores(out)["ben"], [nothing.student for nothing in summary.nothing]) == ("", ["ben"])
     assert ("ben", "", "0", "", "the submission changed") in changes_in(out)
+
+
+ONLY_TOOLS = "it holds nothing but env, and tools use this name: ask for the answers outside of such a folder"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        (["x.rar"], ["final.rar"], "final.rar: such archives are not read; ask for a .zip or a .tar.gz"),
+        ([], ["env/a.js"], ONLY_TOOLS),
+        (["env/a.js"], [], "it is empty"),
+    ],
+)  # fmt: skip
+def test_the_notes_have_no_reason_of_an_earlier_submission(course, tmp_path, before, after, why) -> None:
+    """A file that was gone was named beside the one that had taken its place."""
+    out, people = tmp_path / "out", tmp_path / "in"
+    for files, enters in ((before, True), (after, False)):
+        shutil.rmtree(people, ignore_errors=True)
+        put(people, {"ada/lin_grad.py": RIGHT, **{f"ben/{name}": "1" for name in files}})
+        (people / "ben").mkdir(exist_ok=True)
+        grade_class(course, find_submissions(course, people, out), out, Grading(1, "none"), ask=lambda _: enters)
+    assert [(row["score"], row["notes"]) for row in rows(out / "grades.csv")] == [("3", ""), ("", why)]
 
 
 @pytest.mark.parametrize("moved", ["renamed to ada.json", "moved to removed/"])

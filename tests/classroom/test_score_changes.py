@@ -193,7 +193,13 @@ HEAD = "assignment,student,exercise,points,reason\n"
         (HEAD + "week-1,ada,,one,x\n", "line 2: 'one' is no number of points"),
         (HEAD + 'week-1,ada,,"0,5",x\n', "line 2: '0,5' is no number of points: write 0.5."),
         (HEAD + "week-1,Ada L,,1,x\n", "line 2: nobody here is called 'Ada L': write the name in the results, ada."),
-        (HEAD + "week-1,ada,a_grad,-1,x\n", "line 2: '-1' is no number of points"),
+        (HEAD + "week-1,ada,,1_0,x\n", "line 2: '1_0' is no number of points: correct it."),
+        (HEAD + "week-1,ada,,\u0661,x\n", "line 2: '\u0661' is no number of points: correct it."),
+        (
+            HEAD + "week-1,ada,a_grad,-1,x\n",
+            "line 2: a_grad cannot have -1 points: write 0 or more, or leave out the exercise to take points off the "
+            "total.",
+        ),
         (HEAD + "week-1,ada,a_grad,25,x\n", "line 2: a_grad has 3 points, and not 25: leave out the exercise to add"),
         (HEAD + "week-1,ada,,nan,x\n", "line 2: 'nan' is no number of points"),
         (HEAD + "week-1,ada,,1,\n", "line 2: it gives no reason"),
