@@ -18,9 +18,9 @@ from grader.results.records import LARGEST_SEED, ExerciseResult
 from grader.sandbox.source_text import NO_FILES, Content, Files, Part, Source, UnreadableSource
 from grader.sandbox.worker import Worker
 
-from .judge import same_for_every_answer
+from .judge import OnVerdicts, same_for_every_answer
 from .quiz_sheets import grade_quiz
-from .submission_code import CombinedJob, OnJudged, OnVerdicts, SubmissionCode
+from .submission_code import CombinedJob, OnJudged, SubmissionCode
 from .unanswered_stubs import with_answer_beside, without_copied_stubs
 
 LONGEST_REASON = 200

@@ -6,7 +6,7 @@ An answer that is a test of backward passes is judged by which wrong and right o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -39,6 +39,7 @@ NO_GRADIENT = re.compile(r"no attribute '(g|grad)'")  # whether there is one has
 LACKING = frozenset(("missing-answer", "todo", "error"))  # what a line that was not run can lead to
 KEPT_BESIDE_AUTOGRAD = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
 LONGEST_PASS = 160  # characters of a backward pass that is written out
+OnVerdicts = Callable[[ExerciseResult], None]
 RETURNS = ". What it returns counts for nothing: only an exception rejects, such as that of a failed `assert`"
 
 
@@ -62,7 +63,7 @@ class Judge:
     def failures(self) -> dict[str, Mistake | None]:
         """Return by name the mistake of the first check that each answer fails, before any search; `None` if right.
 
-        Wrong numbers are stated as a plain fact; `causes` returns the mistakes behind them. If the file as a whole
+        Wrong numbers are stated as a plain fact; `result` searches for the mistakes behind them. If the file as a whole
         fails, every answer has that mistake.
 
         Raises:
@@ -79,28 +80,48 @@ class Judge:
             failures |= {name: Mistake("measured", says) for name, says in measured.items()}
         return failures
 
-    def causes(self, failures: Mapping[str, Mistake | None]) -> dict[str, Mistake | None]:
+    def result(
+        self, failures: Mapping[str, Mistake | None], flags: Sequence[str], on_verdicts: OnVerdicts | None = None
+    ) -> ExerciseResult:
+        """Return the result, with the mistakes behind wrong numbers; if the search for them fails, with a note on why.
+
+        Args:
+            failures: by name what is wrong with each answer, without any search; `None` if it is right.
+            flags: sentences on what a person should look at.
+            on_verdicts: called with the result before mistakes are searched for; not if there is none to search for.
+        """
+        if on_verdicts is not None and any(mistake is not None and mistake.facts for mistake in failures.values()):
+            on_verdicts(self._result_with(failures, flags))
+        try:
+            return self._result_with(self._causes(failures), flags)
+        except MemoryError:
+            why = "that takes more memory than there is for one exercise"
+        except Exception as error:  # a bug of ours costs nobody a point
+            why = f"{type(error).__name__}: {error}; please report it"
+        return self._result_with(failures, flags).without_mistakes(why)
+
+    def _causes(self, failures: Mapping[str, Mistake | None]) -> dict[str, Mistake | None]:
         """Return by name the mistake that explains the numbers of each wrong answer, for which it is searched.
 
         Where no search can add to a mistake, it is returned itself.
 
         Args:
-            failures: by name the mistake of each answer, without any search; `None` if it is right.
+            failures: by name what is wrong with each answer, without any search; `None` if it is right.
         """
         return {
             answer.name: self._deciding_judge(answer)._cause(answer.name, failures[answer.name])
             for answer in self.exercise.function.answers
         }
 
-    def result(self, mistakes: Mapping[str, Mistake | None], flags: Iterable[str] = ()) -> ExerciseResult:
+    def _result_with(self, mistakes: Mapping[str, Mistake | None], flags: Sequence[str]) -> ExerciseResult:
         """Return the result with these mistakes, each with hints and, where there is any, evidence.
 
         Notes tell what of the file was not run and what an exception ended, and flags which gradients were measured by
         finite differences.
 
         Args:
-            mistakes: by name the mistake of each answer; `None` if it is right.
-            flags: further flags: sentences on what a person should look at.
+            mistakes: by name what is wrong with each answer; `None` if it is right.
+            flags: further flags.
         """
         facts, exercise = self.facts, self.exercise
         notes = tuple(structure_checks.notes(facts, self.source))

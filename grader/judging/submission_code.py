@@ -1,8 +1,8 @@
-"""One submission's code: run it on trials, judge the reply, and search for the mistakes behind wrong numbers."""
+"""One submission's code: run it on trials, and have the reply judged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
@@ -24,11 +24,10 @@ from grader.sandbox.source_text import Source
 from grader.sandbox.worker import Reply, Worker
 
 from . import cost_checks
-from .judge import Judge, same_for_every_answer
+from .judge import Judge, OnVerdicts, same_for_every_answer
 from .structure_checks import CELL_SHARE
 
 OnJudged = Callable[[Judge], None]
-OnVerdicts = Callable[[ExerciseResult], None]
 TOGETHER = 1.0  # seconds that exercises have which share a child; nothing fails for it
 
 
@@ -73,9 +72,7 @@ class SubmissionCode:
         failures, flags = self._failures(judge)
         if any(mistake is not None and mistake.code != "todo" for mistake in failures.values()):
             self.trials.confirm()
-        if on_verdicts is not None and any(mistake is not None and mistake.facts for mistake in failures.values()):
-            on_verdicts(judge.result(failures, flags))
-        result = _result_with_causes(judge, failures, flags)
+        result = judge.result(failures, flags, on_verdicts)
         if on_judged is not None:
             on_judged(judge)
         return result
@@ -218,23 +215,6 @@ class CombinedJob:
                 if result := code.settled_result(protocol.Frame(header, reply.arrays)):
                     results[code.exercise.id] = result
         return results
-
-
-def _result_with_causes(judge: Judge, failures: Mapping[str, Mistake | None], flags: Sequence[str]) -> ExerciseResult:
-    """Return the result with the mistakes behind wrong numbers; if the search for them fails, with a note on why.
-
-    Args:
-        judge: the judge.
-        failures: by name what is wrong with each answer, without any search; `None` if it is right.
-        flags: of the result.
-    """
-    try:
-        return judge.result(judge.causes(failures), flags)
-    except MemoryError:
-        why = "that takes more memory than there is for one exercise"
-    except Exception as error:  # a bug of ours costs nobody a point
-        why = f"{type(error).__name__}: {error}; please report it"
-    return judge.result(failures, flags).without_mistakes(why)
 
 
 def _encode_argument(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def test_who_loses_the_grading_process_loses_that_exercise_alone(course: Course,
 
 def lose_the_search(happen: Callable[[], None], why: str, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that right answers keep their points, wrong ones have their facts, and nothing is graded a second time."""
-    causes = Judge.causes
+    causes = Judge._causes
     monkeypatch.setattr(grading_pool, "SEARCH_TIME", 1.5)
 
     def lost(self: Judge, failures: Mapping[str, Mistake | None]) -> dict[str, Mistake | None]:
@@ -115,7 +115,7 @@ def lose_the_search(happen: Callable[[], None], why: str, course: Course, monkey
             happen()
         return causes(self, failures)
 
-    monkeypatch.setattr(Judge, "causes", lost)
+    monkeypatch.setattr(Judge, "_causes", lost)
     wrong = HOSTILE + solution(course, NAME).replace(b"out.g.sum(0)", b"out.g.mean(0)")
     honest = Part("tanh_grad", solution(course, "tanh_grad"))
     results = graded(course, [Part(NAME, wrong), honest], [honest])

@@ -11,7 +11,7 @@ import pytest
 
 from grader.course.course import Course, CourseExercise
 from grader.errors import SpecError
-from grader.judging.submission_code import OnVerdicts
+from grader.judging.judge import OnVerdicts
 from grader.learner.progress import Progress
 from grader.learner.session import Session
 from grader.learner.watch import LOOKING, WatchState
