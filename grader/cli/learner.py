@@ -88,6 +88,7 @@ def init(
 ) -> None:
     """Make a folder with all lessons and stubs, ready to start."""
     from grader.learner import workspace
+    from grader.rendering.console import print_lines
 
     if own is not None and folder is None and not package:
         _begin_own_course(own)
@@ -95,14 +96,19 @@ def init(
     if folder is None or own is not None:
         raise UsageError("Name one new folder, such as handgrad init my-course; handgrad init -h has more.")
     course = workspace.init(folder, package)
-    if Path(course.config.package).is_absolute():
-        print(f"It takes the right answers from {course.config.package}: it is for you, to see what learners see.")
     is_here = course.root == Path.cwd().resolve()
-    go = "Start here:" if is_here else f"Go there, and start:\n  cd {shlex.quote(str(folder))}"
-    print(f"{course.root if is_here else folder} is ready. {go}\n  handgrad")
-    print("It checks each exercise as you save it: open the same folder in your editor, beside the terminal.")
     first = folder / "exercises" / course.exercises[0].unit / "README.md"
-    print(f"It begins with the lesson in {first}: read it with handgrad lesson, or handgrad lesson --browser.")
+    lines = [
+        f"{course.root if is_here else folder} is ready. {'Start here:' if is_here else 'Go there, and start:'}",
+        *([] if is_here else [f"  cd {shlex.quote(str(folder))}"]),
+        "  handgrad",
+        "It checks each exercise as you save it: open the same folder in your editor, beside the terminal.",
+        f"It begins with the lesson in {first}: read it with handgrad lesson, or handgrad lesson --browser.",
+    ]
+    if Path(course.config.package).is_absolute():
+        taken = f"It takes the right answers from {course.config.package}: it is for you, to see what learners see."
+        lines = [taken, *lines]
+    print_lines([((line, ""),) for line in lines])
 
 
 def _begin_own_course(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -78,7 +79,12 @@ def main() -> None:
 
 def _fail(message: str, code: int) -> None:
     """Print `handgrad:` and a message to stderr, and exit with this code."""
-    print(f"handgrad: {message}", file=sys.stderr)
+    text = f"handgrad: {message}"
+    if sys.stderr.isatty():
+        from grader.rendering.console import broken_text
+
+        text = broken_text(text, shutil.get_terminal_size().columns)
+    print(text, file=sys.stderr)
     sys.exit(code)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -70,9 +72,10 @@ class Explanation:
         return ", ".join(f"{finding.answer}: {finding.code or 'not judged'}" for finding in not_right)
 
     def __str__(self) -> str:
-        """Return the explanation as lines of text."""
-        lines = [answer_lines(group, WIDTH, hints=0) for group in self._groups()]
-        notes = [wrapped(note, WIDTH, "note: ", "", indent=6) for note in self.notes]
+        """Return the explanation as lines of text: of at most `WIDTH` columns, or as wide as a narrower terminal."""
+        width = min(WIDTH, shutil.get_terminal_size().columns) if sys.stdout.isatty() else WIDTH
+        lines = [answer_lines(group, width, hints=0) for group in self._groups()]
+        notes = [wrapped(note, width, "note: ", "", indent=6) for note in self.notes]
         return as_text([((self.about, "bold"),), *chain(*lines), *chain(*notes)])
 
     __repr__ = __str__

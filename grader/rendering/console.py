@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Iterable, Mapping
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, PagerContext
@@ -44,6 +46,7 @@ MARKDOWN = {
 MAX_WIDTH = 100
 ACCESSIBLE = "ACCESSIBLE"
 OFF = ("", "0")
+WORD = re.compile(r"\S+")
 
 
 def report_width() -> int:
@@ -85,10 +88,32 @@ def styles() -> Mapping[str, str]:
 
 
 def print_lines(lines: Iterable[Line]) -> None:
-    """Print lines on the terminal."""
+    """Print lines; on a terminal, those that are wider than it are broken between words."""
     console = terminal()
     for line in lines:
-        console.print(styled_text(line))
+        for text in _broken(console, styled_text(line)) if console.is_terminal else [styled_text(line)]:
+            console.print(text)
+
+
+def _broken(console: Console, text: Text) -> Iterator[Text]:
+    """Yield a line as lines that fit the terminal, all indented like the first; a long word stays in one piece."""
+    indent = len(text.plain) - len(text.plain.lstrip(" "))
+    breaks, start = list[int](), indent
+    for word in WORD.finditer(text.plain, indent):
+        is_too_wide = word.end() - start > console.width - indent
+        if is_too_wide and word.start() > start:
+            start = word.start()
+            breaks.append(start)
+    for number, part in enumerate(text.divide(breaks)):
+        part.rstrip()
+        yield Text(" " * indent).append_text(part) if number else part
+
+
+def broken_text(text: str, width: int) -> str:
+    """Return a text whose lines are broken between words where they are wider than `width` columns."""
+    return "\n".join(
+        textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in text.splitlines()
+    )
 
 
 def print_paged(lines: Iterable[Line]) -> None:

@@ -435,6 +435,16 @@ def test_the_text_has_the_axes_and_a_line_for_each_gradient():
     assert repr(explanation) == str(explanation)
 
 
+def test_the_text_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch):
+    forward, inputs, under_test = wrong_linear(w=lambda x, w, g: x.T @ g / len(x))
+    found = explain(forward, inputs, **under_test, seed=0)
+    wide = str(found).splitlines()
+    monkeypatch.setenv("COLUMNS", "60")
+    assert str(found).splitlines() == wide
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert max(map(len, str(found).splitlines())) <= 60 < max(map(len, wide))
+
+
 def test_a_notebook_shows_the_same_as_html():
     forward, inputs, under_test = wrong_linear(w=lambda x, w, g: x.T @ g / len(x))
     html = explain(forward, inputs, **under_test, seed=0)._repr_html_()

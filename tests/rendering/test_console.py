@@ -11,8 +11,17 @@ from rich.console import Console
 from rich.style import Style
 from test_notebook_report import luminance
 
+from grader.cli.main import main
 from grader.learner.lesson import print_in
-from grader.rendering.console import FEW_COLOURS, STYLES, markdown_theme, print_paged, progress_theme, styles
+from grader.rendering.console import (
+    FEW_COLOURS,
+    STYLES,
+    markdown_theme,
+    print_lines,
+    print_paged,
+    progress_theme,
+    styles,
+)
 
 # The colours that terminals give to these names: xterm, GNOME, macOS, Visual Studio Code, Windows.
 PALETTES = {
@@ -98,3 +107,36 @@ def test_more_lines_than_a_screen_has_go_through_a_pager(
     print_paged([((f"line {number}", ""),) for number in range(lines)])
     assert (len(paged) == 1) == is_paged
     assert f"line {lines - 1}" in (paged[0] if is_paged else capsys.readouterr().out)
+
+
+LONG = "    Averaged instead of summed: too small by the number of examples or entries."
+PATH = "picture: /a/very/long/path/that/does/not/fit/on/the/screen/card_04_linear.svg"
+
+
+def test_lines_are_broken_between_words_on_a_narrow_terminal_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_lines([((LONG, "dim"),), ((PATH, ""),)])
+    assert capsys.readouterr().out == f"{LONG}\n{PATH}\n"
+    written = io.StringIO()
+    narrow = Console(file=written, force_terminal=True, no_color=True, width=40, soft_wrap=True, highlight=False)
+    monkeypatch.setattr("grader.rendering.console.terminal", lambda: narrow)
+    print_lines([((LONG[:30], ""), (LONG[30:], "")), ((PATH, ""),), ()])
+    assert written.getvalue().splitlines() == [
+        "    Averaged instead of summed: too", "    small by the number of examples or", "    entries.",
+        *PATH.split(" "), "",
+    ]  # fmt: skip
+
+
+def test_an_error_is_broken_between_words_on_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    for is_terminal in (False, True):
+        monkeypatch.setattr("sys.stderr.isatty", lambda is_terminal=is_terminal: is_terminal)
+        monkeypatch.setattr("sys.argv", ["handgrad", "check", "no_such_exercise_of_this_course"])
+        with pytest.raises(SystemExit):
+            main()
+        lines = capsys.readouterr().err.splitlines()
+        assert (len(lines) > 1) == is_terminal
+        assert not is_terminal or max(map(len, lines)) <= 40
