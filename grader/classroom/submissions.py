@@ -6,6 +6,7 @@ when files are copied: two different answers of which neither the platform nor a
 
 from __future__ import annotations
 
+import ast
 import difflib
 import hashlib
 import os
@@ -26,7 +27,7 @@ from grader.quiz.answer_sheet import decode_sheet, read_sheet
 from grader.quiz.notebook_quiz import sheet_in
 from grader.results.codes import TWO_ANSWERS
 from grader.results.records import Status
-from grader.sandbox.definitions import definitions, parse_cell
+from grader.sandbox.definitions import Definition, comparable_text, definitions, parse_cell
 from grader.sandbox.source_text import Part, Source, UnreadableSource, decode
 
 from .archives import LARGEST_ARCHIVE, MOST_UNPACKED, SubmissionWalk, is_unread_archive, path_added_to_errors
@@ -325,7 +326,8 @@ def _choose_file(
     notes += _definition_notes(chosen)
     for other in ranked[1:]:
         if other.content != chosen.content:
-            if _rank(chosen) == _rank(other) == 0 and chosen.precedence == other.precedence:
+            is_tie = _rank(chosen) == _rank(other) == 0 and chosen.precedence == other.precedence
+            if is_tie and not _is_same_answer(chosen, other):
                 why = f"{chosen.file.path} and {other.file.path} are different answers: {KEEP_ONE}"
                 return replace(chosen, content=UnreadFile("error", why, TWO_ANSWERS))
             passed_over.setdefault((other.file, _why_not_graded(chosen, other)), []).append(other.exercise.id)
@@ -352,6 +354,42 @@ def _rank(answer: AnswerFile) -> int:
     )
 
 
+def _is_same_answer(one: AnswerFile, other: AnswerFile) -> bool:
+    """Return whether two files answer an exercise by the same code, such as a notebook and a file of its cell."""
+    code = _code(one)
+    return bool(code) and code == _code(other)
+
+
+def _code(answer: AnswerFile) -> tuple[str, ...]:
+    """Return the statements that bind the exercise's name, and those that bind any name that these use, as texts.
+
+    Empty if nobody can tell what they are: for a quiz, a file that cannot be parsed, or a definition in a block.
+    """
+    content, names, found = answer.content, {answer.exercise.id}, list[Definition]()
+    if answer.exercise.is_quiz or not isinstance(content, bytes | tuple):
+        return ()
+    try:
+        texts = (decode(content),) if isinstance(content, bytes) else content
+    except UnreadableSource:
+        return ()
+    while len(new := definitions(texts, names, literals_count=True)) > len(found):
+        if any(each.statement is None or each.is_in_block for each in new):
+            return ()
+        found = new
+        names = names.union(*(_free_names(each.statement) for each in found if each.statement))
+    code = tuple(comparable_text(each.statement) for each in found if each.statement)
+    return code if all(code) else ()
+
+
+def _free_names(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement uses and does not bind itself, such as those of its imports and helpers."""
+    nodes = list(ast.walk(statement))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    own = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    own |= {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    return {node.id for node in names} - own
+
+
 def _why_not_graded(chosen: AnswerFile, other: AnswerFile) -> str:
     """Return a clause on why a file was not graded, as "a/lin_grad.py is newer".
 
@@ -361,6 +399,8 @@ def _why_not_graded(chosen: AnswerFile, other: AnswerFile) -> str:
     """
     if isinstance(chosen.content, UnreadFile) and chosen.content.status == "error":
         return f"{chosen.file.path} cannot be read"
+    if other.precedence == chosen.precedence and _rank(other) == _rank(chosen) == 0:
+        return f"{chosen.file.path} holds the same answer"
     if _rank(other) > _rank(chosen):
         return WHY_LESS_PREFERRED.get(_rank(other)) or _why_untouched(other)
     when = "is newer" if chosen.file.upload > other.file.upload else "was graded in its place"

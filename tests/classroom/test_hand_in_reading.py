@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -45,8 +46,33 @@ def test_two_different_answers_are_an_error_whatever_their_times(course, tmp_pat
         assert unread.status == "error"
         assert unread.why.endswith(" are different answers: keep the one that counts")
         assert "lin_grad.py and " in f"{unread.why} and "
-    if other != "hw.ipynb":
-        assert read(course, put(tmp_path / "eve", files(RIGHT))).files == {"lin_grad": RIGHT.encode()}
+    assert read(course, put(tmp_path / "eve", files(RIGHT))).files == {"lin_grad": RIGHT.encode()}
+
+
+HELPER = "import numpy as np\n\n\ndef helper(g):\n    return np.asarray(g)\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "other", "is_same"),
+    [
+        (RIGHT, notebook("# mine\n", RIGHT, "inp = 1\nprint(lin_grad)"), True),
+        (RIGHT, zipped({"lin_grad.py": RIGHT.replace("\n", "\r\n")}), True),
+        (HELPER + RIGHT.replace("inp.g =", "inp.g = helper(1) *"),
+         notebook(HELPER, RIGHT.replace("inp.g =", "inp.g = helper(1) *")), True),
+        (HELPER + RIGHT.replace("inp.g =", "inp.g = helper(1) *"),
+         notebook(HELPER.replace("asarray(g)", "asarray(-g)"), RIGHT.replace("inp.g =", "inp.g = helper(1) *")), False),
+        (RIGHT, notebook(MEAN, RIGHT), False),
+        (RIGHT, notebook(f"if True:\n{textwrap.indent(RIGHT, '    ')}"), False),
+        (RIGHT, notebook(RIGHT + "(\n"), False),
+    ],
+)  # fmt: skip
+def test_the_same_code_in_a_file_and_elsewhere_is_one_answer(course, tmp_path, file, other, is_same) -> None:
+    """A notebook beside a file of its cell was an error, and so was a copy with other ends of lines."""
+    name = "hw.zip" if isinstance(other, bytes) else "hw.ipynb"
+    found = read(course, put(tmp_path / "eve", {"lin_grad.py": file, name: other}))
+    assert isinstance(found.files["lin_grad"], UnreadFile) is not is_same
+    path = "hw.zip/lin_grad.py" if name == "hw.zip" else name
+    assert found.notes == ((f"{path} was not graded: lin_grad.py holds the same answer",) if is_same else ())
 
 
 def test_in_a_clone_the_answer_in_its_units_folder_counts(course, tmp_path) -> None:
