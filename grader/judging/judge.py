@@ -5,42 +5,44 @@ An answer that is a test of backward passes is judged by which wrong and right o
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
+from grader.child.learner_imports import is_passed_over
 from grader.course.course import CourseExercise
-from grader.course.exercise import VERDICTS, Answer, Exercise, Routine
-from grader.course.sampling import BackwardPass
+from grader.course.exercise import Answer, Exercise, Routine
+from grader.course.sampling import Array
 from grader.diagnosis.diagnose import find_mistakes, plain_facts
-from grader.diagnosis.evidence import body_text, call_evidence, evidence_of, sample_text
+from grader.diagnosis.evidence import call_evidence, evidence_of, sample_text
 from grader.diagnosis.exceptions import TOO_DEEP, diagnose_autograd_use, diagnose_error
 from grader.diagnosis.failing_arguments import options_of_right_trials
-from grader.diagnosis.hints import DRAWN_AT_RANDOM, hints_for
+from grader.diagnosis.hints import CHANGED_BY_ROUNDING, hints_for
 from grader.diagnosis.mistake import Mistake
 from grader.errors import ProtocolError
-from grader.reference.compare import scaled_error
+from grader.reference.compare import agrees, scaled_error
 from grader.reference.trial import Sample, Trial
 from grader.reference.trials import repeat_some
 from grader.results.points import part
 from grader.results.records import AnswerResult, ExerciseResult, Status
 from grader.sandbox.autograd_use import autograd_use
 from grader.sandbox.checked_reply import Call, Facts, Raised
+from grader.sandbox.definitions import definitions
 from grader.sandbox.source_text import Source
 
-from . import cost_checks, structure_checks
-from .given_answer import GivenAnswer
+from . import cost_checks
+from .examination import Examination
+from .given_answer import GivenAnswer, TrialCalls
 
+CELL_SHARE = 0.25  # of the time limit, for each cell of a notebook
 NO_GRADIENT = re.compile(r"no attribute '(g|grad)'")  # whether there is one has nothing to do with sizes
 LACKING = frozenset(("missing-answer", "todo", "error"))  # what a line that was not run can lead to
 KEPT_BESIDE_AUTOGRAD = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
-LONGEST_PASS = 160  # characters of a backward pass that is written out
 OnVerdicts = Callable[[ExerciseResult], None]
-RETURNS = ". What it returns counts for nothing: only an exception rejects, such as that of a failed `assert`"
 
 
 @dataclass(frozen=True)
@@ -124,14 +126,14 @@ class Judge:
             flags: further flags.
         """
         facts, exercise = self.facts, self.exercise
-        notes = tuple(structure_checks.notes(facts, self.source))
+        notes = tuple(_notes(facts, self.source))
         if self._whole_file is not None:
             return replace(same_for_every_answer(exercise, self._whole_file), printed=facts.printed, notes=notes)
         answers = tuple(
             self._deciding_judge(answer)._answer_result(answer, mistakes[answer.name])
             for answer in exercise.function.answers
         )
-        if passed_over := structure_checks.passed_over_inside(facts, exercise.id, self.source):
+        if passed_over := _passed_over_inside(facts, exercise.id, self.source):
             answers = tuple(
                 replace(each, message=f"{each.message}; {passed_over}") if each.code in LACKING else each
                 for each in answers
@@ -166,7 +168,7 @@ class Judge:
     @cached_property
     def _whole_file(self) -> Mistake | None:
         """Return what is wrong with the whole file, so that no answer can be judged; `None` if nothing is."""
-        return structure_checks.check_source(self.facts, self.exercise, self.source)
+        return _check_source(self.facts, self.exercise, self.source)
 
     @cached_property
     def given(self) -> dict[str, GivenAnswer]:
@@ -300,7 +302,7 @@ class Judge:
         Under `False` is the first real change, under `True` the first one within rounding; a key is missing if there is
         none.
         """
-        return structure_checks.check_inputs(self._trial_calls)
+        return _check_inputs(self._trial_calls)
 
     @cached_property
     def examination(self) -> Examination:
@@ -425,128 +427,131 @@ def _samples_told(wrong: Sequence[Sample], mistake: Mistake) -> list[Sample]:
             and np.allclose([s.given.item(), s.expected.item()], numbers, rtol=1e-2, atol=0)]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Examined:
-    """Hold one backward pass that a learner's test was called with.
+def _check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Mistake | None:
+    """Return what is wrong with the whole file or notebook, so that no answer can be judged; `None` if nothing is.
 
     Args:
-        given: the backward pass.
-        calls: the calls of the test with it.
-        is_wrong: whether it is wrong, so that the test must reject it by an exception.
-    """
-
-    given: BackwardPass
-    calls: Sequence[Call]
-    is_wrong: bool
-
-    @property
-    def rejections(self) -> set[bool]:
-        """Return {True} if every call of the test rejected the backward pass, {False} if none did, both if some did."""
-        return {call.error is not None for call in self.calls}
-
-    @property
-    def is_judged_rightly(self) -> bool:
-        """Return whether every call of the test rejects a wrong backward pass, or no call rejects a right one."""
-        return self.rejections == {self.is_wrong}
-
-
-@dataclass(frozen=True)
-class Examination:
-    """Hold which backward passes a learner's test rejects, in the author's order.
-
-    Args:
-        exercise: the exercise, whose answer is a test.
+        facts: the worker's reply on how the source was run.
+        exercise: the exercise.
         source: the learner's source.
-        trial_calls: each trial with one of its calls; every trial is there as often as the others.
     """
-
-    exercise: CourseExercise
-    source: Source
-    trial_calls: Sequence[tuple[Trial, Call]]
-
-    @cached_property
-    def _all(self) -> list[Examined]:
-        """Return every backward pass that the test was called with, and its calls, in the author's order."""
-        trials = {trial.setting.index: trial for trial, _ in self.trial_calls}
-        examined = []
-        for index in sorted(trials):
-            (given,) = (value for value in trials[index].arguments.values() if isinstance(value, BackwardPass))
-            calls = [call for trial, call in self.trial_calls if trial.setting.index == index]
-            examined.append(Examined(given, calls, bool(trials[index].expected[VERDICTS])))
-        return examined
-
-    @cached_property
-    def counted(self) -> list[Examined]:
-        """Return the backward passes that count for the score: those without a name, as a named one is only a probe."""
-        return [each for each in self._all if not each.given.name]
-
-    @cached_property
-    def _numbers(self) -> tuple[int, int, int, int]:
-        """Return the numbers of wrong passes rejected, wrong passes, right passes accepted, and right passes."""
-        wrong, right = ([e.is_judged_rightly for e in self.counted if e.is_wrong == kind] for kind in (True, False))
-        return sum(wrong), len(wrong), sum(right), len(right)
-
-    @cached_property
-    def share(self) -> float:
-        """Return the earned share of the points, between 0 and 1.
-
-        It is the share of wrong passes that are rejected, less the share of right ones that are not accepted: a test
-        that tells nothing apart earns nothing, and rejecting a right pass never pays.
-        """
-        rejected, wrong, accepted, right = self._numbers
-        return float(max(Fraction(0), Fraction(rejected, wrong) - Fraction(right - accepted, right)))
-
-    @cached_property
-    def mistake(self) -> tuple[Mistake | None, str]:
-        """Return the first mistake of the test, and the backward pass that shows it as evidence.
-
-        The mistake is `None` if the test is right; the evidence is empty then, or where the pass is too long.
-        """
-        for each in self.counted:
-            for call in each.calls:
-                if not each.is_wrong and call.error is not None and call.error.type != "AssertionError":
-                    error = diagnose_error(call.error, self.source, signature=self.exercise.signature)
-                    says = f"called with a right backward pass, your test fails with {error.says}"
-                    return Mistake(error.code, says, error.hints), _pass_shown("called with", each.given)
-        rejected, wrong, accepted, right = self._numbers
-        rejects = f"your test rejects {rejected} of {wrong} wrong backward passes"
-        counts = f"{rejects} and accepts {accepted} of {right} right ones"
-        if unsure := next((each for each in self.counted if len(each.rejections) == 2), None):
-            says = (
-                "called twice with the same backward pass, your test does not always give the same verdict. It rejects "
-                f"{rejected} of {wrong} wrong backward passes in every call, and accepts {accepted} of {right} right "
-                "ones in every call"
-            )
-            mistake = Mistake("not-repeatable", says, DRAWN_AT_RANDOM)
-            return mistake, _pass_shown("called with", unsure.given)
-        mistaken = [each for each in self.counted if not each.is_judged_rightly]
-        if not mistaken:
-            return None, ""
-        first = min(mistaken, key=lambda each: each.is_wrong)  # a right one that is rejected, if there is one
-        code, verb = ("accepts-wrong", "accepts") if first.is_wrong else ("rejects-right", "rejects")
-        why, hints = self._why(first)
-        kind = "wrong" if first.is_wrong else "right"
-        alike = sum(each.is_wrong == first.is_wrong for each in mistaken)
-        which = f"The {kind} one that it {verb}" if alike == 1 else f"One of the {kind} ones that it {verb}"
-        mistake = Mistake(code, f"{counts}. {which} {first.given.says}{why}", hints)
-        return mistake, _pass_shown(f"it {verb}", first.given)
-
-    def _why(self, mistaken: Examined) -> tuple[str, tuple[str, ...]]:
-        """Return a clause on why the test misjudges a backward pass, and hints; both empty where that is not known.
-
-        It is known if the test returns its verdict instead of raising an exception, or if it treats a probe of the
-        author alike: then the clause and the hint are those of the probe.
-        """
-        calls = (call for _, call in self.trial_calls)
-        if all(call.error is None and call.returned.kind not in ("none", "ellipsis") for call in calls):
-            return RETURNS, ()
-        probes = {each.given.name: each for each in self._all}
-        tried_probes = (probes[name] for name in mistaken.given.probes)
-        probe = next((probe.given for probe in tried_probes if probe.rejections == mistaken.rejections), None)
-        return (f". {probe.says}", tuple(filter(None, [probe.hint]))) if probe else ("", ())
+    limit = exercise.course.policy.time_limit
+    if facts.error is not None:
+        return diagnose_error(facts.error, source, time_limit=limit)
+    endless = next(
+        (call.error for call in facts.calls if call.error is not None and call.error.kind == "timeout"), None
+    )
+    if endless is not None and exercise.function.is_test:  # an exception would be its answer, and this is none
+        return diagnose_error(endless, source, time_limit=limit)
+    if not facts.calls:
+        failed = _failed_cell(facts, exercise.id, source, limit * CELL_SHARE)
+        return failed or Mistake("missing-function", _missing_function(facts, exercise, source))
+    if facts.stub:
+        return Mistake("todo", "not attempted yet")
+    if source.has_body(exercise.id, exercise.function.faulty):
+        return Mistake("todo", "nothing has been changed yet; one line of the body is wrong")
+    return None
 
 
-def _pass_shown(label: str, given: BackwardPass) -> str:
-    """Return a label and the body of a backward pass on one line, "called with: <body>"; empty if it is too long."""
-    text = body_text(given.source)
-    return f"{label}: {text}" if 0 < len(text) <= LONGEST_PASS else ""
+def _notes(facts: Facts, source: Source) -> Iterator[str]:
+    """Yield notes on what of the source was not run, and on what it uses that a graded run does not have."""
+    yield from source.notes
+    for line in facts.ignored:
+        yield f"skipped, because it is not Python{source.location(line)}"
+    for construct in facts.unusual:
+        where = source.location(construct.line, construct.file)
+        if is_passed_over(construct.name):
+            library = construct.name.removeprefix("torch.utils.").partition(".")[0]
+            yield f"{library} is ignored in checks and graded runs{where}"
+        else:
+            yield f"{construct.name} is not available in graded runs{where}"
+
+
+def _passed_over_inside(facts: Facts, function: str, source: Source) -> str:
+    """Return a clause on the lines of a function that were not run because they are not Python; empty if none."""
+    inside = sorted(source.lines_of(function) & set(facts.ignored)) if facts.ignored else []
+    if not inside:
+        return ""
+    more = f" (and {len(inside) - 1} more)" if len(inside) > 1 else ""
+    return f"{source.describe_command(inside[0])}{more}, which was skipped: write it as Python"
+
+
+def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float) -> Mistake | None:
+    """Return the mistake that the cell which defines the function failed, or was not read; `None` if no cell did.
+
+    Args:
+        facts: the worker's reply, with the errors of cells.
+        function: the name of the function.
+        source: the notebook.
+        cell_limit: the time limit of a cell in seconds, for the message.
+    """
+    if source.skipped_cells:
+        where = source.file or source.cell_name(source.skipped_cells[0])
+        return Mistake("error", f"{where} was not read, because it is too long; hand in the code alone")
+    errors = {failed.cell: failed.error for failed in facts.failed}
+    number = source.last_failed_cell(function, errors)
+    return None if number is None else diagnose_error(errors[number], source, time_limit=cell_limit)
+
+
+def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) -> str:
+    """Return the message that the function is not defined, naming the most similar function that is."""
+    function, others = exercise.id, {other.id for other in exercise.course.exercises}
+    defined = facts.defined if source.file else [name for name in facts.defined if name not in others]
+    near = difflib.get_close_matches(function, defined, 1, 0.4) or defined[:1]
+    if not source.file:
+        if bound := definitions(source.cells, {function}, literals_count=True):
+            where = source.cell_name(bound[-1].cell)
+            return f"{where} binds {function} to a value that is not a function: give that value another name"
+        if near:
+            return f"a cell of the notebook defines `{near[0]}`, but none defines `{function}`: rename it"
+        return f"no cell of the notebook defines {function}: write it in the cell of this exercise"
+    if near:
+        return f"{source.file} defines `{near[0]}`, not `{function}`: rename the function to `{function}`"
+    return f"{source.file} does not define {function}: write it, or get the stub back with: handgrad reset {function}"
+
+
+def _check_inputs(trial_calls: TrialCalls) -> dict[bool, Mistake]:
+    """Return the mistake of the first argument that a call changed, by whether the change is within rounding.
+
+    Args:
+        trial_calls: the calls of the learner's function, each with its trial.
+
+    Returns:
+        Under `False` the first real change, under `True` the first one within rounding; a key is missing if there is
+        none.
+    """
+    mistakes: dict[bool, Mistake] = {}
+    for trial, call in trial_calls:
+        for only_rounded, mistake in _changed_inputs(call, trial):
+            mistakes.setdefault(only_rounded, mistake)
+    return mistakes
+
+
+def _changed_inputs(call: Call, trial: Trial) -> Iterator[tuple[bool, Mistake]]:
+    """Yield a mistake for each argument, or `.g` of an argument, that the call changed.
+
+    Args:
+        call: the call of the learner's function.
+        trial: the trial, with the arguments as they were before the call.
+
+    Yields:
+        Whether the change is within rounding, as where the step of a finite difference was added and subtracted again;
+        and the mistake.
+    """
+    for name, argument in trial.arguments.items():
+        if not isinstance(argument, Array):
+            if name in call.after:
+                yield False, Mistake("mutated-input", f"the function changes {name} in place")
+            continue
+        watched = [(name, call.after.get(name), argument.values)] if name in call.after else []
+        if argument.g is not None and f"{name}.g" not in trial.expected:
+            watched.append((f"{name}.g", call.stored.get(name, {}).get("g"), argument.g))
+        for changed, value, before in watched:
+            after = value.array if value is not None else None
+            if after is None or after.shape != before.shape or after.tobytes() != before.tobytes():
+                message = f"the function changes {changed} in place"
+                if after is None or not agrees(after, before, "float64"):
+                    yield False, Mistake("mutated-input", message)
+                else:
+                    message = f"{message}: adding a step and subtracting it again changes the last digits"
+                    yield True, Mistake("mutated-input", message, CHANGED_BY_ROUNDING)

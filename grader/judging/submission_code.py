@@ -24,8 +24,7 @@ from grader.sandbox.source_text import Source
 from grader.sandbox.worker import Reply, Worker
 
 from . import cost_checks
-from .judge import Judge, OnVerdicts, same_for_every_answer
-from .structure_checks import CELL_SHARE
+from .judge import CELL_SHARE, Judge, OnVerdicts, same_for_every_answer
 
 OnJudged = Callable[[Judge], None]
 TOGETHER = 1.0  # seconds that exercises have which share a child; nothing fails for it

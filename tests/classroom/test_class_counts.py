@@ -29,7 +29,7 @@ from grader.classroom.class_report import Counts, Tally
 from grader.classroom.graded_exercise import mistake_meaning, mistake_name
 from grader.classroom.report_files import PageSource, html
 from grader.cli.results import questions_json, summary_line
-from grader.judging.structure_checks import diagnose_error
+from grader.diagnosis.exceptions import diagnose_error
 from grader.results.codes import MEANINGS, UNNAMED
 from grader.results.records import Adjustment, AnswerResult, ExerciseResult, StudentResults
 from grader.sandbox.checked_reply import Raised

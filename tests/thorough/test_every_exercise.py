@@ -6,7 +6,7 @@ import pytest
 from helpers.grading import Grade
 from test_course_programs import EXERCISES, assert_right_answers
 from test_grading import test_every_worked_solution_passes
-from test_structure_checks import assert_numpy_answers_are_right
+from test_judge import assert_numpy_answers_are_right
 
 from grader.course.course import Course, CourseExercise
 
