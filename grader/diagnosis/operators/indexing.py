@@ -19,7 +19,7 @@ from grader.diagnosis.hints import FOLLOW_ONE_ENTRY
 from grader.program.forward import SINK, Key, Node, Place
 from grader.program.operation import Array, Operand
 from grader.program.program import Affects, EdgeContext, EdgeVjp, Program
-from grader.program.queries import EdgeKind, edges_by_kind
+from grader.program.queries import EdgeKind, broadcast_to_operand, edges_by_kind
 from grader.program.rearrangement import Slot
 from grader.program.selectors import ComputedValue, NamedValue
 
@@ -356,6 +356,213 @@ def _() -> Example:
 
     table, chosen = sized(normal("v n"), v=(4,)), sized(indices("bs t", "v"), t=(2, 3))
     return Example(forward, wrong, {"x": "bs n", "table": table, "i": chosen})
+
+
+MOST_WRITTEN = 20_000  # entries that all selections of a value take together: of more it takes too long
+
+
+@dataclass(frozen=True)
+class Assignments:
+    """A choice of an order in which selections assign to the gradient of the value that they take entries of.
+
+    Args:
+        order: `"selections"`, one after the other; `"entries"`, where the first entry of each selection is followed by
+            the second one of each; `"iterations"`, where the selections of the first iteration are followed by those of
+            the second.
+        backwards: whether the order is reversed.
+        key: the position in the source of the only selection that assigns, while the others add; `None` for all.
+    """
+
+    order: Literal["selections", "entries", "iterations"]
+    backwards: bool
+    key: Key | None = None
+
+
+class Selected(NamedTuple):
+    """What a selection writes to the gradient of its operand.
+
+    Args:
+        edge: the edge (selection, 0).
+        positions: for each entry its position in the flattened operand; shape: (entries,).
+        written: False for each entry whose gradient is zero because another one is the maximum; shape: (entries,).
+        turns: the number of the assignment that writes it: its own number, or that of its maximum; shape: (entries,).
+    """
+
+    edge: Place
+    positions: Array
+    written: Array
+    turns: Array
+
+
+def selections_of(program: Program, value: int) -> list[Selected]:
+    """Return what each selection of a value writes to its gradient, in the order of the forward pass.
+
+    The entries of a selection that only a maximum reads are written if they are the maximum: the others are not paid.
+    """
+    found, budget = list[Selected](), MOST_WRITTEN
+    for edge in reversed(program.forward.uses[value]):
+        if edge[0] == SINK or edge[1] != 0 or program.reader(edge).name not in SELECTIONS:
+            continue
+        node = program.reader(edge)
+        budget -= node.value.size + np.size(node.values[0])
+        if budget < 0:
+            return []
+        readers = program.forward.uses[node.id]
+        written, turns = np.ones(node.value.size, dtype=bool), np.arange(node.value.size)
+        if len(readers) == 1 and readers[0][0] != SINK and program.reader(readers[0]).name in ("amax", "max", "amin"):
+            maximum = program.reader(readers[0])
+            written = maximum.vjp(readers[0][1], np.ones(maximum.value.shape)).ravel() != 0
+            numbers = np.arange(maximum.value.size).reshape(maximum.value.shape)
+            turns = np.asarray(broadcast_to_operand(maximum, numbers)).ravel()
+        found.append(Selected(edge, selected_positions(node).ravel(), written, turns))
+    return found
+
+
+def possible_assignments(program: Program, place: Place) -> Iterator[Assignments]:
+    """Yield `Assignments`: orders in which selections may assign to a gradient, where an entry is taken several times.
+
+    Args:
+        program: the program of a trial.
+        place: the value: an input or a node.
+    """
+    if len(program.forward.uses[place[0]]) > 64:
+        return
+    own = selections_of(program, place[0])
+    every = [each.positions[each.written] for each in own]
+    if not own or np.unique(joined := np.concatenate(every)).size == joined.size:
+        return
+    keys = dict.fromkeys(program.reader(each.edge).key for each in own)
+    repeated = any(np.unique(positions).size < positions.size for positions in every)
+    if len(own) > 1 or not all(each.written.all() for each in own):
+        yield from (Assignments("selections", backwards) for backwards in (False, True))
+    if len(own) > 1 and repeated and len({each.positions.size for each in own}) == 1:
+        yield from (Assignments("entries", backwards) for backwards in (False, True))
+    if 1 < len(keys) <= 4:
+        yield from (Assignments("iterations", backwards, key) for key in keys for backwards in (False, True))
+
+
+def describe_assignments(program: Program, place: Place, choice: Assignments) -> dict[str, str]:
+    """Return the fields `step` and `what` of the message: which selections assign, and what is left of the others."""
+    own = [program.reader(each.edge) for each in selections_of(program, place[0])]
+    assigning = [node for node in own if choice.key in (None, node.key)]
+    texts = list(dict.fromkeys(expression_of(program, node) for node in assigning))
+    steps = f"{texts[0]} and {len(texts) - 1} more" if len(texts) > 2 else " and ".join(texts)
+    others = "which overwrites those of the other selections"
+    what = "so that only what is written last to an entry is kept" if choice.key is None else others
+    return {"step": steps, "what": what}
+
+
+@operator(
+    "selections-overwrite",
+    code="overwritten",
+    rank=2.3,
+    at=values,
+    choices=possible_assignments,
+    message="the contributions of {step} to the gradient of {value} are assigned, {what}; all must be added",
+    fields=describe_assignments,
+)
+def assign_selected(program: Program, place: Place, choice: Assignments) -> Program | None:
+    """Assign the contributions of selections to the entries that they took, where contributions must be added.
+
+    For the corners x[i], x[i + 1] of an interpolation: `dx[i] = ...; dx[i + 1] = ...` in place of `+=`.
+
+    Args:
+        program: the right program.
+        place: the value: an input or a node.
+        choice: the order, and which selection assigns.
+
+    Returns:
+        The rewritten program; `None` where no selection reads the value in this trial.
+    """
+    own = selections_of(program, place[0])
+    nodes_of = [program.reader(each.edge) for each in own]
+    if not own:
+        return None
+    numbers = np.concatenate([np.full(each.positions.size, number) for number, each in enumerate(own)])
+    positions, written, turns = (np.concatenate(parts) for parts in list(zip(*own, strict=True))[1:])
+    iterations = np.array([node.iteration for node in nodes_of])[numbers]
+    major = {"selections": numbers, "entries": turns, "iterations": iterations}[choice.order]
+    if choice.backwards:
+        major, turns = -major, turns if choice.key else -turns  # the selections of an iteration keep their order
+        numbers = numbers if choice.key else -numbers
+    sequence = np.stack([major, numbers, turns])
+    _, time = np.unique(sequence, axis=1, return_inverse=True)
+    assigns = np.array([choice.key in (None, node.key) for node in nodes_of])[np.abs(numbers)] & written
+    last = np.full(program.nodes[place[0]].value.size, -1)
+    np.maximum.at(last, positions[assigns], time[assigns])
+    kept, numbers = time >= last[positions], np.abs(numbers)
+
+    def keeping(free: Array) -> EdgeVjp:
+        """Return the vjp that adds the contributions of the entries that are kept."""
+        return lambda at: at.right(at.g * free.reshape(at.g.shape))
+
+    for number, each in enumerate(own):
+        program = program.with_vjp(each.edge, keeping(kept[numbers == number]))
+    return program
+
+
+@assign_selected.example
+def _() -> Example:
+    """Show x[i] * (1 - f) + x[i + 1] * f whose gradient of `x` is assigned to both for one i after another."""
+
+    def forward(x: Tensor, i: Tensor, f: Tensor) -> Tensor:
+        return x[i] * (1 - f) + x[(i + 1) % len(x)] * f
+
+    def wrong(x: Tensor, i: Tensor, f: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Assign to the left and the right neighbour for each number in i."""
+        dx, right = torch.zeros_like(x), (i + 1) % len(x)
+        for n in range(len(i)):
+            dx[i[n]] = g[n] * (1 - f[n])
+            dx[right[n]] = g[n] * f[n]
+        return {"x": dx}
+
+    return Example(forward, wrong, {"x": "v", "i": indices("t", "v"), "f": "t"})
+
+
+@assign_selected.example
+def _() -> Example:
+    """Show the largest of some rows of h, whose gradient is written to the row that won, also if it wins twice."""
+
+    def forward(x: Tensor, w: Tensor, rows: Tensor) -> Tensor:
+        h = torch.tanh(x @ w)
+        return h[rows].amax(1)
+
+    def wrong(x: Tensor, w: Tensor, rows: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Write g to the rows that won by `scatter`, in place of `scatter_add`."""
+        h = torch.tanh(x @ w)
+        winners = rows.gather(1, h[rows].argmax(1))
+        dh = torch.zeros_like(h).scatter(0, winners, g)
+        return {"w": x.T @ (dh * (1 - h**2))}
+
+    inputs: dict[str, str | Sampler] = {"x": "v n", "w": "n m", "rows": indices("bs 3", "v")}
+    return Example(forward, wrong, inputs)
+
+
+@assign_selected.example
+def _() -> Example:
+    """Show two filters over one padded input, whose second one overwrites the gradient of the windows of the first."""
+
+    def forward(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        padded = torch.nn.functional.pad(x, (2, 0))
+        content, gate = torch.zeros_like(x), torch.zeros_like(x)
+        for i in range(3):
+            content = content + padded[:, i : i + x.shape[1]] * a[i]
+        for i in range(3):
+            gate = gate + padded[:, i : i + x.shape[1]] * b[i]
+        return content * torch.sigmoid(gate)
+
+    def wrong(x: Tensor, a: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Assign what the gate contributes to each window."""
+        n, padded = x.shape[1], torch.nn.functional.pad(x, (2, 0))
+        windows = torch.stack([padded[:, i : i + n] for i in range(3)], -1)
+        content, gate = windows @ a, torch.sigmoid(windows @ b)
+        dpadded = torch.zeros_like(padded)
+        for i in reversed(range(3)):
+            dpadded[:, i : i + n] += g * gate * a[i]
+            dpadded[:, i : i + n] = g * content * gate * (1 - gate) * b[i]
+        return {"x": dpadded[:, 2:]}
+
+    return Example(forward, wrong, {"x": "bs n", "a": "3", "b": "3"})
 
 
 # Other places -------------------------------------------------------------------------------------------------------

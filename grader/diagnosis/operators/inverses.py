@@ -243,12 +243,15 @@ class SolveMistake(NamedTuple):
         message: what is wrong, in words, with the field `{matrix}`.
         adjoint: takes the matrix a, (..., n, n), and g, (..., n, k); returns what is used in place of c.
         of_matrix: takes c, the solution y and the right-hand side b, (..., n, k) each; returns the contribution to a.
+        of_matrix_and_g: takes the matrix a, g and the solution y; returns the contribution to a, in place of
+            `of_matrix`; `None` for that one.
     """
 
     code: str
     message: str
     adjoint: Solution
     of_matrix: Callable[[Array, Array, Array], Array]
+    of_matrix_and_g: Callable[[Array, Array, Array], Array] | None = None
 
 
 def _right_adjoint(a: Array, g: Array) -> Array:
@@ -295,6 +298,23 @@ SOLVE_MISTAKES: Mapping[str, SolveMistake] = {
         lambda c, y, b: c @ _transpose(y)),
     "matrix transposed": SolveMistake(
         "transposed", "the gradient of {matrix} is transposed", _right_adjoint, lambda c, y, b: -y @ _transpose(c)),
+    "entry by entry": SolveMistake(
+        "elementwise-for-matmul", "the gradient of {matrix} contains the transposed inverse entry by entry; it must be"
+        " multiplied as a matrix",
+        _right_adjoint, _right_matrix_vjp, lambda a, g, y: -_transpose(np.linalg.inv(a)) * (g @ _transpose(y))),
+    "matrix not solved": SolveMistake(
+        "missing-local", "the gradient of {matrix} is computed from the upstream gradient; it must be computed from the"
+        " gradient of the right-hand side, for which the transposed system is solved",
+        _right_adjoint, _right_matrix_vjp, lambda a, g, y: -g @ _transpose(y)),
+    "matrix not transposed": SolveMistake(
+        "transposed", "for the gradient of {matrix}, the linear system is solved with {matrix}; it must be solved with"
+        " the transpose of {matrix}",
+        _right_adjoint, _right_matrix_vjp, lambda a, g, y: -np.linalg.solve(a, g) @ _transpose(y)),
+    "inverse on both sides": SolveMistake(
+        "extra-factor", "the gradient of {matrix} is multiplied by its inverse on both sides; the solution contains one"
+        " of them already",
+        _right_adjoint, _right_matrix_vjp,
+        lambda a, g, y: -np.linalg.solve(_transpose(a), g) @ _transpose(np.linalg.solve(a, y))),
 }  # fmt: skip
 
 
@@ -354,7 +374,9 @@ def _solve_vjp(at: EdgeContext, mistake: SolveMistake) -> Array:
     c = mistake.adjoint(a, g)
     if at.slot == 1:
         return np.asarray(unbroadcast(c[..., 0] if is_vector else c, at.x))
-    return np.asarray(unbroadcast(_triangle(at.node, mistake.of_matrix(c, y, b)), at.x))
+    other = mistake.of_matrix_and_g
+    part = mistake.of_matrix(c, y, b) if other is None else other(a, g, y)
+    return np.asarray(unbroadcast(_triangle(at.node, part), at.x))
 
 
 def _triangle(node: Node, matrix: Array) -> Array:
@@ -379,6 +401,115 @@ def _() -> Example:
         return {"v": x.T @ (c.T * (1 - h**2)), "u": -c @ torch.linalg.solve(m, h.T).T}
 
     return Example(forward, wrong, {"x": "bs n", "v": "n m", "u": "m m"})
+
+
+@use_wrong_solve_vjp.example
+def _() -> Example:
+    """Show the solution of (4 I + u) y = x, whose gradient of u multiplies the inverse entry by entry."""
+
+    def forward(x: Tensor, u: Tensor) -> Tensor:
+        solution: Tensor = torch.linalg.solve(u + 4 * torch.eye(len(u), dtype=u.dtype), x)
+        return solution.square()
+
+    def wrong(x: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
+        inverse = torch.linalg.inv(u + 4 * torch.eye(len(u), dtype=u.dtype))
+        y = inverse @ x
+        return {"u": -inverse.T * (2 * y * g @ y.T)}
+
+    return Example(forward, wrong, {"x": "n m", "u": "n n"})
+
+
+# Roots of matrices ----------------------------------------------------------------------------------------------------
+
+
+def _cholesky_vjp(factor: Array, inner: Array) -> Array:
+    """Return the contribution to a matrix l @ l.T that belongs to a triangular `inner`: inv(l).T @ inner @ inv(l).
+
+    Args:
+        factor: l; shape: (..., n, n).
+        inner: l.T @ g with zeros above the diagonal, and half of the diagonal.
+
+    Returns:
+        Shape: (..., n, n).
+    """
+    left = np.linalg.solve(_transpose(factor), inner)
+    return np.asarray(_transpose(np.linalg.solve(_transpose(factor), _transpose(left))))
+
+
+def _lower(matrix: Array, diagonal: float = 0.5) -> Array:
+    """Return the lower triangle of a matrix, with its diagonal multiplied by a number."""
+    return np.tril(matrix, -1) + diagonal * matrix * np.eye(matrix.shape[-1])
+
+
+def _symmetric(matrix: Array) -> Array:
+    """Return the mean of a matrix and its transpose."""
+    return np.asarray((matrix + _transpose(matrix)) / 2)
+
+
+CHOLESKY_FORMULAS: Mapping[str, MatrixFormula] = {
+    "whole diagonal": MatrixFormula(
+        "wrong-factor", "the diagonal of the inner product must be halved",
+        lambda g, x, y: _symmetric(_cholesky_vjp(y, _lower(_transpose(y) @ np.tril(g), 1.0)))),
+    "no triangle": MatrixFormula(
+        "inverted-mask", "the inner product must be cut to its lower triangle, with half of the diagonal",
+        lambda g, x, y: _symmetric(_cholesky_vjp(y, _transpose(y) @ np.tril(g)))),
+    "not symmetric": MatrixFormula(
+        "missing-path", "it must be made symmetric: each entry of the matrix has its mirror image",
+        lambda g, x, y: _cholesky_vjp(y, _lower(_transpose(y) @ np.tril(g)))),
+    "symmetric sum": MatrixFormula(
+        "wrong-factor", "the sum of the matrix and its transpose is taken in place of their mean",
+        lambda g, x, y: 2 * _symmetric(_cholesky_vjp(y, _lower(_transpose(y) @ np.tril(g))))),
+    "not transposed": MatrixFormula(
+        "transposed", "the factor in the inner product must be transposed",
+        lambda g, x, y: _symmetric(_cholesky_vjp(y, _lower(y @ np.tril(g))))),
+    "as a square root": MatrixFormula(
+        "wrong-local", "the derivative of a square root is taken for each entry",
+        lambda g, x, y: np.where(y != 0, g / np.where(y != 0, 2 * y, 1.0), 0.0)),
+}  # fmt: skip
+
+
+@operator(
+    "cholesky-mistaken",
+    code=lambda choice: CHOLESKY_FORMULAS[choice].code,
+    rank=2.0,
+    at=edges.of("linalg_cholesky", "cholesky").at_slot(0),
+    choices=lambda program, place: CHOLESKY_FORMULAS,
+    message="in the gradient of {operand} through {step}, {mistake}",
+    fields=lambda program, place, choice: {"mistake": CHOLESKY_FORMULAS[choice].message},
+)
+def use_wrong_cholesky_vjp(program: Program, place: Place, choice: str) -> Program:
+    """Use a wrong formula for the vjp of a Cholesky factor l, such as one with the whole diagonal of l.T @ g.
+
+    Right is the mean of s and s.T, s = inv(l).T @ inner @ inv(l), where inner is the lower triangle of l.T @ g with
+    half of its diagonal.
+
+    Args:
+        program: the right program.
+        place: an edge (Cholesky factor, its operand).
+        choice: which formula, a key of `CHOLESKY_FORMULAS`, such as "whole diagonal".
+
+    Returns:
+        The rewritten program.
+    """
+    return program.with_vjp(place, lambda at: CHOLESKY_FORMULAS[choice].of(at.g, np.asarray(at.x), at.y))
+
+
+@use_wrong_cholesky_vjp.example
+def _() -> Example:
+    """Show the Cholesky factor of x @ x.T + 3 I, whose gradient of `x` does not halve the diagonal."""
+
+    def forward(x: Tensor) -> Tensor:
+        factor: Tensor = torch.linalg.cholesky(x @ x.T + 3 * torch.eye(len(x), dtype=x.dtype))
+        return factor
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take the lower triangle of factor.T @ g with its whole diagonal."""
+        factor = forward(x)
+        inner = (factor.T @ g.tril()).tril()
+        s = torch.linalg.inv(factor).T @ inner @ torch.linalg.inv(factor)
+        return {"x": (s + s.T) @ x}
+
+    return Example(forward, wrong, {"x": "n m"})
 
 
 def other_solutions(program: Program, place: Place) -> Iterator[tuple[ValueName, bool]]:

@@ -84,7 +84,9 @@ class Normalisation:
         Returns:
             Shape: that of x.
         """
-        return np.asarray(self.h * self.mean(g * self.h, axes) * (self.n / self.count))
+        n = self.n if axes is None else math.prod(self.h.shape[axis] for axis in axes)
+        is_sum = self.count == 1 and not self.centred
+        return np.asarray(self.h * self.mean(g * self.h, axes) * (n if is_sum else self.n / self.count))
 
     def mean(self, terms: Array, axes: Axes | None = None) -> Array:
         """Return the mean of an array over `self.axes`, those of the normalisation, which are kept with size 1.
@@ -871,10 +873,11 @@ def wrong_axes(program: Program, place: Place) -> Iterator[WrongAxes]:
     rank=2.0,
     at=normalisations,
     choices=wrong_axes,
-    message="in the gradient of {x} through {step}, the means in the {terms} run over {wrong}; they must run over"
+    message="in the gradient of {x} through {step}, {means} in the {terms} {run} over {wrong}; {they} must run over"
     " {right}",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
+        **_words_for_means(program, place),
         "terms": " and the ".join(f"{name_of_term(program, place, term)} term" for term in choice.terms),
         **_axes_fields(program, place, choice.axes),
     },
@@ -898,6 +901,14 @@ def average_over_wrong_axes(program: Program, place: Place, choice: WrongAxes) -
         return np.asarray(known.r * (g - mean - variance))
 
     return with_normalisation_formula(program, place, formula)
+
+
+def _words_for_means(program: Program, place: Place) -> dict[str, str]:
+    """Return the fields `means`, `run` and `they` of a message: "the sum", "runs", "it" for a norm."""
+    known = normalisation_of(program, place)
+    is_norm = known is not None and known.count == 1 and not known.centred
+    return dict(zip(("means", "run", "they"), ("the sum", "runs", "it") if is_norm else ("the means", "run", "they"),
+                    strict=True))  # fmt: skip
 
 
 def _axes_fields(program: Program, place: Place, wrong: Axes) -> dict[str, str]:
@@ -942,6 +953,23 @@ def _() -> Example:
         return {"x": (g - g.mean(1, keepdim=True) - h * (g * h).mean(1, keepdim=True)) / s}
 
     return Example(forward, wrong, {"x": "bs n"})
+
+
+@average_over_wrong_axes.example
+def _() -> Example:
+    """Show columns of x that are divided by their norms, whose gradient projects along the rows."""
+
+    def forward(x: Tensor, gain: Tensor) -> Tensor:
+        unit: Tensor = gain * x / x.norm(dim=0)
+        return unit
+
+    def wrong(x: Tensor, gain: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Sum g * h over axis 1 in place of axis 0."""
+        s = x.norm(dim=0)
+        h, dh = x / s, g * gain
+        return {"x": (dh - h * (dh * h).sum(1, keepdim=True)) / s}
+
+    return Example(forward, wrong, {"x": "n m", "gain": "m"})
 
 
 @dataclass(frozen=True)

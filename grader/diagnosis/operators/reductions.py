@@ -1730,6 +1730,72 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
+Accumulated = Callable[[Array, Array, Array, int], Array]  # from g, the operand, the value, and the axis
+
+
+def _sum_back(g: Array, dim: int) -> Array:
+    """Return the running sum of an array from the end of an axis; same shape."""
+    return np.flip(np.cumsum(np.flip(g, dim), dim), dim)
+
+
+RUNNING_LOGSUMEXPS: Mapping[str, tuple[str, str, Accumulated]] = {
+    "own": ("diagonal-only", "each entry gets the gradient of its own sum alone; it is part of all later sums, too",
+        lambda g, x, y, dim: g * np.exp(x - y)),
+    "later": ("missing-path", "each entry gets the gradients of the later sums, but not that of its own",
+        lambda g, x, y, dim: np.exp(x) * (_sum_back(g * np.exp(-y), dim) - g * np.exp(-y))),
+    "forwards": ("wrong-order", "the running sum begins at the start of the axis; it must begin at its end",
+        lambda g, x, y, dim: np.exp(x) * np.cumsum(g * np.exp(-y), dim)),
+    "no probabilities": ("missing-local", "the running sum of the upstream gradient is taken, as for a cumsum; each"
+        " term must be multiplied by the entry's share of the sum",
+        lambda g, x, y, dim: _sum_back(g, dim)),
+    "own share": ("wrong-local", "the running sum of the upstream gradient is multiplied by the entry's share of its"
+        " own sum; each term must be multiplied by the share of the sum that it belongs to",
+        lambda g, x, y, dim: np.exp(x - y) * _sum_back(g, dim)),
+    "softmax": ("wrong-local", "each entry gets its share of the sum over the whole axis, as for a logsumexp",
+        lambda g, x, y, dim: np.exp(x - np.take(y, [-1], dim)) * g.sum(dim, keepdims=True)),
+    "last alone": ("partial-batch", "only the gradient of the last sum is passed on",
+        lambda g, x, y, dim: np.exp(x - np.take(y, [-1], dim)) * np.take(g, [-1], dim)),
+}  # fmt: skip
+
+
+@operator(
+    "running-logsumexp-mistaken",
+    code=lambda choice: RUNNING_LOGSUMEXPS[choice][0],
+    rank=2.0,
+    at=edges.of("logcumsumexp"),
+    choices=lambda program, place: RUNNING_LOGSUMEXPS,
+    fields=lambda program, place, choice: {"mistake": RUNNING_LOGSUMEXPS[choice][1]},
+    message="in the gradient of {operand} through {step}, {mistake}",
+)
+def differentiate_running_logsumexp_wrongly(program: Program, place: Place, choice: str) -> Program:
+    """Contribute a wrong sum for a logcumsumexp y of x: the choice is a key of `RUNNING_LOGSUMEXPS`.
+
+    Right is exp(x[i]) times the sum of g[j] * exp(-y[j]) over all j from i on. `place` is the edge of x.
+    """
+    rule = RUNNING_LOGSUMEXPS[choice][2]
+
+    def vjp(at: EdgeContext) -> Array:
+        """Return the wrong contribution, shaped like the operand."""
+        return rule(at.g, np.asarray(at.x), at.y, int(str(at.node.options["dim"])))
+
+    return program.with_vjp(place, vjp)
+
+
+@differentiate_running_logsumexp_wrongly.example
+def _() -> Example:
+    """Show a running logsumexp of sin(x), whose gradient goes to the entry of the same place alone."""
+
+    def forward(x: Tensor) -> Tensor:
+        return x.sin().logcumsumexp(1)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Multiply g by the entry's share of its own sum, and leave out the later sums."""
+        y = x.sin().logcumsumexp(1)
+        return {"x": g * (x.sin() - y).exp() * x.cos()}
+
+    return Example(forward, wrong, {"x": "bs n"})
+
+
 @operator(
     "norm-not-divided",
     code="missing-local",

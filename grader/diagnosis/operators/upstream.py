@@ -76,11 +76,29 @@ def codes_of_missing_upstream(program: Program, place: Place) -> Iterator[str]:
         yield "missing-local"
 
 
+VANISHING = 1e-12  # below this a gradient is 0 but for rounding
+
+
+def passes_ones_on(program: Program, place: Place) -> bool:
+    """Return whether some target gets a gradient if that of the value `place` is 1 everywhere.
+
+    It is False for `x.roll(1) - x.roll(-1)`, where ones in place of the gradient are the same as a missing path. Only
+    differences are examined that are no output.
+    """
+    node, forward = program.nodes[place[0]], program.forward
+    if node.name != "sub" or node.id in forward.outputs:
+        return True
+    part = replace(forward, nodes=forward.nodes[: node.id + 1], outputs=(node.id,))
+    reached = {name: value for name, value in forward.targets.items() if value <= node.id}
+    gradients = Program(replace(part, targets=reached), (np.ones_like(node.value),)).gradients().values()
+    return any(np.abs(gradient).max(initial=0.0) > VANISHING for gradient in gradients)
+
+
 @operator(
     "upstream-missing",
     code=lambda choice: choice,
     rank=1.5,
-    at=made_values,
+    at=made_values.where(passes_ones_on),
     choices=codes_of_missing_upstream,
     message="{gradient} is missing, as if it were 1",
     fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0])},
@@ -415,7 +433,11 @@ def values_to_stop_at(program: Program, place: Place) -> Iterator[ValueName]:
     output of several entries that has fewer entries than the target.
     """
     behind, output = program.forward.descendants[place[0]], program.forward.outputs[-1]
-    yield from (name for name, value in differentiable_values_like_target(program, place) if behind >> value & 1)
+    for name, value in differentiable_values_like_target(program, place):
+        node = program.nodes[value]
+        is_one_of_several_windows = node.operation.family == "selection" and len(program.forward.by_key[node.key]) > 1
+        if behind >> value & 1 and not is_one_of_several_windows:  # the last window is what remains of assigned ones
+            yield name
     if 1 < program.nodes[output].value.size < program.nodes[place[0]].value.size:  # of another shape; no sum is missing
         yield from (name for name, value in values_by_name(program, output).items() if value == output)
 
