@@ -32,7 +32,8 @@ from helpers.courses import ROOT, SEED, TIME_LIMIT, with_policy
 from grader.authoring.submission_pages import PageSubmission
 from grader.course.course import Course, load_course
 from grader.course.exercise import Exercise
-from grader.diagnosis.diagnose import faithful_program_of, find_mistakes
+from grader.diagnosis.diagnose import find_mistakes
+from grader.diagnosis.recorded_programs import faithful_program_of
 from grader.explain import verdicts
 from grader.judging import judge
 from grader.judging.grading import Grader

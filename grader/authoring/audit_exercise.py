@@ -23,8 +23,9 @@ from grader.course.questions import AnswerableQuestion, Choice, Choices, Express
 from grader.course.quiz import Quiz
 from grader.course.sampling import Array, Sampler
 from grader.course.trial_sizes import EXACT_KIND
-from grader.diagnosis.diagnose import faithful_program_of, find_mistakes, wrong_array_of
+from grader.diagnosis.diagnose import find_mistakes, wrong_array_of
 from grader.diagnosis.hints import HINTS, STEPS
+from grader.diagnosis.recorded_programs import faithful_program_of
 from grader.errors import CourseError
 from grader.judging.given_answer import is_right
 from grader.judging.grading import Grader

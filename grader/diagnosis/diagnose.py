@@ -10,25 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from grader.course.exercise import RETURN, Answer, Declaration, Exercise, InSteps, Misconception, Routine
+from grader.course.exercise import RETURN, Answer, Declaration, Exercise, Misconception, Routine
 from grader.course.trial_sizes import EXACT_KIND
 from grader.program.operation import Array
 from grader.program.program import Program
-from grader.program.recording import Unrecordable, record
-from grader.reference.compare import scaled_error
-from grader.reference.trial import IMPOSSIBLE, Sample, Samples, Trial, sample_of
+from grader.reference.trial import IMPOSSIBLE, Samples, Trial, sample_of
 from grader.results.records import AnswerResult
 
 from .case import LARGE, Case, ProgramSample, WrongAnswers, is_near
-from .facts import nothing_to_compare, plain_fact
+from .facts import in_double, nothing_to_compare
 from .hints import FIX_THE_CAUSE
 from .mistake import Fact, Mistake, fact_kind
 from .observations import observations
 from .operators import OPERATORS
+from .recorded_programs import faithful_program_of
 from .search import MOST_WORK, edits, explain
 from .words import with_words
 
-FAITHFUL = 1e-6  # how far a recorded gradient may be from the reference, in proportion to its greatest entry
 MOST_LARGE = 2  # trials with more than `LARGE` entries, each of which takes long; one is enough beside smaller ones
 WORK_AGAIN = 40_000.0  # for other trials of answers that have been searched: what is likely is tried again
 NO_SENTENCE = "this is the result of a known mistake"  # of a declared mistake without a sentence of its own
@@ -150,8 +148,7 @@ def find_mistakes(
     """
     answers = {answer.name: answer for answer in exercise.answers if answer.name in wrong}
     samples = {
-        name: _in_double(sample for sample in wrong[name] if sample.trial.setting.kind != EXACT_KIND)
-        for name in answers
+        name: in_double(sample for sample in wrong[name] if sample.trial.setting.kind != EXACT_KIND) for name in answers
     }
     mistakes = {name: nothing_to_compare() for name in answers if not samples[name]}
     for group in _groups_of_answers({name: answer for name, answer in answers.items() if samples[name]}):
@@ -185,11 +182,6 @@ def _declared_sentence(mistake: Mistake) -> str:
     """Return the sentence that an exercise declares for a mistake; empty if there is none."""
     says = mistake.facts[0].says if len(mistake.facts) == 1 and mistake.facts[0].operator == "declared" else ""
     return "" if says.startswith(NO_SENTENCE) else says
-
-
-def _in_double(samples: Iterable[Sample]) -> list[Sample]:
-    """Return the samples, in which each learner's array is replaced by its real part in double precision."""
-    return [sample._replace(given=sample.given.real.astype(np.float64)) for sample in samples]
 
 
 def _groups_of_answers(answers: Mapping[str, Answer]) -> list[list[str]]:
@@ -356,58 +348,6 @@ def _contract(g: Array, jacobian: Array, target: Array) -> Array:
     return np.tensordot(g, jacobian, g.ndim)
 
 
-def program_of(exercise: Exercise, trial: Trial) -> Program:
-    """Return the forward pass of a trial as a program, which is recorded once and kept in the trial.
-
-    Raises:
-        Unrecordable: the forward pass cannot be recorded.
-    """
-
-    def recorded() -> Program:
-        """Record the forward pass."""
-        forward = exercise.forward.values if isinstance(exercise.forward, InSteps) else exercise.forward
-        program = record(
-            forward,
-            {name: trial.inputs[name] for name in exercise.forward_names},
-            trial.out_g,
-            targets=[answer.wrt for answer in exercise.answers if answer.wrt in exercise.step_names],
-            output_name=exercise.output_name,
-            upstream_name=exercise.upstream_name if exercise.gives_upstream else "",
-        )
-        return replace(program, sizes=trial.setting.sizes)
-
-    program: Program = trial.remember("program", recorded)
-    return program
-
-
-def faithful_program_of(exercise: Declaration, trial: Trial) -> Program | None:
-    """Return the forward pass of a trial as a program, if its right gradients are those of the reference; else `None`.
-
-    `None` is also returned for an exercise without a forward pass, and where the forward pass cannot be recorded.
-    """
-    if not isinstance(exercise, Exercise):
-        return None
-    try:
-        program = program_of(exercise, trial)
-        trial.remember("program is faithful", lambda: _check_faithful(exercise, trial, program))
-    except (Unrecordable, *IMPOSSIBLE):
-        return None
-    return program
-
-
-def _check_faithful(exercise: Exercise, trial: Trial, program: Program) -> None:
-    """Compare the right gradients and Jacobians of a program with the reference, and raise an exception if they differ.
-
-    Raises:
-        Unrecordable: they differ, so that autograd differentiates some operation in another way.
-    """
-    for answer in exercise.answers:
-        if answer.kind in ("gradient", "jacobian") and trial.expected[answer.name] is not None:
-            gradients = program.gradients() if answer.kind == "gradient" else program.jacobians()
-            if scaled_error(gradients[answer.wrt], trial.new(answer)) > FAITHFUL:
-                raise Unrecordable(f"the {answer.kind} of {answer.wrt} is another one than the reference")
-
-
 def recorded_mistakes(exercise: Exercise, result: AnswerResult, trial: Trial) -> Iterator[Mistake]:
     """Yield the mistakes that a wrong answer from a record may have, each with its rewriting where a program is edited.
 
@@ -466,20 +406,3 @@ def _recorded_factor(edit: Mapping[str, Any]) -> float | None:
 def _times(program: Program, factor: float) -> Program:
     """Return a program whose gradients are all multiplied by a factor."""
     return replace(program, upstreams=tuple(factor * np.asarray(g) for g in program.upstreams))
-
-
-def plain_facts(exercise: Declaration, wrong: Mapping[str, Samples]) -> dict[str, Mistake]:
-    """Return a fact about each wrong answer that needs no search: a wrong shape, or how many entries are wrong.
-
-    Args:
-        exercise: the exercise.
-        wrong: by name of the answer, such as `w.g`, its samples.
-
-    Returns:
-        By name of the answer.
-    """
-    return {
-        answer.name: with_words(plain_fact(answer, _in_double(wrong[answer.name])))
-        for answer in exercise.answers
-        if answer.name in wrong
-    }

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from grader.course.exercise import Answer
+from grader.course.exercise import Answer, Declaration
 from grader.course.shapes import axes_in_all
 from grader.course.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND
 from grader.reference.compare import MATCH, scaled_error, share_wrong
@@ -24,6 +24,7 @@ from .factors import CLOSE, TrialRatios, common_ratio, number_text
 from .failing_arguments import operations_of_wrong_trials, options_of_right_trials
 from .hints import ZERO_EVERYWHERE
 from .mistake import Mistake, fact_kind
+from .words import with_words
 
 IMPRECISE = 0.02
 NOTHING = 1e-5
@@ -775,6 +776,28 @@ def unknown_mistake(samples: Samples) -> Mistake:
 def nothing_to_compare() -> Mistake:
     """Return the fact that no trial is left in which the answer can be compared."""
     return NOTHING_TO_COMPARE("unknown")
+
+
+def plain_facts(exercise: Declaration, wrong: Mapping[str, Samples]) -> dict[str, Mistake]:
+    """Return a fact about each wrong answer that needs no search: a wrong shape, or how many entries are wrong.
+
+    Args:
+        exercise: the exercise.
+        wrong: by name of the answer, such as `w.g`, its samples.
+
+    Returns:
+        By name of the answer.
+    """
+    return {
+        answer.name: with_words(plain_fact(answer, in_double(wrong[answer.name])))
+        for answer in exercise.answers
+        if answer.name in wrong
+    }
+
+
+def in_double(samples: Iterable[Sample]) -> list[Sample]:
+    """Return the samples, in which each learner's array is replaced by its real part in double precision."""
+    return [sample._replace(given=sample.given.real.astype(np.float64)) for sample in samples]
 
 
 def plain_fact(answer: Answer, samples: Samples) -> Mistake:

@@ -17,11 +17,13 @@ import torch
 from grader.course.exercise import Answer, Exercise
 from grader.course.shapes import describe
 from grader.diagnosis.case import LARGE, Case
-from grader.diagnosis.diagnose import WORK_AGAIN, faithful_program_of, find_mistakes, plain_facts, program_of
+from grader.diagnosis.diagnose import WORK_AGAIN, find_mistakes
 from grader.diagnosis.evidence import evidence_of
 from grader.diagnosis.factors import FACTOR_NUMBER, common_ratio, number_text
+from grader.diagnosis.facts import plain_facts
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.operators.places import describe_places
+from grader.diagnosis.recorded_programs import faithful_program_of, program_of
 from grader.diagnosis.search import MOST_WORK
 from grader.diagnosis.words import list_in_words, with_words
 from grader.errors import describe_error

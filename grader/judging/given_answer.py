@@ -19,9 +19,9 @@ from grader.course.sampling import Array
 from grader.course.shapes import describe
 from grader.course.trial_sizes import EXACT_KIND, LARGE_UPSTREAM_KIND
 from grader.diagnosis import hints
-from grader.diagnosis.diagnose import faithful_program_of
 from grader.diagnosis.facts import wrong_where_exact
 from grader.diagnosis.mistake import Fact, Mistake
+from grader.diagnosis.recorded_programs import faithful_program_of
 from grader.diagnosis.words import all_of, with_words
 from grader.reference.compare import RTOL, agrees, scaled_error, tolerance, wrong_entries
 from grader.reference.kinks import allowed_gradient, wrong_shares

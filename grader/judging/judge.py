@@ -17,15 +17,15 @@ from grader.child.learner_imports import is_passed_over
 from grader.course.course import CourseExercise
 from grader.course.exercise import Answer, Exercise, Routine
 from grader.course.sampling import Array
-from grader.diagnosis.diagnose import find_mistakes, plain_facts
 from grader.diagnosis.evidence import call_evidence, evidence_of, sample_text
 from grader.diagnosis.exceptions import TOO_DEEP, diagnose_autograd_use, diagnose_error
+from grader.diagnosis.facts import plain_facts
 from grader.diagnosis.failing_arguments import options_of_right_trials
 from grader.diagnosis.hints import CHANGED_BY_ROUNDING, hints_for
 from grader.diagnosis.mistake import Mistake
 from grader.errors import ProtocolError
 from grader.reference.compare import agrees, scaled_error
-from grader.reference.trial import Sample, Trial
+from grader.reference.trial import Sample, Samples, Trial
 from grader.reference.trials import repeat_some
 from grader.results.points import part
 from grader.results.records import AnswerResult, ExerciseResult, Status
@@ -182,7 +182,16 @@ class Judge:
     def mistakes(self) -> dict[str, Mistake]:
         """Return the mistakes behind the numbers of the wrong answers, by the answer's name."""
         right = [name for name, given in self.given.items() if given.is_right]
-        return find_mistakes(self.exercise.function, self._samples_to_explain, right)
+        return self._find_mistakes(self._samples_to_explain, right)
+
+    def _find_mistakes(self, wrong: Mapping[str, Samples], right: Sequence[str] = ()) -> dict[str, Mistake]:
+        """Return the mistake in each wrong answer, by its name; see `find_mistakes`.
+
+        The operators are imported only now: right answers, which are judged without them, need not wait for that.
+        """
+        from grader.diagnosis.diagnose import find_mistakes
+
+        return find_mistakes(self.exercise.function, wrong, right)
 
     @cached_property
     def _plain_facts(self) -> dict[str, Mistake]:
@@ -290,7 +299,7 @@ class Judge:
         finite = given.finite_part if failure.code == "not-finite" and given.not_finite else []
         if not finite:
             return failure
-        (cause,) = find_mistakes(self.exercise.function, {name: finite}).values()
+        (cause,) = self._find_mistakes({name: finite}).values()
         if cause.code == "unknown" or not cause.at:
             return failure
         return replace(failure, says=f"{failure.says}; in the finite entries, {cause.says}", hints=cause.hints)

@@ -14,11 +14,12 @@ from grader.course.exercise import Answer, Declaration, Exercise
 from grader.course.sampling import Array
 from grader.course.shapes import Axes, guess_axes
 from grader.course.trial_sizes import EXACT_KIND, LARGE_UPSTREAM_KIND
-from grader.diagnosis.diagnose import faithful_program_of, wrong_array_of
+from grader.diagnosis.diagnose import wrong_array_of
 from grader.diagnosis.factors import argument_numbers, common_ratio, in_brackets, named_axis_sizes, number_text
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.operators import view_of
 from grader.diagnosis.quotients import Quotient
+from grader.diagnosis.recorded_programs import faithful_program_of
 from grader.program.operation import NoCandidate
 from grader.program.program import Program
 from grader.program.queries import loops

@@ -18,9 +18,10 @@ from grader.course.course import CourseExercise
 from grader.course.exercise import Answer, Declaration, Exercise
 from grader.course.sampling import Array
 from grader.course.shapes import Axes, describe, describe_guessed, guess_axes
-from grader.diagnosis.diagnose import faithful_program_of, find_mistakes, recorded_mistakes
+from grader.diagnosis.diagnose import find_mistakes, recorded_mistakes
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.operators.places import operation_label
+from grader.diagnosis.recorded_programs import faithful_program_of
 from grader.judging.given_answer import is_right
 from grader.judging.judge import Judge
 from grader.program.forward import Node, Place

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from helpers.explain_corpus import ELSEWHERE, RIGHT, WRONG
 
-from grader.diagnosis.diagnose import plain_facts
+from grader.diagnosis.facts import plain_facts
 from grader.explain import verdicts
 from handgrad import explain
 
