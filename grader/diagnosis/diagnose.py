@@ -126,7 +126,7 @@ def wrong_array_of(misconception: Misconception, answer: Answer, trial: Trial, g
 @np.errstate(all="ignore")  # an edit may divide by 0
 def find_mistakes(
     exercise: Declaration,
-    wrong: Mapping[str, Samples],
+    samples: Mapping[str, Samples],
     right: Iterable[str] = (),
     cases: list[Case] | None = None,
     budget: float = MOST_WORK,
@@ -140,19 +140,20 @@ def find_mistakes(
 
     Args:
         exercise: the exercise.
-        wrong: by name of the answer its samples, in the order of the run's trials.
+        samples: by name of the wrong answer its samples, in the order of the run's trials.
         right: the names of the answers that are known to be right.
         cases: the cases (answers with their screens) of earlier searches for the same function, in more trials: where
             one has the same screens, only candidates that passed these are tried again. The new cases are appended.
         budget: the most work of a search, counted in calls of numpy; for answers of an earlier case `WORK_AGAIN`.
     """
-    answers = {answer.name: answer for answer in exercise.answers if answer.name in wrong}
-    samples = {
-        name: in_double(sample for sample in wrong[name] if sample.trial.setting.kind != EXACT_KIND) for name in answers
+    answers = {answer.name: answer for answer in exercise.answers if answer.name in samples}
+    compared = {
+        name: in_double(sample for sample in samples[name] if sample.trial.setting.kind != EXACT_KIND)
+        for name in answers
     }
-    mistakes = {name: nothing_to_compare() for name in answers if not samples[name]}
-    for group in _groups_of_answers({name: answer for name, answer in answers.items() if samples[name]}):
-        own = {name: (answers[name], samples[name]) for name in group}
+    mistakes = {name: nothing_to_compare() for name in answers if not compared[name]}
+    for group in _groups_of_answers({name: answer for name, answer in answers.items() if compared[name]}):
+        own = {name: (answers[name], compared[name]) for name in group}
         mistakes |= _mistakes_of_group(exercise, own, frozenset(right), [] if cases is None else cases, budget)
     causes = _first_answers({name: mistakes[name] for name in answers})
     return {name: with_words(replace(mistakes[name], cause=causes[name])) for name in answers}
@@ -224,11 +225,11 @@ def _mistakes_of_group(
         cases: the cases of earlier searches for the same function; the new case is appended.
         budget: the most work of the search.
     """
-    wrong = {_target_of(answer): (answer, samples) for answer, samples in answers.values()}
+    by_target = {_target_of(answer): (answer, samples) for answer, samples in answers.values()}
     right_answers = tuple(answer for answer in exercise.answers if answer.name in right)
     right_targets = tuple(answer.wrt for answer in right_answers if answer.wrt)
-    names = {target: answer.name for target, (answer, _) in wrong.items()}
-    case = case_of(exercise, wrong, right_targets)
+    names = {target: answer.name for target, (answer, _) in by_target.items()}
+    case = case_of(exercise, by_target, right_targets)
     accepts = isinstance(exercise, Routine) and exercise.accepts is not None
     others = [
         *declared_mistakes(exercise, case, right_answers),
@@ -266,7 +267,7 @@ def declared_mistakes(exercise: Declaration, case: Case, right: tuple[Answer, ..
             yield DeclaredMistake(misconception, tuple(case.answers), right)
 
 
-def case_of(exercise: Declaration, wrong: WrongAnswers, right: tuple[str, ...] = ()) -> Case:
+def case_of(exercise: Declaration, answers: WrongAnswers, right: tuple[str, ...] = ()) -> Case:
     """Return the wrong answers of a function as a case: one sample for each trial, with its right program.
 
     Of the trials with very large arrays only one is kept, or `MOST_LARGE` if all trials are so large. The case has no
@@ -274,10 +275,10 @@ def case_of(exercise: Declaration, wrong: WrongAnswers, right: tuple[str, ...] =
 
     Args:
         exercise: the exercise.
-        wrong: by target the answer and its samples.
+        answers: by target the wrong answer and its samples.
         right: the targets whose answers are known to be right.
     """
-    trials = list({id(sample.trial): sample.trial for _, samples in wrong.values() for sample in samples}.values())
+    trials = list({id(sample.trial): sample.trial for _, samples in answers.values() for sample in samples}.values())
     large = [trial for trial in trials if trial.entries > LARGE]
     spare = large[MOST_LARGE if len(large) == len(trials) else 1 :]
     recorded: list[ProgramSample] = []
@@ -290,17 +291,17 @@ def case_of(exercise: Declaration, wrong: WrongAnswers, right: tuple[str, ...] =
             break
         given = {
             target: sample.given
-            for target, (answer, samples) in wrong.items()
+            for target, (answer, samples) in answers.items()
             for sample in samples
             if sample.trial is trial and trial.expected[answer.name] is not None
         }
-        recorded.append(_case_sample(trial, program, given, wrong))
+        recorded.append(_case_sample(trial, program, given, answers))
     for sample in recorded:
         sample.program.peers[:] = [each.program for each in recorded]
-    return Case(recorded, tuple(wrong), tuple(name for name in right if name not in wrong), wrong)
+    return Case(recorded, tuple(answers), tuple(name for name in right if name not in answers), answers)
 
 
-def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], wrong: WrongAnswers) -> ProgramSample:
+def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], answers: WrongAnswers) -> ProgramSample:
     """Return one trial as a sample of a case, in which every answer is compared like a gradient.
 
     The prior gradient is subtracted from a learner's gradient. A Jacobian is summed over the axes of the output with
@@ -310,9 +311,9 @@ def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], wro
         trial: the trial.
         program: its right program.
         given: the learner's array by target.
-        wrong: by target the answer, whose kind and prior are needed here, and its samples.
+        answers: by target the wrong answer, whose kind and prior are needed here, and its samples.
     """
-    if any(answer.kind == "jacobian" for answer, _ in wrong.values()):
+    if any(answer.kind == "jacobian" for answer, _ in answers.values()):
         output = program.nodes[program.forward.outputs[0]].value
         g = np.random.default_rng(0).standard_normal(output.shape)
         given = {
@@ -320,11 +321,11 @@ def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], wro
             for name, array in given.items()
         }
         return ProgramSample(trial, replace(program, upstreams=(g,)), given)
-    if program.forward.targets.keys().isdisjoint(wrong):
+    if program.forward.targets.keys().isdisjoint(answers):
         return ProgramSample(trial, replace(program, is_value=True), given)
     given = dict(given)
     for name, array in given.items():
-        prior = trial.prior(wrong[name][0])
+        prior = trial.prior(answers[name][0])
         if prior is not None and prior.shape == array.shape:
             given[name] = array - prior
     return ProgramSample(trial, program, given)

@@ -778,20 +778,20 @@ def nothing_to_compare() -> Mistake:
     return NOTHING_TO_COMPARE("unknown")
 
 
-def plain_facts(exercise: Declaration, wrong: Mapping[str, Samples]) -> dict[str, Mistake]:
+def plain_facts(exercise: Declaration, samples: Mapping[str, Samples]) -> dict[str, Mistake]:
     """Return a fact about each wrong answer that needs no search: a wrong shape, or how many entries are wrong.
 
     Args:
         exercise: the exercise.
-        wrong: by name of the answer, such as `w.g`, its samples.
+        samples: by name of the wrong answer, such as `w.g`, its samples.
 
     Returns:
         By name of the answer.
     """
     return {
-        answer.name: with_words(plain_fact(answer, in_double(wrong[answer.name])))
+        answer.name: with_words(plain_fact(answer, in_double(samples[answer.name])))
         for answer in exercise.answers
-        if answer.name in wrong
+        if answer.name in samples
     }
 
 

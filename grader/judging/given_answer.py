@@ -58,8 +58,8 @@ def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.n
         )
     if declaration.accepts is None:
         return agrees(array, expected, "float64" if array.dtype == np.float64 else "float32")
-    given = array if array.ndim else float(array)
-    return bool(np.isfinite(array).all()) and bool(declaration.accepts(given, **trial.inputs))
+    number_or_array = array if array.ndim else float(array)
+    return bool(np.isfinite(array).all()) and bool(declaration.accepts(number_or_array, **trial.inputs))
 
 
 def wrong_by_any_convention(exercise: Exercise, trial: Trial, answer: Answer, array: np.ndarray) -> np.ndarray:
@@ -81,7 +81,7 @@ def wrong_by_any_convention(exercise: Exercise, trial: Trial, answer: Answer, ar
     return allowed_gradient(exercise, answer, trial).compare(array, tolerance(expected)).wrong
 
 
-class GivenValue(NamedTuple):
+class CallValue(NamedTuple):
     """Hold what one call returned or stored as an answer.
 
     Args:
@@ -128,35 +128,36 @@ class GivenAnswer:
     trial_calls: TrialCalls
 
     @cached_property
-    def values(self) -> list[GivenValue]:
+    def values(self) -> list[CallValue]:
         """Return for each call the value given as this answer; if the call returned too few values, all of them."""
         return [self._value_in(self.answer, trial, call) for trial, call in self.trial_calls]
 
-    def _value_in(self, answer: Answer, trial: Trial, call: Call) -> GivenValue:
+    def _value_in(self, answer: Answer, trial: Trial, call: Call) -> CallValue:
         """Return the value of an answer in one call: stored in `.g`, returned, or an item of a returned tuple."""
         value, items = call.returned, call.returned.items
         if answer.stored:
             value = call.stored.get(answer.wrt, {}).get("g", NOTHING)
         elif answer.place is not None and answer.place < len(items):
             value = items[answer.place]
-        return GivenValue(trial, call, trial.expected[answer.name], value)
+        return CallValue(trial, call, trial.expected[answer.name], value)
 
     @cached_property
     def samples(self) -> list[Sample]:
         """Return the samples of the trials in which an array was given where one is expected."""
         return [
-            Sample(given.trial, given.array, given.expected)
-            for given in self.values[: len(self.trials)]
-            if given.expected is not None and given.array is not None
+            Sample(call_value.trial, call_value.array, call_value.expected)
+            for call_value in self.values[: len(self.trials)]
+            if call_value.expected is not None and call_value.array is not None
         ]
 
     @cached_property
-    def first_missing(self) -> tuple[GivenValue, Mistake] | None:
+    def first_missing(self) -> tuple[CallValue, Mistake] | None:
         """Return what the first call gave whose answer cannot be compared, and the mistake in it.
 
         Such a call gave no array, or one where none may be stored. `None` if there is no such call.
         """
-        return next(((given, wrong) for given in self.values if (wrong := self._check(given)) is not None), None)
+        checked = ((call_value, self._check(call_value)) for call_value in self.values)
+        return next(((call_value, mistake) for call_value, mistake in checked if mistake is not None), None)
 
     @cached_property
     def wrong(self) -> list[Sample]:
@@ -243,21 +244,21 @@ class GivenAnswer:
         exercise, samples = self.exercise.function, list[Sample]()
         if not isinstance(exercise, Exercise) or self.first_missing is not None or self.is_misshapen:
             return []
-        for trial, given, expected in self.samples:
-            finite = np.isfinite(given)
+        for trial, array, expected in self.samples:
+            finite = np.isfinite(array)
             part = trial_of_entries(exercise, trial, finite) if trial.setting.kind != EXACT_KIND else None
             if part is not None:
-                samples.append(Sample(part, given[finite], expected[finite]))
+                samples.append(Sample(part, array[finite], expected[finite]))
         return [] if all(sample.agrees for sample in samples) else samples
 
     @cached_property
     def is_right_elsewhere(self) -> bool:
         """Return whether the answer is right in every call that raised no exception, and there is such a call."""
-        sound = [given for given in self.values if given.call.error is None]
+        sound = [call_value for call_value in self.values if call_value.call.error is None]
         return bool(sound) and all(
-            given.array is not None and is_right(self.exercise, self.answer, given.trial, given.array)
-            for given in sound
-            if given.expected is not None
+            call_value.array is not None and is_right(self.exercise, self.answer, call_value.trial, call_value.array)
+            for call_value in sound
+            if call_value.expected is not None
         )
 
     def check_dtype(self) -> Mistake | None:
@@ -266,14 +267,15 @@ class GivenAnswer:
         A gradient must have the dtype of its input, and a value that of the first array among the arguments; without
         any array, it may be float32 or float64.
         """
-        for given in self.values:
-            owner = given.trial.arguments.get(self.answer.wrt)
-            arrays = (value for value in (owner, *given.trial.arguments.values()) if isinstance(value, Array))
+        for call_value in self.values:
+            owner = call_value.trial.arguments.get(self.answer.wrt)
+            arrays = (value for value in (owner, *call_value.trial.arguments.values()) if isinstance(value, Array))
             expected = next((protocol.NAMES[array.values.dtype] for array in arrays), None)
-            any_will_do = self._wanted == LISTED and given.array is not None and given.array.dtype.kind != "c"
-            fits = given.dtype in ("", *((expected,) if expected else ("float32", "float64")))
-            if not fits and not any_will_do and given.expected is not None:
-                kind = given.dtype if given.value.kind == "tensor" else f"a numpy array of dtype {given.dtype}"
+            any_will_do = self._wanted == LISTED and call_value.array is not None and call_value.array.dtype.kind != "c"
+            dtype = call_value.dtype
+            fits = dtype in ("", *((expected,) if expected else ("float32", "float64")))
+            if not fits and not any_will_do and call_value.expected is not None:
+                kind = dtype if call_value.value.kind == "tensor" else f"a numpy array of dtype {dtype}"
                 must = f"{self.answer.wrt or 'the output'} is {expected or 'a floating-point tensor'}"
                 return Mistake("wrong-dtype", f"it is {kind}; {must}")
         return None
@@ -317,11 +319,11 @@ class GivenAnswer:
             return None
         (trial, array, expected), exercise = self.wrong[0], self.exercise.function
         if not isinstance(exercise, Exercise):
-            wrong = wrong_entries(array, expected)
-        elif not (wrong := wrong_by_any_convention(exercise, trial, self.answer, array)).any():
+            mask = wrong_entries(array, expected)
+        elif not (mask := wrong_by_any_convention(exercise, trial, self.answer, array)).any():
             at_ties = self._wrong_at_ties(trial, array)
-            wrong = wrong if at_ties is None else at_ties
-        return with_words(wrong_where_exact(self.answer, trial, wrong))
+            mask = mask if at_ties is None else at_ties
+        return with_words(wrong_where_exact(self.answer, trial, mask))
 
     def check_kept(self) -> Mistake | None:
         """Return the mistake that something was kept from an earlier call; `None` if there is no sign of that.
@@ -344,21 +346,21 @@ class GivenAnswer:
             return "tensor"
         return LISTED if routine.listed else "tensor" if expected.ndim else "number"
 
-    def _check(self, given: GivenValue) -> Mistake | None:
+    def _check(self, call_value: CallValue) -> Mistake | None:
         """Return a mistake if a call gave nothing, or an object of a wrong type; `None` if it can be compared.
 
         A 0-d array is accepted for a plain number, and any array for a list of numbers.
         """
-        if wrong := self._check_count(given):
-            return wrong
-        value, expected = given.value, given.expected
+        if mistake := self._check_count(call_value):
+            return mistake
+        value, expected = call_value.value, call_value.expected
         if expected is None:
-            says = f"it is not asked for{_where(given.trial)}, but the function stores it"
+            says = f"it is not asked for{_where(call_value.trial)}, but the function stores it"
             return None if value.kind in {"none", "ellipsis"} else Mistake("extra-work", says)
         if value.kind == "ellipsis":
             return Mistake("todo", "not attempted yet")
         if value.kind == "none":
-            return self._diagnose_nothing(given)
+            return self._diagnose_nothing(call_value)
         listed = self._wanted == LISTED and value.kind == "items" and value.array is not None
         number = value.kind == "number" and (self._wanted == "number" or value.type in protocol.DTYPES)
         if value.kind not in ("tensor", "ndarray") and not listed and not number:
@@ -367,15 +369,15 @@ class GivenAnswer:
             return Mistake("wrong-shape", f"its shape is {describe(value.shape)}, far too large")
         return None
 
-    def _check_count(self, given: GivenValue) -> Mistake | None:
+    def _check_count(self, call_value: CallValue) -> Mistake | None:
         """Return a mistake if a call returned another number of arrays than it must; otherwise `None`."""
-        returned, wanted = given.call.returned, len(given.trial.expected)
+        returned, wanted = call_value.call.returned, len(call_value.trial.expected)
         if self.answer.place is None or returned.kind in {"none", "ellipsis"} or len(returned.items) == wanted:
             return None
         given_count = (
             f"{len(returned.items)} values" if returned.kind == "items" else f"one {returned.type or returned.kind}"
         )
-        what = "numbers" if given.expected is not None and given.expected.ndim == 0 else "tensors in a list"
+        what = "numbers" if call_value.expected is not None and call_value.expected.ndim == 0 else "tensors in a list"
         return Mistake("wrong-type", f"the function returns {given_count}; it must return {wanted} {what}")
 
     def _diagnose_type(self, value: Value) -> Mistake:
@@ -386,11 +388,11 @@ class GivenAnswer:
         article = "an" if kind[:1] in "aeiou" else "a"
         return Mistake("wrong-type", f"it is {article} {kind}, not a {self._wanted}", hints.BY_TYPE.get(kind, ()))
 
-    def _diagnose_nothing(self, given: GivenValue) -> Mistake:
+    def _diagnose_nothing(self, call_value: CallValue) -> Mistake:
         """Return the mistake that a call gave no answer, and where it may have put it instead."""
-        answer, trial, call = self.answer, given.trial, given.call
+        answer, trial, call = self.answer, call_value.trial, call_value.call
         if answer.place is not None and call.returned.kind == "items":
-            zero = given.expected is not None and not given.expected.any()
+            zero = call_value.expected is not None and not call_value.expected.any()
             says = "it is None; it should be zeros" if zero else "it is None"
             return Mistake("missing-answer", says, hints.NONE_AMONG_SEVERAL)
         if not answer.stored:
