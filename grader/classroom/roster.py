@@ -266,6 +266,9 @@ def read_roster(
         read = {*KNOWN, *FIRST_NAMES, *LAST_NAMES, HANDED_IN, folded_name(f"handed_in {assignment}")}
         refuse_repeated_headings(str(path), *rows[0], head, read)
     people = [(line, row) for line, row in rows[1:] if NO_PERSON.isdisjoint(map(folded_name, row))]
+    people, twice = _without_repeated(head, people)
+    if twice:
+        remarks.append(f"{path}, {_lines(twice)}: the same student as in an earlier line, read once.")
     columns = {name: _column(head, name, people) for name in (*IDENTITIES, *SECTIONS) if name in head}
     lines = [line for line, _ in people]
     faults = {name: _fault(columns[name], lines) for name in columns if name in IDENTITIES}
@@ -321,6 +324,31 @@ def read_roster(
         where = f"line{'' if len(future) == 1 else 's'} {first_few_names(future)}"
         remarks.append(f"{path}, {where}: something was handed in after today: correct the time if that is a mistake.")
     return Roster(students, aliases, remarks, shown[identity])
+
+
+def _without_repeated(
+    head: Sequence[str], people: Sequence[tuple[int, Sequence[str]]]
+) -> tuple[list[tuple[int, Sequence[str]]], list[int]]:
+    """Return the lines of a roster without those that are equal to an earlier one, and the numbers of these.
+
+    A line with nothing but names stays, since two students may have the same name, and so does one with nothing but a
+    number, which may be a slip for another one.
+
+    Args:
+        head: the folded names of the columns.
+        people: the number and the cells of each student's line.
+    """
+    numbers = set(IDENTITIES) - set(FULL_NAMES)
+    kept, seen, repeated = list[tuple[int, Sequence[str]]](), set[tuple[str, ...]](), list[int]()
+    for line, row in people:
+        cells = tuple(cell.strip() for cell in row)
+        has_number = any(name in numbers and cell for name, cell in zip(head, cells, strict=False))
+        if cells in seen and has_number and sum(map(bool, cells)) > 1:
+            repeated.append(line)
+        else:
+            kept.append((line, row))
+        seen.add(cells)
+    return kept, repeated
 
 
 def _times_column(
@@ -497,7 +525,7 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
         class_folder,
         submissions=tuple(sorted([*matched.values(), *unmatched], key=lambda submission: submission.key)),
         absent=tuple(displayable_name(roster.students[place].key) for place in absent),
-        unlisted=tuple(submission.student for submission in unmatched if not submission.conflict),
+        unlisted=tuple(each.student for each in unmatched if not each.conflict and not each.nothing),
         remarks=(*class_folder.remarks, *roster.remarks, *remarks),
         named_by=roster.named_by,
         key_of=roster.key_of,

@@ -252,6 +252,26 @@ def test_results_keep_the_column_that_they_are_named_by(tmp_path) -> None:
         read_roster(path, naming=naming)
 
 
+def test_a_line_that_is_twice_in_a_roster_is_one_student(tmp_path) -> None:
+    """The roster was refused, for want of a column that tells students apart."""
+    path = tmp_path / "roster.csv"
+    path.write_text("id,name,handed_in\n1,Max,\n2,Eve,\n 1 ,Max,\n2,Eve,\n", encoding="utf-8")
+    roster = read_roster(path)
+    assert [student.key for student in roster.students] == ["1", "2"]
+    assert roster.remarks == (f"{path}, lines 4, 5: the same student as in an earlier line, read once.",)
+    for text in ("name\nMax\nEve\nMax\n", "id,name,handed_in\n1,Max,\n1,Max,2026-11-20\n"):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(UsageError, match=r"no column that tells students apart \(.*in lines 2, [34]"):
+            read_roster(path)
+
+
+def test_what_cannot_be_graded_is_not_said_to_be_graded_under_its_own_name(course, tmp_path) -> None:
+    put(tmp_path / "in", {"cem.ipynb": "", "dee.rar": ""})
+    found = matched(course, tmp_path, ["ada", "bob"], "id\nada\n")
+    assert {each.key for each in found.submissions if each.nothing} == {"cem", "dee"}
+    assert found.unlisted == ("bob",)
+
+
 def test_a_part_of_a_name_names_those_who_have_it(course, tmp_path) -> None:
     text = "id,name\n001,Ada García\n002,Bob Smith\n003,Bob Jones\n"
     found = matched(course, tmp_path, ["001", "002", "003"], text)
