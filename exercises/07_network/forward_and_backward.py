@@ -6,8 +6,8 @@
 def forward_and_backward(inp, targ, w1, b1, w2, b2):
     """Return the loss, and store its gradient in `inp.g`, `w1.g`, `b1.g`, `w2.g` and `b2.g`.
 
-    Forward: `l1 = inp @ w1 + b1`, `l2 = relu(l1)`, `out = l2 @ w2 + b2`, `loss = mse(out, targ)`, where mse drops the
-    last axis of `out` and averages the squared differences over the examples.
+    Forward: `l1 = inp @ w1 + b1`, `l2 = l1.clamp_min(0)`, `out = l2 @ w2 + b2`, `loss = mse(out, targ)`, where mse
+    drops the last axis of `out` and averages the squared differences over the examples.
 
     inp: (bs, n)
     targ: (bs,)

@@ -91,8 +91,9 @@ RIGHT_ONLY_WHERE = fact_kind(
     "right-only-where",
     "it is right only when {where}",
     hints=(
-        "Go through your code by hand with an option that fails. Which line does not fit the forward pass there?",
-        "Print the shape after every line, for an option that works and for one that fails.",
+        "Go through your code by hand with an argument for which it is wrong. Which line does not fit the forward"
+        " pass?",
+        "Print the shape after every line, once where the answer is right and once where it is wrong.",
     ),
 )
 RIGHT_ONLY_FOR_RANK = fact_kind(

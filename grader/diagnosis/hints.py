@@ -160,7 +160,7 @@ HINTS: Mapping[str, Sequence[str]] = {
         "Is its name misspelt, or is the function indented so that it is part of something else?",
         "handgrad reset puts the stub back and keeps what you wrote.",
     ),
-    "wrong-type": ("Which type is asked for, and which type is yours? `print(type(...))` shows it.",),
+    "wrong-type": ("Which type is asked for, and which does your code return? `print(type(...))` shows it.",),
     "crash": (
         "Which line ends the program, or exits Python?",
         "Leave out everything but the formula; does the program still end?",
@@ -263,7 +263,9 @@ NONE_AMONG_SEVERAL = ("What is the gradient of a value before anything is added 
 CHANGED_BY_ROUNDING = (
     "Does adding h and subtracting it again restore the value exactly? Save the value and put it back.",
 )
-KEPT_BETWEEN_CALLS = ("What does your code keep from one call to the next, outside the function or as its attribute?",)
+KEPT_BETWEEN_CALLS = (
+    "What does your code keep from one call to the next, in a global variable or in an attribute of the function?",
+)
 DRAWN_AT_RANDOM = ("What is drawn at random in your test, and what makes it draw the same numbers again?",)
 BY_TYPE: Mapping[str, tuple[str, ...]] = {
     "tuple": ("Is there a comma at the end of the line, or between two values? A comma makes a tuple.",),

@@ -252,7 +252,7 @@ sqrt_grad = Exercise(
         "inp.g": (
             "Is the square root steeper near 0 or far out? How must the local derivative change when `inp` grows?",
             "A square root is the power one half, so the rule of `pow_grad` holds. Which exponent remains?",
-            "The local derivative is one half, divided by a tensor that you are given already.",
+            "The local derivative is one half, divided by a tensor that you already have.",
         ),
     },
 )

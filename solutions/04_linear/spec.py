@@ -48,7 +48,7 @@ linear_grad = Exercise(
         "bias.g": (
             "Does the way `weight` is stored change what happens to `bias`?",
             "Each `bias[j]` is added once in every row of the batch.",
-            "Reduce `out.g` from `(bs, m)` to `(m,)`: which axis numbers the examples?",
+            "Reduce `out.g` from `(bs, m)` to `(m,)`: which is the axis of the examples?",
         ),
     },
 )
@@ -67,7 +67,7 @@ lin_grad_nd = Exercise(
         ),
         "w.g": (
             "How many times is one entry of `w` used here? Count the rows.",
-            "Two axes number the rows, and the sum runs over both.",
+            "The rows have two axes, `bs` and `t`. Over which of them must you sum?",
             "Reshape all the rows into one long batch first; then the gradient is the product that you know from "
             "`lin_grad`.",
         ),
@@ -161,7 +161,7 @@ lin_grad_lean = Exercise(
         "b.g": (
             "Which gradient of the three never needed a large array?",
             "`b.g` is the same as in `lin_grad`: every row uses the same `b`.",
-            "Sum `out.g` itself over the axis that numbers the examples.",
+            "Sum `out.g` itself over the axis of the examples.",
         ),
     },
 )

@@ -182,8 +182,8 @@ gelu_grad = Exercise(
             "Underline every `inp` in the forward pass. How many paths lead to `out`?",
             "A product again, of `inp` and `Phi(inp)`. Phi is the normal distribution function: what is its "
             "derivative?",
-            "The derivative of Phi is the normal density, with the factor in front that makes its area 1; then the "
-            "product rule.",
+            "The derivative of Phi is the normal density (do not forget the factor that makes its area 1); then use "
+            "the product rule.",
         ),
     },
     misconceptions=(

@@ -27,6 +27,18 @@ def _log_probabilities(rng, _setting, shape):
     return np.log(scores / scores.sum(-1, keepdims=True)).astype("float32")
 
 
+def _nll(inp, targ):
+    """loss = -inp[range(bs), targ].mean()"""
+    bs = len(targ)
+    return -inp[range(bs), targ].mean()
+
+
+def _cross_entropy(inp, targ):
+    """loss = (inp.logsumexp(-1) - inp[range(bs), targ]).mean()"""
+    bs = len(targ)
+    return (inp.logsumexp(-1) - inp[range(bs), targ]).mean()
+
+
 def _truth(inp, targ):
     """Return the one-hot target, 1 at the right class of each row, else 0; shape: (bs, c)."""
     return inp.new_zeros(inp.shape).scatter(1, targ.unsqueeze(-1), 1.0)
@@ -183,7 +195,7 @@ log_softmax_grad = Exercise(
 
 nll_grad = Exercise(
     title="Negative log-likelihood, backwards",
-    forward=lambda inp, targ: -inp[range(len(targ)), targ].mean(),
+    forward=_nll,
     inputs={"inp": Sampler("bs c", _log_probabilities, differentiable=True, exact=_EQUAL), "targ": indices("bs", "c")},
     answers=stored("inp.g"),
     hints={
@@ -207,7 +219,7 @@ nll_grad = Exercise(
 
 cross_entropy_grad = Exercise(
     title="Cross-entropy, backwards",
-    forward=lambda inp, targ: (inp.logsumexp(-1) - inp[range(len(targ)), targ]).mean(),
+    forward=_cross_entropy,
     inputs={"inp": normal("bs c"), "targ": indices("bs", "c")},
     answers=stored("inp.g"),
     hints={
@@ -230,8 +242,8 @@ smooth_cross_entropy_grad = Exercise(
         "inp.g": (
             "What is the smoothed target of one row, written out as `c` numbers? What is their sum?",
             "Only the target differs. Does the derivation of `cross_entropy_grad` need it to be 0 and 1?",
-            "Prediction minus target again, with `eps` spread evenly and the rest added at the right class; then the "
-            "mean.",
+            "Take prediction minus target again, with `eps` spread evenly and the rest added at the right class; then "
+            "take the mean.",
         ),
     },
     misconceptions=(
@@ -264,8 +276,8 @@ bce_grad = Exercise(
         "inp.g": (
             "There are two logarithms, so two paths. On which of them does a larger `inp` increase the loss?",
             "The derivative of a logarithm is one over its argument; the second argument falls when `inp` rises.",
-            "Here `inp` is a probability already: add both paths, as no sigmoid cancels the denominators; then the "
-            "mean.",
+            "Here `inp` is already a probability: add both paths, as no sigmoid cancels the denominators; then take "
+            "the mean.",
         ),
     },
 )
@@ -333,8 +345,8 @@ svm_grad = Exercise(
     answers=stored("inp.g"),
     hints={
         "inp.g": (
-            "Which wrong classes of a row contribute: all, or those whose score plus 1 is larger than that of the "
-            "right class?",
+            "Which wrong classes of a row contribute: all of them, or only those whose score plus 1 is larger "
+            "than that of the right class?",
             "Each wrong class that contributes adds to the gradient of its own score. What does it add at the right"
             " class?",
             "Start from a mask of the classes that contribute; put minus their number at the right class; multiply by "

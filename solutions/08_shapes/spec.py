@@ -28,8 +28,9 @@ _WIDE = "bs n m | bs n m | bs n m | n m | bs n m | bs n m"
 
 def _variance(inp, dim, unbiased):
     """out = ((inp - inp.mean(dim, keepdim=True)) ** 2).sum(dim) / (n - unbiased)"""
+    n = inp.shape[dim]
     deviation = inp - inp.mean(dim, keepdim=True)
-    return (deviation**2).sum(dim) / (inp.shape[dim] - unbiased)
+    return (deviation**2).sum(dim) / (n - unbiased)
 
 
 def _joined(a, b, dim):

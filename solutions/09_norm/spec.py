@@ -239,12 +239,12 @@ batchnorm_grad = Exercise(
         "gamma.g": (
             "What is `gamma` multiplied by: `inp`, or something computed from it?",
             "You need the standardized values; `out` holds them, but scaled and shifted.",
-            "The other factor times `out.g`, summed over the axis that `gamma` does not have.",
+            "It is the other factor times `out.g`, summed over the axis that `gamma` does not have.",
         ),
         "beta.g": (
             "What is the derivative of `out` with respect to `beta`?",
             "Every row of the batch uses the same `beta`.",
-            "Sum `out.g` over the axis that numbers the examples.",
+            "Sum `out.g` over the axis of the examples.",
         ),
     },
 )
@@ -272,12 +272,12 @@ batchnorm_eval_grad = Exercise(
         "gamma.g": (
             "What was `gamma` multiplied by?",
             "`gamma` was multiplied by the standardized input, computed with the `mean` and `var` that you are given.",
-            "The other factor times `out.g`, summed over the batch.",
+            "It is the other factor times `out.g`, summed over the batch.",
         ),
         "beta.g": (
             "Does the gradient of `beta` depend on which statistics are used?",
             "The statistics play no part: `beta` is added once in every row.",
-            "Sum `out.g` over the axis that numbers the examples.",
+            "Sum `out.g` over the axis of the examples.",
         ),
     },
     misconceptions=(
@@ -313,7 +313,7 @@ layernorm_grad = Exercise(
         "gamma.g": (
             "How many rows use one entry of `gamma`? Count all of them.",
             "The means are taken over `n`, but `gamma` is shared over `bs` and `t`.",
-            "The other factor times `out.g`, summed over every axis that `gamma` does not have.",
+            "It is the other factor times `out.g`, summed over every axis that `gamma` does not have.",
         ),
         "beta.g": (
             "How many rows use one entry of `beta`? Count all of them.",
@@ -326,7 +326,7 @@ layernorm_grad = Exercise(
                       _part(_by_root_of_std, place),
                       "the standard deviation is raised to the power -0.5 in place of the variance: "
                       "the square root is taken twice",
-                      ("If a row is multiplied by 2, by how much does its hat change?",))
+                      ("If a row is multiplied by 2, by how much does its `hat` change?",))
         for place, answer in enumerate(("inp.g", "gamma.g"))
     ),
 )  # fmt: skip
@@ -347,7 +347,7 @@ rmsnorm_grad = Exercise(
         "gamma.g": (
             "What was `gamma` multiplied by?",
             "`gamma` was multiplied by the row after the division; every row of the batch uses the same `gamma`.",
-            "The other factor times `out.g`, summed over the batch.",
+            "It is the other factor times `out.g`, summed over the batch.",
         ),
     },
 )
@@ -373,7 +373,7 @@ groupnorm_grad = Exercise(
         "gamma.g": (
             "`gamma` has one entry for each channel. Which axes does it not have?",
             "`gamma` is multiplied by the standardized input, reshaped back to `(bs, c, l)`.",
-            "The other factor times `out.g`, summed over examples and positions.",
+            "It is the other factor times `out.g`, summed over examples and positions.",
         ),
         "beta.g": (
             "How many times is one entry of `beta` added?",

@@ -223,7 +223,7 @@ lstm_step_grad = Exercise(
         "x.g": (
             "Four gates, each with its own gradient. Through which operation do all of them lead back to `x`?",
             "Concatenate the four gradients before the activations in the order of the forward pass, to (bs, 4m).",
-            "What remains is a linear layer whose input is `x` and `h` side by side; the first n columns belong to "
+            "What remains is a linear layer whose input is `x` and `h` side by side; the first `n` columns belong to "
             "`x`.",
         ),
         "h.g": (
@@ -234,7 +234,7 @@ lstm_step_grad = Exercise(
         "c.g": (
             "The new c is used twice: it is an output itself. What is the other use?",
             "Add the part that comes straight from `out.g` and the part through the tanh and the output gate.",
-            "The total gradient of the new c reaches the old one through one product. What is the other factor there?",
+            "The total gradient of `new_c` reaches `c` through one product. What is the other factor there?",
         ),
         "w.g": (
             "Which columns of `w` belong to which gate?",
@@ -267,12 +267,12 @@ gru_step_grad = Exercise(
             "Underline `x` in the forward pass. Through which of r, z and n does it affect `out`?",
             "Concatenate the gradients before the activations of r, z and n, in this order; what remains is a linear "
             "layer.",
-            "The gradient of `xn` has no factor r: r multiplies only `hn`, the part that comes from `h`.",
+            "The gradient of `xn` has no factor `r`: `r` multiplies only `hn`, the part that comes from `h`.",
         ),
         "h.g": (
             "How many paths lead from `h` to `out`? Count the gates, and look at the last line.",
             "One path goes straight through `z * h`; the others go through the product with `u`.",
-            "The third part of the gradient of `h @ u` has gone through the product with r; that of `x @ w` has not.",
+            "The third part of the gradient of `h @ u` has gone through the product with `r`; that of `x @ w` has not.",
         ),
         "w.g": (
             "Which input was `w` multiplied by?",
@@ -288,7 +288,7 @@ gru_step_grad = Exercise(
         "b.g": (
             "`b` is added to one of the two products. Which?",
             "`b` is added to `x @ w`, so it has the same upstream gradient as that product.",
-            "The sum runs over the batch only; the result is (3m,).",
+            "The sum runs over the batch only; the result is `(3m,)`.",
         ),
     },
 )

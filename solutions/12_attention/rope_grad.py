@@ -7,8 +7,9 @@ def rope_grad(inp, out):
     """Store the gradient of the loss in `inp.g`.
 
     Forward, with places p = 0, 1, ... and i = 0, ..., c-1: the pair `first = inp[:, p, i]`, `second = inp[:, p, c + i]`
-    is rotated by `angle = p / 10000 ** (i / c)`, so that `out[:, p, i] = first * cos(angle) - second * sin(angle)` and
-    `out[:, p, c + i] = first * sin(angle) + second * cos(angle)`. The gradient of the loss with respect to `out` is
+    is rotated by `angle = p / 10000 ** (i / c)`, so that
+    `out[:, p, i] = first * angle.cos() - second * angle.sin()` and
+    `out[:, p, c + i] = first * angle.sin() + second * angle.cos()`. The gradient of the loss with respect to `out` is
     already in `out.g`.
 
     inp: (bs, t, 2c)

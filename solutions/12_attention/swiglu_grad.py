@@ -4,8 +4,8 @@
 def swiglu_grad(inp, w1, w2, out):
     """Store the gradient of the loss in `inp.g`, `w1.g` and `w2.g`.
 
-    Forward: `linear = inp @ w1`, `gate = inp @ w2`, `out = linear * silu(gate)`, entry by entry, with `silu(x) = x *
-    x.sigmoid()`. The gradient of the loss with respect to `out` is already in `out.g`.
+    Forward: `linear = inp @ w1`, `gate = inp @ w2`, `out = linear * (gate * gate.sigmoid())`, entry by entry; the
+    second factor is silu of `gate`. The gradient of the loss with respect to `out` is already in `out.g`.
 
     inp: (bs, n)
     w1: (n, m)

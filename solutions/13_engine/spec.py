@@ -218,7 +218,7 @@ def _declared(code, says, rule):
         return Misconception(code, "return", rule, says, hints.get(code, ()))
     name = says.split()[4]
     hints = (
-        f"Take one `{name}` alone, with numbers of your own. What is the gradient of each operand, by hand?",
+        f"Take a single `{name}`, with numbers of your own, and work out the gradient of each operand by hand.",
         f"Nudge an operand of `{name}` by 0.001: how far does the result move? Which line of your engine computes this "
         "rate?",
     )
@@ -716,7 +716,7 @@ tensor_engine = Routine(
         f"return.{place}": (
             "What is the shape of this tensor's gradient, and what is the shape of each contribution to it?",
             "Which axes does the tensor lack, or have with size 1? What happened along them in the forward pass?",
-            "After the rule of any step, sum the gradient of each operand over the axes along which it was copied.",
+            "After the rule of every step, sum each gradient over the axes along which its operand was copied.",
         )
         for place in range(4)
     },

@@ -18,6 +18,7 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 CODE = re.compile(r"`([^`]*)`")
 OF_PYTHON = frozenset((*keyword.kwlist, *dir(builtins), "torch", "dtype", "inf", "nan"))
 NUMBER = re.compile(r"(?<![A-Za-z_])-?\d+(\.\d+)?(x\d+)*")
+BARE = r"(?<!\bthe )(?<!\bits )(?<![\w.]){name}\b"  # a word that is a name: "in the gradient of grouped"
 ORDINAL = re.compile(
     r"\b(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|\d+(?:st|nd|rd|th))"
     r" (?:`|of several|operation|node|(?:sum|mean|product|division|addition|subtraction|quotient)\b)"
@@ -25,17 +26,26 @@ ORDINAL = re.compile(
 
 
 def faults_of_sentences(submission: PageSubmission, exercise: CourseExercise, result: ExerciseResult) -> list[str]:
-    """Return the sentences with an ordinal for an operation, or with a name that the learner has not seen in code.
+    """Return the sentences with an ordinal for an operation, or with a name that the learner has not seen.
 
-    A learner has seen the stub, the lesson, the forward pass as it is declared, and the submission.
+    A learner has seen the stub, the lesson and the submission, but not the declaration of the exercise.
     """
-    seen = OF_PYTHON | names_seen(exercise) | frozenset(NAME.findall(submission.source))
     messages = [answer.message for answer in result.answers if answer.message and answer.code not in (None, "error")]
     faults = [f"an ordinal: {message}" for message in messages if ORDINAL.search(message)]
     for message in messages:
-        unseen = {name for code in CODE.findall(message) for name in NAME.findall(code)} - seen
+        unseen = unseen_names(message, exercise, submission.source)
         faults += [f"{', '.join(sorted(unseen))} not seen: {message}"] if unseen else []
     return faults
+
+
+def unseen_names(message: str, exercise: CourseExercise, source: str) -> frozenset[str]:
+    """Return the names in a message that are not in the stub of the exercise, in its lesson or in the submission.
+
+    Every name in backticks counts; of other words those that the declaration assigns to, such as `grouped`.
+    """
+    quoted = {name for code in CODE.findall(message) for name in NAME.findall(code)}
+    bare = {name for name in names_assigned(exercise) if re.search(BARE.format(name=name), CODE.sub("", message))}
+    return frozenset(quoted | bare) - OF_PYTHON - names_seen(exercise) - frozenset(NAME.findall(source))
 
 
 def without_numbers(message: str) -> str:
@@ -45,15 +55,21 @@ def without_numbers(message: str) -> str:
 
 @cache
 def names_seen(exercise: CourseExercise) -> frozenset[str]:
-    """Return the names in the stub of an exercise, in the lesson of its unit, and in its declared forward pass."""
+    """Return the names in the stub of an exercise and in the lesson of its unit."""
     folder = Path(exercise.course.root) / "exercises" / exercise.unit
     texts = [(folder / name).read_text(encoding="utf-8") for name in (f"{exercise.id}.py", "README.md")]
-    declared = exercise.function
-    if isinstance(declared, Exercise) and inspect.isfunction(declared.forward):
-        texts.append(without_own_names(inspect.getsource(declared.forward)))
     return frozenset(name for text in texts for name in NAME.findall(text))
 
 
-def without_own_names(source: str) -> str:
-    """Return the source of a forward pass without the names that begin with `_`: functions of the spec alone."""
-    return re.sub(r"\b_\w+", "", source)
+@cache
+def names_assigned(exercise: CourseExercise) -> frozenset[str]:
+    """Return the names that the declared forward pass, or a function of the spec that it calls, assigns to."""
+    declared = exercise.function
+    functions = [declared.forward] if isinstance(declared, Exercise) and inspect.isfunction(declared.forward) else []
+    names = set[str]()
+    for function in functions:  # which grows
+        code = function.__code__
+        names |= {*code.co_varnames[code.co_argcount :]}
+        called = [function.__globals__.get(name) for name in code.co_names]
+        functions += [each for each in called if inspect.isfunction(each) and each not in functions]
+    return frozenset(names)

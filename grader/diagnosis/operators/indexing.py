@@ -101,7 +101,7 @@ def repetition_mistakes(program: Program, place: Place) -> Iterator[str]:
     fields=lambda program, place, choice: {"what": REPEATED[choice]},
     hints={
         "mean-for-sum": (
-            "If a row is looked up twice and you nudge it, in how many places of the output does the nudge arrive?",
+            "If a row is looked up twice and you nudge it, how many places of the output change?",
             "Each lookup adds its own contribution; nothing divides by the number of lookups.",
             "Start from zeros, and add every contribution to the row that it belongs to.",
         ),
@@ -568,7 +568,7 @@ def _() -> Example:
 # Other places -------------------------------------------------------------------------------------------------------
 
 WHERE: Mapping[str, str] = {
-    "before": "one place too early", "behind": "one place too late",
+    "before": "one place before the right one", "behind": "one place behind the right one",
     "first": "at the first place", "last": "at the last place",
 }  # fmt: skip
 
