@@ -1,29 +1,37 @@
-"""Grade one exercise from a file or the cells of a notebook: run it, judge its answers, name the mistakes."""
+"""Grade one exercise from a file or the cells of a notebook: run the code on trials, and have the reply judged."""
 
 from __future__ import annotations
 
-import contextlib
 import secrets
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
+from grader.child import protocol
+from grader.child.clock import time_of_job
 from grader.course.course import Course, CourseExercise
+from grader.course.sampling import Array, Dtype, Function
 from grader.diagnosis.mistake import Mistake
 from grader.errors import InfrastructureError, ProtocolError, SpecError
 from grader.reference.references import one_thread
-from grader.reference.trials import TrialsOfRun
+from grader.reference.trial import Trial, requested_gradients
+from grader.reference.trials import FREE_MEMORY, TrialsOfRun
 from grader.results.records import LARGEST_SEED, ExerciseResult
+from grader.sandbox.checked_reply import read
 from grader.sandbox.source_text import NO_FILES, Content, Files, Part, Source, UnreadableSource
-from grader.sandbox.worker import Worker
+from grader.sandbox.worker import Reply, Worker
 
-from .judge import OnVerdicts, same_for_every_answer
+from . import cost_checks
+from .judge import CELL_SHARE, Judge, OnVerdicts, same_for_every_answer
 from .quiz_sheets import grade_quiz
-from .submission_code import CombinedJob, OnJudged, SubmissionCode
 from .unanswered_stubs import with_answer_beside, without_copied_stubs
 
 LONGEST_REASON = 200
+TOGETHER = 1.0  # seconds that exercises have which share a child; nothing fails for it
+OnJudged = Callable[[Judge], None]
 
 
 class Grader:
@@ -127,8 +135,211 @@ class Grader:
         codes = []
         for part in submission:
             exercise = course.find(part.exercise)
-            with contextlib.suppress(UnreadableSource):
+            with suppress(UnreadableSource):
                 codes += [] if exercise.is_quiz else [self._code(exercise, part.content, part.beside, worker)]
-        with contextlib.suppress(SpecError), one_thread():
+        with suppress(SpecError), one_thread():
             return CombinedJob.of(codes if len(codes) > 1 else [])
         return CombinedJob.of([])
+
+
+@dataclass(frozen=True)
+class SubmissionCode:
+    """Hold the code that answers an exercise, the trials of this run, and the worker that runs it.
+
+    Args:
+        exercise: the exercise.
+        trials: the trials that the code is run on.
+        source: the learner's source.
+        worker: runs the code.
+    """
+
+    exercise: CourseExercise
+    trials: TrialsOfRun
+    source: Source
+    worker: Worker
+
+    def result(self, on_judged: OnJudged | None = None, on_verdicts: OnVerdicts | None = None) -> ExerciseResult:
+        """Run the code on its trials, and return the judged result, with the mistakes behind wrong numbers.
+
+        The trial in which the code is watched comes last; it is not judged.
+
+        Args:
+            on_judged: called with the judge once the result is there.
+            on_verdicts: called with the result before mistakes are searched for; not if there is none to search for.
+
+        Raises:
+            ProtocolError: the reply is malformed.
+        """
+        arrays: list[np.ndarray] = []
+        reply = self._run(self.job(arrays), arrays)
+        if reply.end == "timeout":
+            limit = self.exercise.course.policy.time_limit
+            says = f"the function was still running after {limit:g} seconds"
+            return same_for_every_answer(self.exercise, Mistake("timeout", says))
+        if reply.frame is None:
+            crash = Mistake("crash", f"the call crashed Python: {reply.detail}")
+            return same_for_every_answer(self.exercise, crash)
+        judge = self.judge_of(reply.frame)
+        failures, flags = self._failures(judge)
+        if any(mistake is not None and mistake.code != "todo" for mistake in failures.values()):
+            self.trials.confirm()
+        result = judge.result(failures, flags, on_verdicts)
+        if on_judged is not None:
+            on_judged(judge)
+        return result
+
+    def job(self, arrays: list[np.ndarray]) -> dict[str, Any]:
+        """Return the job of a child for these trials, as JSON values: the header, its calls and the watched call.
+
+        Args:
+            arrays: the list to which the arrays of the arguments are appended.
+        """
+        calls = [self._call(trial, arrays) for trial in self.trials.trials_in_call_order]
+        header = self._header(calls, self.exercise.course.policy.memory_limit)
+        if self.trials.watched_trial is not None:
+            header["watched"] = {**self._call(self.trials.watched_trial, arrays), "meter": False, "nudges": True}
+        return header
+
+    def judge_of(self, reply: protocol.Frame) -> Judge:
+        """Return the judge of a reply.
+
+        Raises:
+            ProtocolError: the reply is malformed.
+        """
+        return Judge(self.exercise, self.source, self.trials.judged_trials, read(reply))
+
+    def settled_result(self, reply: protocol.Frame) -> ExerciseResult | None:
+        """Return the result by a reply if every answer is right or not begun; `None` if the code must be run alone.
+
+        Raises:
+            ProtocolError: the reply is malformed.
+        """
+        judge = self.judge_of(reply)
+        result = judge.result(*self._failures(judge)) if judge.has_nothing_to_explain() else None
+        return result if result is not None and result.status in ("passed", "todo") else None
+
+    def _failures(self, judge: Judge) -> tuple[dict[str, Mistake | None], list[str]]:
+        """Return by name what is wrong with each answer, its need of a forbidden array included, and flags.
+
+        Where an answer is right, the code is called in too little memory for the array: a right answer that needs the
+        array fails. It is not called if the exercise forbids no array, an answer has failed for its memory already, or
+        the worker is not isolated.
+
+        Args:
+            judge: the judge of the usual trials.
+        """
+        failures = judge.failures
+        codes = {mistake.code if mistake else None for mistake in failures.values()}
+        if self.worker.isolation == "none" or None not in codes or "memory" in codes:  # held for one answer, not others
+            return failures, []
+        trial, arrays = self.trials.tight_memory_trial, list[np.ndarray]()
+        if trial is None:
+            return failures, []
+        call = {**self._call(trial, arrays), "meter": False, "after": False}
+        reply = self._run({**self._header([call], FREE_MEMORY), "tight_memory": True}, arrays)
+        right = [answer for answer in self.exercise.function.answers if failures[answer.name] is None]
+        failing = cost_checks.check_tight_memory(self.exercise, right, trial, reply)
+        if failing is None:
+            return failures, ["its memory use could not be checked: it took too long"]
+        return {**failures, **failing}, []
+
+    def _run(self, job: dict[str, Any], arrays: Sequence[np.ndarray]) -> Reply:
+        """Run a job in the worker, and return the reply; the job refers to the `arrays` by their indices."""
+        return self.worker.run(protocol.pack(job, arrays), time_of_job(job["time_limit"]))
+
+    def _call(self, trial: Trial, arrays: list[np.ndarray]) -> dict[str, Any]:
+        """Return one call of a job, as JSON values.
+
+        Args:
+            trial: the trial whose arguments the call has.
+            arrays: the list to which the arrays of the arguments are appended.
+
+        Returns:
+            "arguments": name and value of each; "meter": whether to count work and memory; "huge": the bytes from which
+            on a tensor is reported, or `None`.
+        """
+        return {
+            "arguments": [[name, _encode_argument(value, arrays)] for name, value in trial.arguments.items()],
+            "meter": trial.metered or requested_gradients(trial.arguments) is not None,
+            "huge": cost_checks.forbidden_bytes(self.exercise.function, trial) if trial.metered else None,
+        }
+
+    def _header(self, calls: list[dict[str, Any]], memory_limit: int) -> dict[str, Any]:
+        """Return the header of a job, as JSON values: the source, the function, the limits and the calls.
+
+        Args:
+            calls: the calls, as `_call` returns them.
+            memory_limit: in MiB, beyond torch itself.
+        """
+        time_limit = self.exercise.course.policy.time_limit
+        return {
+            "cells": self.source.cells,
+            "modules": self.source.modules,
+            "cell_limit": None if self.source.file else time_limit * CELL_SHARE,
+            "filename": self.source.file or self.exercise.file.removesuffix(".py") + " in cells.py",  # none to import
+            "function": self.exercise.id,
+            "time_limit": time_limit,
+            "memory_limit": memory_limit,
+            "calls": calls,
+        }
+
+
+@dataclass(frozen=True)
+class CombinedJob:
+    """Hold the job that runs the code for several exercises in one child, which any thread may start.
+
+    Args:
+        codes: the code for each exercise.
+        job: the frame of the job, with a part for each code.
+    """
+
+    codes: Sequence[SubmissionCode]
+    job: bytes
+
+    @classmethod
+    def of(cls, codes: Sequence[SubmissionCode]) -> Self:
+        """Return the combined job of these codes, with the trials of each."""
+        arrays: list[np.ndarray] = []
+        jobs = [code.job(arrays) for code in codes]
+        memory_limit = max((job["memory_limit"] for job in jobs), default=0)
+        header = {"time_limit": TOGETHER, "memory_limit": memory_limit, "together": jobs}
+        return cls(codes, protocol.pack(header, arrays))
+
+    def run(self) -> protocol.Frame | None:
+        """Run the job; return the reply, or `None` if the child did not finish in time or there is no code."""
+        with suppress(InfrastructureError):
+            return self.codes[0].worker.run(self.job, TOGETHER).frame if self.codes else None
+        return None
+
+    def results_of(self, reply: protocol.Frame | None) -> dict[str, ExerciseResult]:
+        """Return the results of the exercises that passed or were not begun, by id; all others must be run alone.
+
+        Args:
+            reply: the reply of the child; for `None`, if it did not finish, there are no results.
+        """
+        replies = None if reply is None else reply.header.get("together")
+        if reply is None or not isinstance(replies, list) or len(replies) != len(self.codes):
+            return {}
+        results = {}
+        for code, header in zip(self.codes, replies, strict=True):
+            with suppress(Exception), one_thread(), np.errstate(all="ignore"):
+                if result := code.settled_result(protocol.Frame(header, reply.arrays)):
+                    results[code.exercise.id] = result
+        return results
+
+
+def _encode_argument(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
+    """Return an argument as JSON values, with indices in place of its arrays, which are appended to `arrays`.
+
+    Returns:
+        `{"tensor": index, "g": index or None}`, `{"function": source}`, `{"dtype": name}`, or `{"literal": repr}`.
+    """
+    if isinstance(value, Array):
+        first = len(arrays)
+        arrays += [value.values] if value.g is None else [value.values, value.g]
+        return {"tensor": first, "g": None if value.g is None else first + 1}
+    if isinstance(value, Function):
+        return {"function": value.source}
+    if isinstance(value, Dtype):
+        return {"dtype": value.name}
+    return {"literal": repr(set(value) if isinstance(value, frozenset) else value)}

@@ -25,9 +25,8 @@ from .progress import Progress
 
 if TYPE_CHECKING:
     from grader.child.protocol import Frame
-    from grader.judging.grading import Grader
+    from grader.judging.grading import CombinedJob, Grader, OnJudged
     from grader.judging.judge import Judge, OnVerdicts
-    from grader.judging.submission_code import CombinedJob, OnJudged
 
 
 @dataclass(frozen=True)

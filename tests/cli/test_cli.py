@@ -29,8 +29,7 @@ from test_session import RIGHT, KeptWorker
 from grader import __version__
 from grader.classroom import grade_terminal as batch_report
 from grader.course.course import Course, bundled_folder, load_course
-from grader.judging.grading import Grader
-from grader.judging.submission_code import TOGETHER
+from grader.judging.grading import TOGETHER, Grader
 from grader.learner import workspace
 from grader.learner.progress import Progress
 from grader.results.records import SCHEMA_FILE
