@@ -24,7 +24,15 @@ CARD_STEP, CARD_TOP, TEXT_COLUMNS = 22, 132, 78
 UNIT_STEP, BAR_FROM, BAR, COUNT_FROM = 26, 300, 180, 500  # of the certificate
 BAR_HEIGHT = 12
 WITH_PLANE = re.compile(r'viewBox="0 0 900 \d+" width="900" height="\d+"')
-CURVES_ALONE = 'viewBox="8 30 424 380" width="424" height="380"'  # of the same picture
+CURVES_ALONE = 'viewBox="-12 32 450 350" width="450" height="350"'  # of the same picture
+LAST_LOSS = re.compile(r"<text [^>]*>(?:loss with your|with torch\S+) gradients[^<:]*: ([^<]*)</text>\n?")
+BESIDE_CURVES = re.compile(
+    r'<rect [^>]*class="page"/>\n?|<text [^>]* y="26"[^>]*>[^<]*</text>\n?|<text [^>]*>loss</text>\n?'
+)
+SMALL_LETTERS, LARGE_LETTERS = (
+    ".small { font-size: 12px; }",
+    ".small { font-size: 20px; }",
+)  # of three beside each other
 
 
 @dataclass(frozen=True)
@@ -213,11 +221,10 @@ def certificate_page(cards: Sequence[Card], curves: Mapping[str, str], day: date
     course = cards[0].course
     long_day = f"{day.day} {day:%B} {day.year}"
     titles = {card.unit: _short_title(card) for card in cards}
-    pictures = "".join(
-        f"<figure>{figure(_curves_alone(svg), f'Two loss curves of {unit}: with these gradients, and with torch')}"
-        f"<figcaption>Trained with these gradients: {escape(titles.get(unit, unit))}</figcaption></figure>"
-        for unit, svg in curves.items()
-    )
+    pictures = "".join(_curve_figure(titles.get(unit, unit), svg) for unit, svg in curves.items())
+    if pictures:
+        key = '<p class="dim">Trained with these gradients (blue) and with torch\'s (orange):</p>'
+        pictures = f'{key}<div class="trained">{pictures}</div>'
     units = f'<table class="units"><caption>Exercises solved</caption>{"".join(map(_unit_row, cards))}</table>'
     document = [
         '<section class="document">',
@@ -227,7 +234,7 @@ def certificate_page(cards: Sequence[Card], curves: Mapping[str, str], day: date
         f'<p class="all">{escape(totals(cards))}</p>',
         f'<p>{escape(_mistake_counts(cards))}</p>',
         f'<p><time datetime="{day.isoformat()}">{long_day}</time></p>',
-        f'<div class="{"beside" if pictures else "alone"}">{units}<div>{pictures}</div></div>',
+        f'<div class="all-units">{units}</div>{pictures}',
         "</section>",
     ]  # fmt: skip
     return page(f"{course}: certificate", [*document, *_details(cards)], header=[], kind="certificate")
@@ -244,9 +251,20 @@ def _unit_row(card: Card) -> str:
     return f'<tr><th scope="row">{escape(_short_title(card))}</th><td>{bar}</td><td class="number">{count}</td></tr>'
 
 
-def _curves_alone(svg: str) -> str:
-    """Return the SVG text of a training without its title, and without the plane or the text beside its curves."""
-    return WITH_PLANE.sub(CURVES_ALONE, svg, count=1)
+def _curve_figure(title: str, svg: str) -> str:
+    """Return the curves of a training as a small figure, without the plane or the text beside them in the picture.
+
+    Args:
+        title: that of the unit.
+        svg: the picture of the training, as SVG text.
+    """
+    last = LAST_LOSS.findall(svg)
+    if WITH_PLANE.search(svg):
+        svg = BESIDE_CURVES.sub("", LAST_LOSS.sub("", WITH_PLANE.sub(CURVES_ALONE, svg, count=1)))
+        svg = svg.replace(SMALL_LETTERS, LARGE_LETTERS)
+    about = f"Two loss curves of {title}: with these gradients, and with torch's"
+    losses = f": loss {' and '.join(dict.fromkeys(last))}" if last else ""
+    return f"<figure>{figure(svg, about)}<figcaption>{escape(title + losses)}</figcaption></figure>"
 
 
 def _details(cards: Sequence[Card]) -> list[str]:

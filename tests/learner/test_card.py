@@ -126,7 +126,8 @@ def test_the_certificate_page_is_a_document_with_the_curves_that_were_drawn(cour
     text = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", page.partition("<body")[2]))
     for words in (
         "Certificate Ada &lt;b&gt; Lovelace 0 of", "31 January 2026", "Slopes 0 of 5", "Losses 0 of 14",
-        "Trained with these gradients: A whole network", "Nothing yet.", "None was met.",
+        "Trained with these gradients (blue) and with torch's (orange): A whole network", "Nothing yet.",
+        "None was met.",
     ):  # fmt: skip
         assert words in text
     assert "<?xml" not in page
@@ -147,10 +148,14 @@ def test_the_picture_of_a_training_stands_on_the_certificate_without_the_plane(c
     curve = Curve(torch.tensor([[math.nan]]), [2.0, 1.0])
     drawn = svg_of(Training("07_network", model, (), (), {}, curve, curve))  # type: ignore[arg-type]
     assert 'width="900"' in drawn
-    (shown,) = re.findall(
-        'src="data:image/svg.xml;base64,([^"]*)"', certificate_page(cards, {"07_network": drawn}, DAY)
-    )
-    assert 'width="900"' not in base64.b64decode(shown).decode()
+    page = certificate_page(cards, {"07_network": drawn}, DAY)
+    (shown,) = re.findall('src="data:image/svg.xml;base64,([^"]*)"', page)
+    small = base64.b64decode(shown).decode()
+    assert 'width="900"' not in small
+    assert "A whole network: loss 1" in page
+    words = [node.firstChild.data for node in minidom.parseString(small).getElementsByTagName("text")]  # type: ignore[union-attr]
+    assert words == ["0.5", "1", "2", "goal 0.5", "0", "2 steps"]
+    assert ".small { font-size: 20px; }" in small
 
 
 def test_a_name_is_for_the_certificate_of_the_course(course: Course, monkeypatch, capsys) -> None:

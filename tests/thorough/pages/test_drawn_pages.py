@@ -339,5 +339,9 @@ def test_a_certificate_is_one_sheet_of_paper_before_its_details(browser: Any, pa
     margins = dict.fromkeys(("top", "bottom", "left", "right"), "0.4in")
     sheets = re.findall(rb"/Type\s*/Page\b", page.pdf(format=paper, margin=margins))
     details = page.locator(".details").evaluate("(one) => getComputedStyle(one).breakBefore")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    tops = page.eval_on_selector_all(".trained figure", "(all) => all.map((one) => one.getBoundingClientRect().top)")
+    assert len(tops) == 3
+    assert len(set(tops)) == 1  # curves stand beside each other
     assert (len(sheets), details) == (2, "page")
     page.close()
