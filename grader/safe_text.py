@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import sys
+import textwrap
+from typing import TextIO
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 MARKDOWN = re.compile(r"[<&$\\*]|__|~~|\]\(|!\[|://|``")
@@ -21,6 +25,21 @@ def plain(text: str) -> str:
 def one_line(text: str) -> str:
     """Return a text on one line, with every character replaced that is not printable."""
     return plain(" ".join(text.split("\n")))
+
+
+def print_message(text: str, file: TextIO | None = None) -> None:
+    """Print a text; on a terminal, lines that are wider than it are broken between words.
+
+    Args:
+        text: one or more lines.
+        file: an open file; standard output if left out.
+    """
+    file = sys.stdout if file is None else file
+    if file.isatty():
+        width = shutil.get_terminal_size().columns
+        wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+        text = "\n".join(wrapper.fill(line) if " " in line.strip() else line for line in text.split("\n"))
+    print(text, file=file)
 
 
 def escaped(document: str) -> str:

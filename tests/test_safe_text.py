@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
 
-from grader.safe_text import escaped, no_formula, one_line, plain
+from grader.safe_text import escaped, no_formula, one_line, plain, print_message
 
 HOSTILE = "\x1b[2J\x07\x7f\x9b31m\u202e\ud800\U000e0001\r\n\t\u2028é漢🙂"
 
@@ -39,3 +40,21 @@ def test_a_part_of_a_cell_is_text_for_any_separator(start: str) -> None:
     assert no_formula(f"1{start}1, {start}1") == f"1{start}1, {start}1"
     for between in (";", "; ", "\t", "\n", "|", ';"', "; '"):
         assert no_formula(f"ann{between}{start}1+1") == f"ann{between}'{start}1+1"
+
+
+class Terminal(io.StringIO):
+    """A file that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_message_is_broken_between_words_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    text = "in: two sections with four students\n  grades/ada/week-1/lin_grad.py\n"
+    for file, lines in (
+        (io.StringIO(), text.split("\n")),
+        (Terminal(), ["in: two sections", "with four students", "  grades/ada/week-1/lin_grad.py", ""]),
+    ):
+        print_message(text, file)
+        assert file.getvalue() == "\n".join([*lines, ""])

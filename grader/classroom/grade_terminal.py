@@ -25,7 +25,7 @@ from grader.errors import UsageError
 from grader.rendering.console import progress_theme
 from grader.results.points import shown
 from grader.results.records import StudentResults
-from grader.safe_text import escaped, one_line, plain
+from grader.safe_text import escaped, one_line, plain, print_message
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
 
 from .class_file import CLASS_FILE, GRADES_FILE, ClassPlan
@@ -71,7 +71,7 @@ def grade_with_progress(
         with _signals_as_interrupt(), showing_progress(sys.stderr.isatty()) as report:
             summary = grade_class(course, class_folder, out, grading, report, ask)
     except KeyboardInterrupt:
-        print("handgrad: stopped. What was finished is kept; the same command goes on.", file=sys.stderr)
+        print_message("handgrad: stopped. What was finished is kept; the same command goes on.", sys.stderr)
         raise
     if as_json:
         print(escaped(json.dumps(asdict(summary), indent=1, ensure_ascii=False)))
@@ -98,9 +98,9 @@ def confirm_layout(
         UsageError: it is not right, or nobody is there to ask.
     """
     if is_named or class_folder.doubt or class_folder.layout != PLAIN_LAYOUT:
-        print(one_line(f"{folder}: {class_folder.heading}."), file=sys.stderr)
+        print_message(one_line(f"{folder}: {class_folder.heading}."), sys.stderr)
     for remark in class_folder.remarks:
-        print(one_line(remark), file=sys.stderr)
+        print_message(one_line(remark), sys.stderr)
     if is_named or not (class_folder.doubt or class_folder.layout_name == "sections"):
         return
     why = f" ({class_folder.doubt})" if class_folder.doubt else ""
@@ -156,7 +156,7 @@ def isolated_here(grading: Grading, wanted: Isolation | None) -> Grading:
     this_machine = machine()
     chosen = choose(this_machine, wanted)
     if warning := weakness(chosen, this_machine):
-        print(f"handgrad: {warning}", file=sys.stderr)
+        print_message(f"handgrad: {warning}", sys.stderr)
     return replace(grading, isolation=chosen)
 
 
@@ -225,7 +225,7 @@ def _confirm_zeros(nothing: Sequence[NothingToGrade], class_folder: ClassFolder,
     if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     everybody = len(class_folder.submissions) + len(class_folder.absent)
-    print("\n".join(_nothing_lines(nothing, everybody)), file=sys.stderr)
+    print_message("\n".join(_nothing_lines(nothing, everybody)), sys.stderr)
     print(f"{QUESTION} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().casefold() in ("y", "yes")
 
@@ -249,7 +249,7 @@ def print_summary(course: Course, summary: ClassSummary, out: Path) -> None:
         summary: the counts.
         out: the results folder.
     """
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty())
     reused = f", {summary.reused} unchanged and kept" if summary.reused else ""
     kind = f" Taken for {summary.kind}." if summary.kind != PLAIN_LAYOUT else ""
     console.print(f"{_submissions(summary.graded)} graded{reused}, in {summary.seconds:.1f} s.{kind}")
@@ -261,7 +261,7 @@ def print_summary(course: Course, summary: ClassSummary, out: Path) -> None:
     for remark in _remarks(summary):
         console.print(remark, style="bold")
     for line in _failure_lines(summary.errors):
-        print(line, file=sys.stderr)
+        print_message(line, sys.stderr)
 
 
 def score_line(results: StudentResults) -> str:

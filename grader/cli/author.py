@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from grader.errors import UsageError
+from grader.safe_text import print_message
 
 MOST_SUBMISSIONS = 300  # that audit runs if no exercise is named: half a minute on two cores
 
@@ -35,7 +36,7 @@ def new(
     own = (
         f"Write your own in place of out = inp**2, and {name} into the lesson." if name else "Write your own questions."
     )
-    print(f"{own} Then: handgrad build, handgrad audit")
+    print_message(f"{own} Then: handgrad build, handgrad audit")
 
 
 def build() -> None:
@@ -89,9 +90,9 @@ def audit(
         print(json.dumps({"exercises": names, "findings": listed, "submissions_not_run": count * is_left_out}))
         raise typer.Exit(1 if findings else 0)
     for finding in findings:
-        print(f"{finding.file}: {finding.says}")
+        print_message(f"{finding.file}: {finding.says}")
     if is_left_out:
-        print(f"{count} submissions were not run: name a unit, or add --pages.", file=sys.stderr)
+        print_message(f"{count} submissions were not run: name a unit, or add --pages.", sys.stderr)
     known = f"in {len(exercises)} exercise{'s' * (len(exercises) != 1)}."
     sound = "The exercise is sound." if len(exercises) == 1 else f"All {len(exercises)} exercises are sound."
     if is_left_out:

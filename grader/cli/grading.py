@@ -19,7 +19,7 @@ import typer
 
 from grader import INSTALL_NBGRADER
 from grader.errors import UsageError
-from grader.safe_text import one_line, plain
+from grader.safe_text import one_line, plain, print_message
 
 if TYPE_CHECKING:
     from grader.classroom.class_grading import Grading
@@ -154,7 +154,7 @@ def grade(
             raise UsageError(f"{ALONE}: leave out what is for a class.")
         alone = Grading(workers, "none", seed, _chosen_exercises(course, units, exercise or []))
         results = grade_submission(course, one, out, isolated_here(alone, isolation), yes=yes)
-        print(score_line(results))
+        print_message(score_line(results))
         raise typer.Exit(exit_code(results.exercises))
     given = GradeOptions(out=out, units=units, exercises=exercise or (), roster=roster, layout=layout)
     options = grade_options(plan, submissions, given)
@@ -191,7 +191,7 @@ def grade(
     changes = score_changes(plan, options.assignment, class_folder, points, roster_of_class)
     grading = replace(grading, changes=changes, is_assignment=bool(options.assignment))
     for remark in changes.remarks:
-        print(one_line(plain(remark)), file=sys.stderr)
+        print_message(one_line(plain(remark)), sys.stderr)
     with (
         entering_in_gradebook(names, gradebook, class_folder, folder, changes.adjustments),
         _on_cluster(scheduler, grading, isolation)
@@ -215,7 +215,7 @@ def _on_cluster(scheduler: str, grading: Grading, isolation: Isolation | None) -
 
     with connected(scheduler, grading.workers) as cluster:
         on_cluster = replace(grading, cluster=cluster, isolation=cluster.isolation(isolation))
-        print(f"handgrad: grading on {cluster.size}, isolated: {on_cluster.isolation}.", file=sys.stderr)
+        print_message(f"handgrad: grading on {cluster.size}, isolated: {on_cluster.isolation}.", sys.stderr)
         yield on_cluster
 
 
@@ -278,8 +278,8 @@ def _make_autograder(target: Path, units: Sequence[str]) -> None:
         write_atomically(target, content)
     except OSError as error:
         raise UsageError(f"{target} cannot be written ({error.strerror}): name another file.") from error
-    print(f"{target} is the autograder of {course.config.title} ({len(content) / 1e6:.1f} MB). It holds the")
-    print("solutions: keep it to yourself. What it will say of a submission:")
+    print_message(f"{target} is the autograder of {course.config.title} ({len(content) / 1e6:.1f} MB). It holds the")
+    print_message("solutions: keep it to yourself. What it will say of a submission:")
     print(f"  handgrad gradescope {target} --try SUBMISSION")
 
 
@@ -457,18 +457,18 @@ def _print_summary(folder: Path, written: FolderChanges, unit: str) -> None:
         print(folder / file)
     print(f"{len(written.files)} file(s) written." if written.files else "Everything is up to date.")
     if written.backups:
-        print(f"Copies of what was replaced: {', '.join(str(folder / backup) for backup in written.backups)}")
+        print_message(f"Copies of what was replaced: {', '.join(str(folder / backup) for backup in written.backups)}")
     if written.own_config:
-        print(f"{folder / 'nbgrader_config.py'} has changes of your own and was left as it is.")
+        print_message(f"{folder / 'nbgrader_config.py'} has changes of your own and was left as it is.")
     if written.unprotected:
-        print("It does not name handgrad.SecureExecute, so autograde would run student code unprotected.")
+        print_message("It does not name handgrad.SecureExecute, so autograde would run student code unprotected.")
     go = "" if folder.resolve() == Path.cwd() else f"cd {folder}, then "
     for outdated in written.regraded:
-        print(
+        print_message(
             f"{outdated} was graded with other points than the course has now: to grade it again, run "
             f"{go}nbgrader generate_assignment {outdated} --force and nbgrader autograde {outdated}"
         )
     for released in written.released:
-        print(f"{released} is released in an older form: nbgrader generate_assignment {released} --force")
+        print_message(f"{released} is released in an older form: nbgrader generate_assignment {released} --force")
     if not (written.released or written.regraded):
         print(f"next: {go}nbgrader generate_assignment {unit}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from grader.errors import HandgradError, InfrastructureError, UsageError
+from grader.safe_text import print_message
 
 if TYPE_CHECKING:
     from grader.course.course import Course, CourseExercise
@@ -116,10 +117,10 @@ def _begin_own_course(folder: Path) -> None:
     from grader.authoring.scaffold import FIRST, UNIT, new_course
 
     course = new_course(folder)
-    print(f"{folder} is a course with one exercise, {FIRST}. Go there, and write your own:")
+    print_message(f"{folder} is a course with one exercise, {FIRST}. Go there, and write your own:")
     print(f"  cd {shlex.quote(str(folder))}\n  handgrad new cube_grad --unit {UNIT}\n  handgrad audit")
     wheel, package = "pip wheel . --no-deps", course.config.package
-    print(f"To give it to learners: {wheel}. They install that beside handgrad, and type:")
+    print_message(f"To give it to learners: {wheel}. They install that beside handgrad, and type:")
     print(f"  handgrad init my-folder --from {package}")
 
 
@@ -367,7 +368,7 @@ def _take_quiz(course: Course, quizzes: list[CourseExercise], *, is_named: bool,
         if fresh:
             backup = workspace.reset(taking.exercise, variant)
             kept = f" The old one is kept in {backup.relative_to(course.root)}." if backup else ""
-            print(f"This is a new sheet, with other numbers.{kept}")
+            print_message(f"This is a new sheet, with other numbers.{kept}")
         return take_quiz(session, taking)
 
 

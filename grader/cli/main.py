@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +12,7 @@ from typer.core import TyperGroup
 
 from grader import __version__
 from grader.errors import KEPT, HandgradError, fault_report
-from grader.safe_text import one_line
+from grader.safe_text import one_line, print_message
 
 from . import author, grading, learner, results
 
@@ -79,12 +78,7 @@ def main() -> None:
 
 def _fail(message: str, code: int) -> None:
     """Print `handgrad:` and a message to stderr, and exit with this code."""
-    text = f"handgrad: {message}"
-    if sys.stderr.isatty():
-        from grader.rendering.console import broken_text
-
-        text = broken_text(text, shutil.get_terminal_size().columns)
-    print(text, file=sys.stderr)
+    print_message(f"handgrad: {message}", sys.stderr)
     sys.exit(code)
 
 

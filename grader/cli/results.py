@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 import typer
 
 from grader.errors import UsageError
-from grader.safe_text import one_line, plain
+from grader.safe_text import one_line, plain, print_message
 
 if TYPE_CHECKING:
     from grader.classroom.class_file import ClassPlan
@@ -67,11 +67,11 @@ def report(
     page = out or folder / PAGE
     with _naming_outdated(None if gradebook else folder) as note:
         class_report = _write_report(map(note, entries), source, page, unit or (), None if gradebook else folder)
-    print(questions_json(class_report) if as_json else summary_line(class_report, page))
+    print_message(questions_json(class_report) if as_json else summary_line(class_report, page))
     if class_report.broken:
         named = "; ".join(f"{plain(entry.name)}: {plain(entry.why)}" for entry in class_report.broken[:MOST_NAMED])
         more = f"; and {len(class_report.broken) - MOST_NAMED} more" if len(class_report.broken) > MOST_NAMED else ""
-        print(f"handgrad: not counted: {named}{more}. Put that right, and make the report anew.", file=sys.stderr)
+        print_message(f"handgrad: not counted: {named}{more}. Put that right, and make the report anew.", sys.stderr)
     raise typer.Exit(3 if class_report.broken else 1 if gradebook is None and _is_unfinished(folder) else 0)
 
 
@@ -106,7 +106,7 @@ def _naming_outdated(
         if results is not None:
             is_outdated, late_files = outdated_students(results), outdated_lateness(results)
     except UsageError as error:  # the results are what they were
-        print(f"handgrad: {one_line(plain(str(error)))}", file=sys.stderr)
+        print_message(f"handgrad: {one_line(plain(str(error)))}", sys.stderr)
     students, everybody, unread, points = list[str](), set[str](), list[str](), dict[str, float]()
 
     def note(entry: StudentResults | UnreadableResult | Note) -> StudentResults | UnreadableResult | Note:
@@ -125,7 +125,7 @@ def _naming_outdated(
         missing = unfinished_run(results)
         who = "1 student has" if missing == 1 else f"{missing} students have"
         says = f"the run that grades into {results} has not finished{f': {who} no record' if missing else ''}"
-        print(f"handgrad: {one_line(plain(says))}. To finish it: {grade_command(results)}", file=sys.stderr)
+        print_message(f"handgrad: {one_line(plain(says))}. To finish it: {grade_command(results)}", sys.stderr)
     elif (
         results is not None
         and is_outdated is not None
@@ -133,13 +133,13 @@ def _naming_outdated(
         and not unread
         and (sentence := wrong_adjustment(results, everybody, points))
     ):
-        print(f"handgrad: {one_line(plain(sentence))}", file=sys.stderr)
+        print_message(f"handgrad: {one_line(plain(sentence))}", sys.stderr)
     if late_files and results is not None:
         says = f"{late_files} has changed what late work loses since these points were made"
-        print(f"handgrad: {one_line(plain(says))}. To apply it: {grade_command(results)}", file=sys.stderr)
+        print_message(f"handgrad: {one_line(plain(says))}. To apply it: {grade_command(results)}", sys.stderr)
     if students and results is not None:
         says = f"{ADJUSTMENTS_FILE} has changed since these points were made: {first_few_names(students, MOST_NAMED)}"
-        print(f"handgrad: {one_line(plain(says))}. To apply it: {grade_command(results)}", file=sys.stderr)
+        print_message(f"handgrad: {one_line(plain(says))}. To apply it: {grade_command(results)}", sys.stderr)
 
 
 def _is_unfinished(results: Path) -> bool:
@@ -497,7 +497,7 @@ def export(
     problems = [*unread, *exported.problems, *_first_few(unwritten), *_ungraded_students(records)]
     for line in (*exported.notes, *_capped_students(records, to), *removed, *problems):
         shown = one_line(line).replace("##[", "# #[")  # which a GitHub runner obeys, wherever it stands in a line
-        print(f"handgrad: {shown}", file=sys.stderr)
+        print_message(f"handgrad: {shown}", sys.stderr)
     is_partial = any(record.score is None for record in records) or (path is not None and _is_unfinished(path))
     raise typer.Exit(3 if problems else 1 if is_partial else 0)
 
@@ -623,7 +623,7 @@ def _write_exported(exported: Exported, out: Path, platform: str, unscored: str)
         sys.stdout.flush()
         return [unscored] if unscored else [], []
     removed, problems = write_export(exported, out, platform)
-    print(f"{len(exported.files) - len(problems)} file(s) written to {out}. {unscored}".rstrip())
+    print_message(f"{len(exported.files) - len(problems)} file(s) written to {out}. {unscored}".rstrip())
     if not removed:
         return [], problems
     named = ", ".join(removed[:MOST_PROBLEMS])

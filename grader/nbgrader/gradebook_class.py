@@ -18,7 +18,7 @@ from grader.errors import InfrastructureError
 from grader.judging.grading_pool import ReadingPool
 from grader.rendering.console import Spinner
 from grader.results.records import ExerciseResult, exercise_from_json
-from grader.safe_text import one_line
+from grader.safe_text import one_line, print_message
 
 from .database import explain_errors, needs_nbgrader, refuse_in_memory, url_without_password
 
@@ -61,7 +61,7 @@ def entering_in_gradebook(
             write_class(names, url, class_folder.submissions, out, class_folder.absent)
         if adjusted:
             says = f"Adjustments are not entered in {url_without_password(url)}: enter them in formgrader, for"
-            print(f"{says} {one_line(first_few_names(sorted(adjusted)))}.", file=sys.stderr)
+            print_message(f"{says} {one_line(first_few_names(sorted(adjusted)))}.", sys.stderr)
     except KeyboardInterrupt:
         print("handgrad: stopped. What was entered is kept; the same command goes on.", file=sys.stderr)
         raise
@@ -123,9 +123,9 @@ def write_class(
             if refusal := _enter_student(writer, submission, content, results, units, units):
                 failed[submission.student] = refusal
     said = f"{len(writer.students - failed.keys())} students ({', '.join(writer.units) or 'nothing was handed in'})"
-    print(f"Entered in {url_without_password(url)}: {said}.", file=sys.stderr)
+    print_message(f"Entered in {url_without_password(url)}: {said}.", sys.stderr)
     if writer.blank:
-        print(f"Left as they were, where only blanks were handed in: {_name_list(writer.blank)}.", file=sys.stderr)
+        print_message(f"Left as they were, where only blanks were handed in: {_name_list(writer.blank)}.", sys.stderr)
     if failed:
         name, why = next(iter(failed.items()))
         reason = f"{len(failed)} students could not be entered, {name} for one ({why}): put it right, and run it again."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -107,13 +106,6 @@ def _broken(console: Console, text: Text) -> Iterator[Text]:
     for number, part in enumerate(text.divide(breaks)):
         part.rstrip()
         yield Text(" " * indent).append_text(part) if number else part
-
-
-def broken_text(text: str, width: int) -> str:
-    """Return a text whose lines are broken between words where they are wider than `width` columns."""
-    return "\n".join(
-        textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in text.splitlines()
-    )
 
 
 def print_paged(lines: Iterable[Line]) -> None:

@@ -114,6 +114,7 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize(("typed", "is_right"), [("\n", True), ("y\n", True), ("n\n", False)])
 def test_the_question_says_which_option_answers_it(course, tmp_path, monkeypatch, typed, is_right) -> None:
     found = found_in(course, put(tmp_path / "in", SECTIONS))
+    monkeypatch.setenv("COLUMNS", "1000")  # no line is broken
     monkeypatch.setattr("sys.stdin", Terminal(typed))
     monkeypatch.setattr("sys.stderr", shown := Terminal())
     if is_right:
