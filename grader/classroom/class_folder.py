@@ -753,7 +753,8 @@ class _LayoutFinder:
             try:
                 section = open_tree(root.path / name)
             except UsageError as error:
-                return [misfit_submission(section, str(error).rstrip("."))]
+                why = str(error).removeprefix(f"{root.path / name} ").rstrip(".")
+                return [misfit_submission(section, f"it {why}")]
         section, inside = self._unwrap(section, guesses=section.path is None)
         platform = self._platform(section, inside)
         if platform is None and any(inner.is_of_course for inner in inside):

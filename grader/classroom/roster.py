@@ -519,8 +519,12 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
         for alias in roster.unused_aliases(class_folder.submissions, absent)
     ]
     remarks += _remarks_on_matches(roster, counted)
-    if class_folder.layout_name == "plain":
-        remarks += _remark_on_repositories(roster, unmatched, {roster.students[place].key for place in absent})
+    is_plain, keys = class_folder.layout_name == "plain", {roster.students[place].key for place in absent}
+    if is_plain and (remark := _remark_on_repositories(roster, unmatched, keys)):
+        remarks.append(remark)
+    elif class_folder.submissions and not matched:
+        sections = ", or add --layout sections if these are sections" if is_plain else ""
+        remarks.append(f"No submission is of a student on the roster: name the roster of this class{sections}.")
     return replace(
         class_folder,
         submissions=tuple(sorted([*matched.values(), *unmatched], key=lambda submission: submission.key)),
@@ -587,8 +591,8 @@ def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Matc
         )
 
 
-def _remark_on_repositories(roster: Roster, unmatched: Iterable[Submission], absent: Collection[str]) -> Iterator[str]:
-    """Yield a sentence on submissions of nobody whose names end as students are called who have no submission.
+def _remark_on_repositories(roster: Roster, unmatched: Iterable[Submission], absent: Collection[str]) -> str:
+    """Return a sentence on submissions of nobody whose names end as students are called who have no submission.
 
     Archives of repositories hold no sign that they are some, so that the end of their names names nobody.
 
@@ -603,9 +607,10 @@ def _remark_on_repositories(roster: Roster, unmatched: Iterable[Submission], abs
         if not submission.guesses
         and roster.key_of(replace(submission, guesses=ends_of_name(BRANCH.sub("", submission.key))), False) in absent
     ]
-    if alike:
-        shown = first_few_names(alike)
-        yield f"Names that end like names on the roster: {shown}. If these are repositories, add --layout github."
+    if not alike:
+        return ""
+    shown = first_few_names(alike)
+    return f"Names that end like names on the roster: {shown}. If these are repositories, add --layout github."
 
 
 def _ambiguity(submissions: Sequence[Submission], who: str) -> str:

@@ -54,7 +54,9 @@ UNKNOWN = "this course has no exercise there"
 NOT_READ = "the file was not read"
 NO_FUNCTION = "no cell of it defines a function of an exercise"
 EMPTY = "it is empty"
-NOT_REPORTED = frozenset({"README.md", "timestamp.txt", "course.yaml", "pyproject.toml", "onlinetext.html"})
+NOT_REPORTED = frozenset(
+    {"README.md", "timestamp.txt", "course.yaml", "pyproject.toml", "onlinetext.html", "text.html"}
+)
 BESIDE_EXERCISES = frozenset({"solutions", "tests", "handgrad", "grader"})  # folders in a copy of a whole course
 
 

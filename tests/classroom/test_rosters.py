@@ -272,6 +272,25 @@ def test_what_cannot_be_graded_is_not_said_to_be_graded_under_its_own_name(cours
     assert found.unlisted == ("bob",)
 
 
+@pytest.mark.parametrize(
+    ("names", "layout", "sections"),
+    [
+        (["A/x", "A/y", "B/z", "loose"], "plain", ", or add --layout sections if these are sections"),
+        ([f"{name}_10{place}_assignsubmission_file" for place, name in enumerate("xyz")], "moodle", ""),
+    ],
+)
+def test_a_roster_on_which_nobody_is_who_handed_in_is_named(course, tmp_path, names, layout, sections) -> None:
+    """Each student of a section that was taken for one student was only said to have handed in nothing."""
+    says = f"No submission is of a student on the roster: name the roster of this class{sections}."
+    assert matched(course, tmp_path, names, "id,name\n1,ada\n2,bob\n", layout).remarks == (says,)
+    assert (
+        says
+        not in matched(
+            course, tmp_path, ["bob", "bob_107_assignsubmission_file"], "id,name\n1,ada\n2,bob\n", layout
+        ).remarks
+    )
+
+
 def test_a_part_of_a_name_names_those_who_have_it(course, tmp_path) -> None:
     text = "id,name\n001,Ada García\n002,Bob Smith\n003,Bob Jones\n"
     found = matched(course, tmp_path, ["001", "002", "003"], text)
