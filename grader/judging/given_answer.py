@@ -17,7 +17,7 @@ from grader.course.course import CourseExercise
 from grader.course.exercise import RETURN, Answer, Exercise, Routine
 from grader.course.sampling import Array
 from grader.course.shapes import describe
-from grader.course.trial_sizes import EXACT_KIND, LARGE_UPSTREAM_KIND
+from grader.course.trial_sizes import EXACT_KIND, LARGE_UPSTREAM_KIND, ONE_KIND
 from grader.diagnosis import hints
 from grader.diagnosis.facts import wrong_where_exact
 from grader.diagnosis.mistake import Fact, Mistake
@@ -222,13 +222,14 @@ class GivenAnswer:
         """Return the samples in which to search for the mistake: those of all trials, right ones among them.
 
         They are none if the answer is right, is no array, or is not finite. An answer that is not finite only where the
-        upstream gradient is large or entries are exact, and is wrong in other trials too, has its finite samples.
+        upstream gradient is large, entries are exact, or the batch has one example, and is wrong in other trials too,
+        has its finite samples.
         """
         if self.first_missing is not None:
             return []
         if self.is_misshapen:
             return self.samples
-        special = {LARGE_UPSTREAM_KIND, EXACT_KIND}
+        special = {LARGE_UPSTREAM_KIND, EXACT_KIND, ONE_KIND}
         if {sample.trial.setting.kind for sample in self.not_finite} - special:
             return []
         if not any(sample.trial.setting.kind != EXACT_KIND and sample.is_finite for sample in self.wrong):

@@ -293,9 +293,10 @@ class Judge:
         """
         if failure is None or not failure.facts:
             return failure
-        if failure is self._plain_facts.get(name):
-            return self.mistakes[name]
         given = self.given[name]
+        if failure is self._plain_facts.get(name):
+            cause = self.mistakes[name]
+            return (given.check_finite() if cause.code == "unknown" and not cause.at else None) or cause
         finite = given.finite_part if failure.code == "not-finite" and given.not_finite else []
         if not finite:
             return failure

@@ -360,3 +360,25 @@ def batchnorm_grad(inp, gamma, beta, out):
     inp.g = inv * (hat_g - hat_g.mean(0) - hat * (hat_g * hat).mean(0))
     gamma.g = (out.g * hat).sum(0)
     beta.g = out.g.sum(0)
+
+
+# %% wrong: divides the variance by bs - 1, which leaves nothing of a batch of one | inp.g: wrong-factor; gamma.g: wrong-factor
+def batchnorm_grad(inp, gamma, beta, out):
+    bs = inp.shape[0]
+    mu, var = inp.mean(0), inp.var(0, unbiased=True)
+    sd = (var + 1e-5).sqrt()
+    xhat = (inp - mu) / sd
+    beta.g = out.g.sum(0)
+    gamma.g = (out.g * xhat).sum(0)
+    inp.g = gamma / (bs * sd) * (bs * out.g - beta.g - xhat * gamma.g)
+
+
+# %% wrong: divides by the cube of bs - 1, which is nothing known, and 0 in a batch of one | gamma.g: not-finite
+def batchnorm_grad(inp, gamma, beta, out):
+    mu, var = inp.mean(0), inp.var(0, unbiased=False)
+    std = (var + 1e-5).sqrt()
+    hat = (inp - mu) / std
+    dhat = out.g * gamma
+    beta.g = out.g.sum(0)
+    gamma.g = (out.g.sinh() * hat.cosh()).sum(0) / (len(inp) - 1) ** 3
+    inp.g = (dhat - dhat.mean(0) - hat * (dhat * hat).mean(0)) / std
