@@ -401,7 +401,7 @@ def _why_not_graded(chosen: AnswerFile, other: AnswerFile) -> str:
     """
     if isinstance(chosen.content, UnreadFile) and chosen.content.status == "error":
         return f"{chosen.file.path} cannot be read"
-    if other.precedence == chosen.precedence and _rank(other) == _rank(chosen) == 0:
+    if _is_same_answer(chosen, other):
         return f"{chosen.file.path} holds the same answer"
     if _rank(other) > _rank(chosen):
         return WHY_LESS_PREFERRED.get(_rank(other)) or _why_untouched(other)
@@ -689,7 +689,8 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
     notes += walk.notes
     helpers = _helpers(names.course, [file for file in others if names.is_wanted(file.folders)], notes)
     contents = {name: answer.content for name, answer in chosen.items() if answer.content is not None}
-    notes += _unused_helper_notes(contents, helpers, {answer.file.path for answer in chosen.values()})
+    graded = {answer.file.path for answer in chosen.values()}
+    notes += _unused_helper_notes(contents, helpers, graded, dict(_replaced_exports(answers, chosen)))
     nothing = _why_nothing(names, chosen, answers, files, notes[len(submission.notes) :], walk.skipped)
     notes = [note for note in notes if note.replace(" was ignored: ", ": ") != nothing]
     if len(notes) > MOST_NOTES:
@@ -750,7 +751,10 @@ def _why_ignored(file: File) -> str:
 
 
 def _unused_helper_notes(
-    files: Mapping[str, FileContent], helpers: Mapping[tuple[str, str], bytes], graded: Collection[str]
+    files: Mapping[str, FileContent],
+    helpers: Mapping[tuple[str, str], bytes],
+    graded: Collection[str],
+    replaced: Mapping[str, str],
 ) -> Iterator[str]:
     """Yield a note on each file that no other file mentions: perhaps it is an exercise under a wrong name.
 
@@ -758,6 +762,7 @@ def _unused_helper_notes(
         files: the contents of the files that are graded, by exercise id.
         helpers: the files that may be imported, by folder and name.
         graded: the paths of the files that are graded.
+        replaced: see `_replaced_exports`.
     """
     mentions = Counter(word for content in helpers.values() for word in set(WORD.findall(content)))
     for content in files.values() if helpers else ():
@@ -765,7 +770,24 @@ def _unused_helper_notes(
     for (place, name), content in helpers.items():
         word, path = name_bytes(name.removesuffix(".py")), displayable_name(f"{place}/{name}" if place else name)
         if path not in graded and mentions[word] <= (word in WORD.findall(content)):  # nobody but itself
-            yield f"{path} was ignored: {UNKNOWN}"
+            yield f"{path} was not graded: {replaced[path]}" if path in replaced else f"{path} was ignored: {UNKNOWN}"
+
+
+def _replaced_exports(answers: Iterable[AnswerFile], chosen: Mapping[str, AnswerFile]) -> Iterator[tuple[str, str]]:
+    """Yield the path of each exported notebook that defines an exercise which another file answers, and a clause on it.
+
+    Args:
+        answers: the files that may be answers.
+        chosen: the files that are graded, by the exercise's id.
+    """
+    for answer in answers:
+        counted = chosen.get(answer.exercise.id)
+        if counted and answer.is_by_content and not counted.is_by_content and counted.file is not answer.file:
+            is_known = not isinstance(counted.content, UnreadFile)
+            yield (
+                answer.file.path,
+                (_why_not_graded(counted, answer.read()) if is_known else f"{counted.file.path} goes before it"),
+            )
 
 
 def _words(content: FileContent) -> Iterator[bytes]:

@@ -211,6 +211,24 @@ def test_an_exported_notebook_counts_whatever_it_is_called(course, tmp_path) -> 
     )  # fmt: skip
     found = read(course, put(tmp_path / "bob", {"homework.py": script, "lin_grad.py": MEAN}))
     assert found.files == {"lin_grad": MEAN.encode()}
+    assert found.notes == ("homework.py was not graded: lin_grad.py was graded in its place",)
+
+
+@pytest.mark.parametrize(
+    ("files", "note"),
+    [
+        ({"hw.ipynb": notebook(RIGHT)}, "hw.py was not graded: hw.ipynb holds the same answer"),
+        ({"hw.ipynb": notebook(MEAN)}, "hw.py was not graded: hw.ipynb was graded in its place"),
+        ({"a.ipynb": notebook(MEAN), "lin_grad.py": STUB}, "hw.py was not graded: a.ipynb was graded in its place"),
+        ({"a.ipynb": notebook(MEAN), "lin_grad.py": RIGHT}, "hw.py was not graded: lin_grad.py goes before it"),
+        ({"lin_grad.py": "from hw import lin_grad"}, ""),
+    ],
+)
+def test_an_exported_notebook_that_another_file_replaces_is_noted(course, tmp_path, files, note) -> None:
+    """It was said that the course has no such exercise."""
+    found = read(course, put(tmp_path / "eve", {"hw.py": f"# In[1]:\n\n{RIGHT}", **files}))
+    assert "lin_grad" in found.files
+    assert [text for text in found.notes if text.startswith("hw.py")] == [note] * bool(note)
 
 
 def test_a_blank_answer_sheet_never_hides_an_answered_one(tmp_path) -> None:
