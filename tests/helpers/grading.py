@@ -28,6 +28,7 @@ Grade = Callable[..., ExerciseResult]
 @pytest.fixture(scope="session")
 def grader() -> Grader:
     """Return the session's grader, of exercises of any course: it computes each reference once for a text of a spec."""
+    import grader.diagnosis.diagnose  # noqa: F401  before a pytest within this one, which forgets what it imports first
     from grader.judging.grading import Grader
 
     class GraderOfCourses(Grader):
