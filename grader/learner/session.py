@@ -175,7 +175,6 @@ class Session(Closing):
             self.warm_up()
         if self._prefetch is not None and (result := self._prefetch.result(exercise)) is not None:
             return result
-        folder = exercise.path.parent
         try:
             content = exercise.path.read_bytes()
         except FileNotFoundError:
@@ -185,9 +184,7 @@ class Session(Closing):
                 f"{exercise.file} cannot be read ({error.strerror}): make it a readable file, and try again"
             )
         on_marked = None if on_verdicts is None else lambda result: on_verdicts(result.with_hash_of(content))
-        return _with_errors_explained(
-            exercise, lambda: self._verdict(exercise, content, folder, on_judged, on_marked)
-        ).with_hash_of(content)
+        return self._grade(exercise, content, exercise.path.parent, on_judged, on_marked).with_hash_of(content)
 
     def check_with_pictures(self, exercise: CourseExercise) -> tuple[ExerciseResult, ExercisePictures]:
         """Check the current file of an exercise; return the result and the pictures of its mistakes.
@@ -247,13 +244,15 @@ class Session(Closing):
         Raises:
             SpecError: the exercise's declaration is broken; the message names it.
         """
-        return _with_errors_explained(exercise, lambda: self._verdict(exercise, cells, folder, on_judged))
+        return self._grade(exercise, cells, folder, on_judged)
 
-    def _verdict(
+    def _grade(
         self, exercise: CourseExercise, content: Content | None, folder: Path, on_judged: OnJudged | None,
         on_verdicts: OnVerdicts | None = None,
     ) -> ExerciseResult:  # fmt: skip
-        """Return the verdicts on a file or the cells of a notebook; a quiz is judged without torch and the worker.
+        """Return the result of a file or the cells of a notebook; if the grader itself fails, a result that says so.
+
+        A quiz is judged without torch and the worker.
 
         Args:
             exercise: the exercise.
@@ -261,13 +260,26 @@ class Session(Closing):
             folder: the folder whose files the learner's code may import.
             on_judged: called with the judge after the check, unless it is `None`; not for a quiz.
             on_verdicts: called with the verdicts before mistakes are looked for, unless it is `None`; not for a quiz.
-        """
-        if exercise.is_quiz:
-            from grader.judging.quiz_sheets import grade_quiz  # imports numpy
 
-            return grade_quiz(exercise, content)
-        beside = importable_files(folder)
-        return self.grader.grade(exercise, content, self.warm_up(), on_judged, beside, on_verdicts)
+        Raises:
+            SpecError: the declaration is broken; the message names its file and the exercise.
+            HandgradError: the check cannot be made, as where no worker can be started.
+        """
+        _ = exercise.declaration  # if it cannot be read, its own error names the file
+        try:
+            if exercise.is_quiz:
+                from grader.judging.quiz_sheets import grade_quiz  # imports numpy
+
+                return grade_quiz(exercise, content)
+            beside = importable_files(folder)
+            return self.grader.grade(exercise, content, self.warm_up(), on_judged, beside, on_verdicts)
+        except SpecError as error:
+            raise SpecError(f"{exercise.course.spec(exercise.unit)}: {exercise.id}: {error}") from error
+        except HandgradError:
+            raise
+        except Exception as error:  # a bug of the grader stops no other check
+            message = f"the grader failed on {exercise.file} ({type(error).__name__}: {error}): please report it"
+            return exercise.unread_result(message)
 
     def close(self) -> None:
         """End the worker and the job that it runs."""
@@ -278,26 +290,3 @@ class Session(Closing):
                 self._worker.resume()
             self._worker.close()
             self._worker = None
-
-
-def _with_errors_explained(exercise: CourseExercise, grade: Callable[[], ExerciseResult]) -> ExerciseResult:
-    """Return the result that `grade` returns; if the grader itself fails, a result that says so.
-
-    Args:
-        exercise: the exercise.
-        grade: grades the exercise.
-
-    Raises:
-        SpecError: the declaration is broken; the message names its file and the exercise.
-        HandgradError: `grade` raised it, such as where no worker can be started.
-    """
-    _ = exercise.declaration  # if it cannot be read, its own error names the file
-    try:
-        return grade()
-    except SpecError as error:
-        raise SpecError(f"{exercise.course.spec(exercise.unit)}: {exercise.id}: {error}") from error
-    except HandgradError:
-        raise
-    except Exception as error:  # a bug of the grader stops no other check
-        message = f"the grader failed on {exercise.file} ({type(error).__name__}: {error}): please report it"
-        return exercise.unread_result(message)
