@@ -19,7 +19,7 @@ import numpy as np
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, NoCandidate
 from grader.program.program import EdgeContext, EdgeVjp, Program, zero_vjp
-from grader.program.queries import idle_edges, product_of_weights
+from grader.program.queries import idle_edges, product_of_weights, reduced_axes
 from grader.reference.trial import Trial
 
 from . import factors
@@ -487,6 +487,41 @@ class WithRightRowSums(EditVariant):
         for softmax, product in known:
             edited = edited.with_vjp((softmax, 0), partial(_vjp_with_row_sums_of, product))
         return edited
+
+
+@dataclass(frozen=True, eq=False)
+class WithRightLogSums(EditVariant):
+    """An edit of what reads a log_softmax, where the sums in the derivative of the log_softmax are still right.
+
+    The gradient of a loss is written as one_hot - p * counts: a slip in the one-hot vector leaves the counts.
+    """
+
+    added_rank: ClassVar[float] = OUTPUT_RANK
+
+    def apply(self, program: Program) -> Program:
+        """Return the edited program, in which an edited gradient g of a log_softmax is passed on as g - p * sums.
+
+        The sums are those of the right gradient. Return the program unchanged where the edit does not apply.
+
+        Raises:
+            NoCandidate: the edit changes no contribution to a log_softmax.
+        """
+        edited = self.edit.apply(program)
+        if edited is program:
+            return program
+        read = {program.source(place) for place in edited.edited_vjps if place in program.forward.sources}
+        known = [value for value in read if program.nodes[value].name == "log_softmax"]
+        if not known or edited.forward is not program.forward:
+            raise NoCandidate("no contribution to a log_softmax is edited")
+        for value in known:
+            edited = edited.with_vjp((value, 0), _vjp_with_right_sums)
+        return edited
+
+
+def _vjp_with_right_sums(at: EdgeContext) -> Array:
+    """Return g - p * sums for a log_softmax, with the sums of its right gradient over the axis of the softmax."""
+    right = at.program.right_sweep.gradient(at.node.id)
+    return np.asarray(at.g - np.exp(at.y) * right.sum(axis=reduced_axes(at.node), keepdims=True))
 
 
 def _vjp_with_row_sums_of(product: Node, at: EdgeContext) -> Array:

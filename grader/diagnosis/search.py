@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from grader.program.forward import SINK
 from grader.program.operation import Array, NoCandidate
 from grader.program.program import Program, zero_vjp
 from grader.program.queries import idle_edges, product_of_weights
@@ -45,6 +46,7 @@ from .edits import (
     TwoEdits,
     WithFactor,
     WithoutIdleEdges,
+    WithRightLogSums,
     WithRightOutput,
     WithRightRowSums,
     clause_of_equals,
@@ -283,6 +285,8 @@ def stream(
             variants.append((partial(edits_of_forward_pass, variant=WithRightOutput), OUTPUT_RANK))
         if any(product_of_weights(case.listing, node.id) is not None for node in case.listing.nodes):
             variants.append((partial(edits_of_forward_pass, variant=WithRightRowSums), OUTPUT_RANK))
+        if any(node.name == "log_softmax" for node in case.listing.nodes):
+            variants.append((edits_with_right_log_sums, OUTPUT_RANK))
         sources += [
             CandidateSource(operator.rank + added_rank, partial(make, operator, case.listing))
             for make, added_rank in variants
@@ -338,10 +342,18 @@ def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:
     listed = known.get(operator)
     if listed is None:
         spots = sorted(operator.at.spots(program), key=lambda each: each.rank)
-        listed = [Edit(operator, spot, choice) for spot in spots for choice in operator.choices_at(program, spot)]
+        listed = [Edit(operator, spot, choice) for spot in spots for choice in choices_at(operator, program, spot)]
         if len(listed) <= MOST_KEPT:
             known[operator] = listed
     yield from listed
+
+
+def choices_at(operator: Operator[Hashable], program: Program, spot: Spot) -> list[Hashable]:
+    """Return the choices of an operator at a spot; none where it fails to list them, which costs this spot alone."""
+    try:
+        return list(operator.choices_at(program, spot))
+    except Exception:
+        return []
 
 
 def edits_of_other_structures(operator: Operator[Hashable], case: Case) -> Iterator[EditOfOtherStructure]:
@@ -367,6 +379,22 @@ def edits_without_idle_edges(operator: Operator[Hashable], program: Program) -> 
     These combine the edit with a backward pass that lacks the edges whose right contribution is zero.
     """
     yield from map(WithoutIdleEdges, edits(operator, program))
+
+
+def edits_with_right_log_sums(operator: Operator[Hashable], program: Program) -> Iterator[Candidate]:
+    """Yield the edits with an operator of what selects entries of a log_softmax, each as `WithRightLogSums`.
+
+    Args:
+        operator: the operator.
+        program: the right program whose spots and choices are listed.
+    """
+    forward = program.forward
+    selections = {edge for node in program.nodes if node.name == "log_softmax" for edge in forward.uses[node.id]
+                  if edge[0] != SINK and program.reader(edge).operation.family == "selection"}  # fmt: skip
+    if selections and operator.at.kind == "edge":
+        for edit in edits(operator, program):
+            if any(not selections.isdisjoint(spot.places(program)) for spot in edit.spots):
+                yield WithRightLogSums(edit)
 
 
 def has_output_in_derivative(program: Program) -> bool:

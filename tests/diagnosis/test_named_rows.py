@@ -10,7 +10,7 @@ import torch
 from helpers.verdicts import assert_named, verdict
 
 from grader.course.exercise import Exercise, returned, stored
-from grader.course.sampling import accumulating, normal, output
+from grader.course.sampling import accumulating, indices, normal, output
 
 LAYER = Exercise(
     "a layer",
@@ -97,3 +97,19 @@ def test_rows_that_count_alike_are_no_matter_of_rows() -> None:
 
 def test_what_is_no_sum_of_rows_is_not_told() -> None:
     assert_named(LAYER, lambda v: v["right"] ** 2 + 1, "unknown", "b.g")
+
+
+def test_a_selection_of_other_than_one_entry_in_each_row_is_searched() -> None:
+    """A path through a table has as many steps as it likes, and the operators that spread a gradient skip it."""
+    path = Exercise(
+        "",
+        lambda a, y: a[y[:-1], y[1:]].sum() - a.logsumexp(1).sum(),
+        {"a": normal("k k"), "y": indices("t", "k")},
+        stored("a.g"),
+    )
+
+    def exchanged(k: dict[str, Any]) -> Any:
+        y, g = k["y"], -torch.softmax(k["a"], 1)
+        return g.index_put((y[1:], y[:-1]), torch.ones(len(y) - 1, dtype=g.dtype), accumulate=True)
+
+    assert_named(path, exchanged, "transposed: the two indices are exchanged")

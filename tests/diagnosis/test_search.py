@@ -16,7 +16,7 @@ from grader.diagnosis.case import Candidate, Case, ProgramSample
 from grader.diagnosis.edits import PATH_RANK
 from grader.diagnosis.mistake import Fact, Mistake
 from grader.diagnosis.observations import observations
-from grader.diagnosis.operators import OPERATORS
+from grader.diagnosis.operators import OPERATORS, places
 from grader.diagnosis.search import (
     COMBINATORS,
     LEAST,
@@ -557,3 +557,13 @@ def test_a_mask_of_something_else_is_a_fact_where_no_edit_gives_it() -> None:
     case = Case(recorded, ("input",), answers={"input": (answer, samples)})
     explanation = explain(case, (), observations(case))["input"]
     assert (explanation.code, explanation.facts[0].operator) == ("wrong-local", "another-mask")
+
+
+def test_an_operator_that_cannot_list_its_choices_costs_its_own_edits_alone() -> None:
+    def failing(program, place):
+        yield "one"
+        raise ValueError("a shape that nobody foresaw")
+
+    program = record(lambda x: x.sin(), {"x": np.ones((2, 3))})
+    broken = replace(OPERATORS[0], at=places.edges, choices=failing)
+    assert list(edits(broken, program)) == []

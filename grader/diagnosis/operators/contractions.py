@@ -24,7 +24,7 @@ from .places import edges, values
 
 MOST_INVERTED = 50_000  # entries of matrices whose inverses are computed: of more it takes too long
 WELL_CONDITIONED = (
-    100.0  # learners invert in single precision, where a nearly singular matrix has no inverse to compare
+    1000.0  # learners invert in single precision, where a nearly singular matrix has no inverse to compare
 )
 
 ProductArray = Literal["upstream", "partner", "result"]
@@ -384,6 +384,105 @@ def _() -> Example:
         return {"w": x.transpose(0, 1).reshape(-1, x.shape[-1]).T @ g.reshape(-1, g.shape[-1])}
 
     return Example(forward, wrong, {"x": "bs t n", "w": "n m"})
+
+
+# Products on both sides -----------------------------------------------------------------------------------------------
+
+SANDWICHES: Mapping[str, tuple[str, str, Callable[[Array, Array, Array], Array]]] = {
+    "not transposed": ("transposed", "is multiplied by {left} from the left and by {right} from the right; both must be"
+        " transposed", lambda g, a, b: a @ g @ b),
+    "left alone": ("missing-local", "is multiplied from the left alone; the factor {right} is missing",
+        lambda g, a, b: _transpose(a) @ g),
+    "right alone": ("missing-local", "is multiplied from the right alone; the factor {left} is missing",
+        lambda g, a, b: g @ _transpose(b)),
+}  # fmt: skip
+
+
+def sandwich_of(program: Program, place: Place) -> tuple[int, int, int] | None:
+    """Return the ids of a product a @ p @ b and of its factors a and b, for the edge of p; `None` for no such product.
+
+    Args:
+        program: the program of a trial.
+        place: an edge (matrix product, slot of the factor p).
+    """
+    uses = program.forward.uses[place[0]]
+    if len(uses) != 1 or uses[0][0] == SINK or program.reader(uses[0]).name != "matmul" or uses[0][1] == place[1]:
+        return None
+    inner, outer = program.reader(place).operand(1 - place[1]), program.reader(uses[0]).operand(1 - uses[0][1])
+    if (
+        inner is None
+        or outer is None
+        or program.nodes[uses[0][0]].value.ndim < 2
+        or np.ndim(program.nodes[outer].value) < 2
+    ):
+        return None
+    return (uses[0][0], inner, outer) if place[1] == 1 else (uses[0][0], outer, inner)
+
+
+def sandwich_choices(program: Program, place: Place) -> Iterator[str]:
+    """Yield the keys of `SANDWICHES` whose contribution has the shape of p in a @ p @ b."""
+    found = sandwich_of(program, place)
+    if found is not None:
+        outer, a, b = (program.nodes[value].value for value in found)
+        for name, (_, _, formula) in SANDWICHES.items():
+            try:
+                if formula(outer, a, b).shape == np.shape(program.reader(place).values[place[1]]):
+                    yield name
+            except ValueError:
+                continue
+
+
+@operator(
+    "factors-on-both-sides-mistaken",
+    code=lambda choice: SANDWICHES[choice][0],
+    rank=1.9,
+    at=edges.of("matmul").where(lambda program, place: sandwich_of(program, place) is not None),
+    choices=sandwich_choices,
+    message="the gradient of {operand} {mistake}",
+    fields=lambda program, place, choice: {
+        "mistake": SANDWICHES[choice][1].format(
+            **dict(zip(("left", "right"), map(program.name_of, (sandwich_of(program, place) or ())[1:]), strict=False))
+        )
+    },
+)
+def mistake_both_sides(program: Program, place: Place, choice: str) -> Program | None:
+    """Contribute a @ g @ b to p in a @ p @ b in place of a.T @ g @ b.T, or leave out one of the two factors.
+
+    Args:
+        program: the right program.
+        place: the edge of p, in the inner one of the two products.
+        choice: a key of `SANDWICHES`.
+
+    Returns:
+        The rewritten program; `None` where there are no two products in this trial.
+    """
+    found = sandwich_of(program, place)
+    if found is None:
+        return None
+    outer, a, b = found
+    factors = program.nodes[a].value, program.nodes[b].value
+    return program.with_vjp(place, lambda at: SANDWICHES[choice][2](at.sweep.gradient(outer), *factors))
+
+
+@mistake_both_sides.example
+def _() -> Example:
+    """Show steps p = a @ p @ a.T + q, whose gradient of p is a @ g @ a.T in place of a.T @ g @ a."""
+
+    def forward(a: Tensor, p: Tensor, q: Tensor) -> Tensor:
+        for step in q:
+            p = torch.tanh(a @ p @ a.T + step)
+        return p
+
+    def wrong(a: Tensor, p: Tensor, q: Tensor, g: Tensor) -> dict[str, Tensor]:
+        states, dq = [p], torch.zeros_like(q)
+        for step in q:
+            states.append(torch.tanh(a @ states[-1] @ a.T + step))
+        for t in reversed(range(len(q))):
+            dq[t] = g * (1 - states[t + 1] ** 2)
+            g = a @ dq[t] @ a.T
+        return {"p": g, "q": dq}
+
+    return Example(forward, wrong, {"a": "n n", "p": "n n", "q": "t n n"})
 
 
 # Other factors --------------------------------------------------------------------------------------------------------

@@ -940,7 +940,30 @@ class SortedIndex:
         return f"{self.name} in sorted order"
 
 
-IndexName = NamedValue | ComputedValue | ConstantIndex | SortedIndex
+@dataclass(frozen=True)
+class PositionsInIndex:
+    """Stands for the positions 0, 1, 2, ... in an index array, as if it chose the first entries.
+
+    Args:
+        key: the key of the node that reads the index array.
+        slot: the slot in which it reads it.
+        name: the index array in words, such as "the index idx".
+    """
+
+    key: Key
+    slot: int
+    name: str
+
+    def find(self, program: Program, reader: int) -> int | None:
+        """Return `None`: the positions are no value of the program."""
+        return None
+
+    def describe(self, program: Program) -> str:
+        """Return the array in words for a learner, such as "the position in the index idx"."""
+        return f"the position in {self.name}"
+
+
+IndexName = NamedValue | ComputedValue | ConstantIndex | SortedIndex | PositionsInIndex
 
 
 def index_array(program: Program, name: IndexName, reader: int) -> Array | None:
@@ -951,9 +974,11 @@ def index_array(program: Program, name: IndexName, reader: int) -> Array | None:
         name: the name.
         reader: the id of the node from which the name is seen.
     """
-    if isinstance(name, ConstantIndex | SortedIndex):
+    if isinstance(name, ConstantIndex | SortedIndex | PositionsInIndex):
         ids = program.right.forward.by_key.get(name.key, ())
         array = np.asarray(program.right.nodes[ids[0]].values[name.slot]) if ids else None
+        if isinstance(name, PositionsInIndex):
+            return None if array is None else np.arange(array.size)
         return np.sort(array) if isinstance(name, SortedIndex) and array is not None else array
     value = name.find(program, reader)
     return None if value is None else program.nodes[value].value
@@ -962,10 +987,11 @@ def index_array(program: Program, name: IndexName, reader: int) -> Array | None:
 def name_of_index_array(program: Program, place: Place, slot: int) -> str:
     """Return what a learner calls the index array in a slot of the reader of `place`: "the index rows".
 
-    Return "its own index" for a constant array.
+    Return "its own index" for a constant array, or for one without a name.
     """
     operand = program.reader(place).operand(slot)
-    return "its own index" if operand is None else f"the index {program.name_of(operand)}"
+    name = "" if operand is None else program.name_of(operand)
+    return "its own index" if not name or name.startswith("the ") else f"the index {name}"
 
 
 def constant_indices(program: Program) -> tuple[ConstantIndex, ...]:
@@ -1025,12 +1051,21 @@ def index_replacements(program: Program, place: Place) -> Iterator[IndexReplacem
 
 
 def sorted_indices(program: Program, place: Place) -> Iterator[IndexReplacement]:
-    """Yield `IndexReplacement`s: the slot of an index array with one axis of a node, and the same array sorted."""
+    """Yield `IndexReplacement`s: the slot of an index array with one axis, and the wrong array in its place.
+
+    That is the same array sorted, or, for a selection, the positions in it: 0, 1, 2, ...
+
+    Args:
+        program: the program of a trial.
+        place: an edge whose reader has the index array.
+    """
     node = program.reader(place)
     for slot in index_slots(node):
         if np.ndim(node.values[slot]) == 1:
             name = name_of_index_array(program, place, slot)
             yield IndexReplacement(slot, SortedIndex(node.key, slot, name))
+            if node.name in SELECTIONS:
+                yield IndexReplacement(slot, PositionsInIndex(node.key, slot, name))
 
 
 @operator(
@@ -1074,6 +1109,82 @@ def _() -> Example:
         return {"x": torch.zeros_like(x).index_add(0, rows.sort().values, dy)}
 
     return Example(forward, wrong, {"x": "n m", "rows": indices("k", "n")})
+
+
+@use_wrong_index_in_vjp.example
+def _() -> Example:
+    """Show tanh of the largest entries of x @ p, whose gradient of `p` meets the first rows of x."""
+
+    def forward(x: Tensor, p: Tensor) -> Tensor:
+        score = x @ p
+        chosen = score.topk(2)[1]
+        return torch.tanh(score[chosen])
+
+    def wrong(x: Tensor, p: Tensor, g: Tensor) -> dict[str, Tensor]:
+        chosen = (x @ p).topk(2)[1]
+        return {"p": (g * (1 - torch.tanh((x @ p)[chosen]) ** 2)) @ x[:2]}
+
+    return Example(forward, wrong, {"x": "bs n", "p": "n"})
+
+
+def two_index_slots(program: Program, place: Place) -> tuple[int, int] | None:
+    """Return the slots of two indices of a selection that choose along axes of one size; `None` where there are none.
+
+    For `a[i, j]`, a square: (1, 2). The indices are arrays, or numbers that the program computes.
+
+    Args:
+        program: the program of a trial.
+        place: an edge (selection, slot 0).
+    """
+    node = program.reader(place)
+    items = literal_items(node) if node.name == "getitem" else ()
+    own = [(axis, item.slot) for axis, item in enumerate(items) if isinstance(item, Slot)]
+    own = [(axis, slot) for axis, slot in own if np.asarray(node.values[slot]).dtype.kind == "i"]
+    shape = np.shape(node.values[0])
+    if len(own) != 2 or shape[own[0][0]] != shape[own[1][0]]:
+        return None
+    return own[0][1], own[1][1]
+
+
+@operator(
+    "indices-exchanged",
+    code="transposed",
+    rank=1.9,
+    at=selection_edges.where(lambda program, place: two_index_slots(program, place) is not None).in_every_iteration,
+    message="in the gradient of {operand} through {step}, the two indices are exchanged",
+    hints=FOLLOW_ONE_ENTRY,
+)
+def exchange_indices(program: Program, place: Place, choice: None) -> Program | None:
+    """Add the upstream gradient of `a[i, j]` to the gradient of a at [j, i].
+
+    Args:
+        program: the right program.
+        place: an edge (selection with two indices, slot 0).
+        choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program; `None` where the selection has no two indices in this trial.
+    """
+    slots = two_index_slots(program, place)
+    if slots is None:
+        return None
+    values = program.reader(place).values
+    exchanged = {slots[0]: values[slots[1]], slots[1]: values[slots[0]]}
+    return program.with_vjp(place, lambda at: at.right(operands=exchanged))
+
+
+@exchange_indices.example
+def _() -> Example:
+    """Show the weighed score of a path y less a logsumexp, whose gradient of `a` is added at [y[i + 1], y[i]]."""
+
+    def forward(a: Tensor, y: Tensor, w: Tensor) -> Tensor:
+        return (w * a[y, y.roll(-1)]).sum() - a.logsumexp(1).square().sum()
+
+    def wrong(a: Tensor, y: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        da = -2 * g * a.logsumexp(1, keepdim=True) * a.softmax(1)
+        return {"a": da.index_put((y.roll(-1), y), g * w, accumulate=True)}
+
+    return Example(forward, wrong, {"a": "k k", "y": indices("t", "k"), "w": "t"})
 
 
 @use_wrong_index_in_vjp.example
@@ -1492,7 +1603,7 @@ def spread_gradient(node: Node, g: Array) -> Array | None:
     if node.name == "getitem" and x.ndim == 2 and g.ndim == 1:
         items = literal_items(node)
         if all(isinstance(item, Slot) for item in items) and len(items) == 2:
-            return np.broadcast_to(g[:, None], x.shape)
+            return np.broadcast_to(g[:, None], x.shape) if len(g) == len(x) else None
         if len(items) == 2 and items[0] == slice(None):
             return np.broadcast_to(g[:, None], x.shape)
         if len(items) == 1 and isinstance(items[0], int):

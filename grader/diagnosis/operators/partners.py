@@ -30,12 +30,13 @@ class ValueOfIteration:
 
     Args:
         key: the key of the nodes, see `Node.key`.
-        which: the iteration: the loop's first or last one, or the one next to or before that of the node which reads
-            the value. Before the first iteration is the last, as index -1 has it; next to the last is the last itself.
+        which: the iteration: the loop's first or last one, the one next to or before that of the node which reads the
+            value, or the same. Before the first iteration is the last, as index -1 has it; next to the last is the last
+            itself.
     """
 
     key: Key
-    which: Literal["first", "last", "next", "before"]
+    which: Literal["first", "last", "next", "before", "same"]
 
     def find(self, program: Program, reader: int) -> int | None:
         """Return the id of the value in the iteration `self.which`, as seen from the iteration of the node `reader`.
@@ -44,7 +45,9 @@ class ValueOfIteration:
         where the loop has no such iteration.
         """
         ids, number = program.forward.by_key.get(self.key, ()), program.nodes[reader].iteration
-        chosen = {"first": 0, "last": -1, "next": min(number + 1, len(ids) - 1), "before": number - 1}[self.which]
+        chosen = {"first": 0, "last": -1, "next": min(number + 1, len(ids) - 1), "before": number - 1, "same": number}[
+            self.which
+        ]
         return ids[chosen] if -len(ids) <= chosen < len(ids) else None
 
     def describe(self, program: Program) -> str:
@@ -369,6 +372,148 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "s": sized(normal("two"), two=(2,))})
 
 
+def slots_along_one_axis(program: Program, place: Place) -> Iterator[int]:
+    """Yield the slots of partner operands that broadcasting repeats along one of the last two axes of a product.
+
+    The two axes have one size in every trial, so that the partner may be repeated along the other axis by accident.
+    """
+    node = program.reader(place)
+    if node.value.ndim < 2:
+        return
+    rows, columns = node.value.shape[-2:]
+    for slot, value in enumerate(node.values):
+        shape = (1, 1, *np.shape(value))[-2:]
+        if slot != place[1] and rows == columns > 1 and sorted(shape) == [1, rows] and np.ndim(value):
+            yield slot
+
+
+@operator(
+    "partner-along-another-axis",
+    code="broadcast-accident",
+    rank=3.7,
+    at=edges.of("mul", "div"),
+    choices=slots_along_one_axis,
+    message="in the gradient of {operand} through {step}, {own} is repeated along the wrong axis: its entries belong to"
+    " {right}, and are used for {wrong}",
+    fields=lambda program, place, choice: fields_of_axes(program, place, choice),
+)
+def turn_partner(program: Program, place: Place, choice: int) -> Program | None:
+    """Multiply by a column where the forward pass has a row, or the reverse: g * c for g * c[:, None].
+
+    Args:
+        program: the right program.
+        place: the edge (product or quotient, slot of the operand).
+        choice: the slot of the partner.
+
+    Returns:
+        The rewritten program; `None` where the product is not square in this trial.
+    """
+    if choice not in slots_along_one_axis(program, place):
+        return None
+    partner = np.atleast_2d(np.asarray(program.reader(place).values[choice]))
+    return program.with_vjp(place, lambda at: at.right(operands={choice: np.swapaxes(partner, -1, -2)}))
+
+
+def fields_of_axes(program: Program, place: Place, choice: int) -> dict[str, str]:
+    """Return the fields `own`, `right` and `wrong`: the partner, its axis, and the axis it is given."""
+    node, partner = program.reader(place), program.reader(place).operand(choice)
+    own = "the constant factor" if partner is None else program.name_of(partner)
+    rank, is_column = node.value.ndim, (1, *np.shape(node.values[choice]))[-1] == 1
+    axes = (rank - 2, rank - 1) if is_column else (rank - 1, rank - 2)
+    right, wrong = (f"axis {axis}" for axis in axes)
+    return {"own": own, "right": right, "wrong": wrong}
+
+
+@turn_partner.example
+def _() -> Example:
+    """Show c.unsqueeze(1) * s, whose gradient of `s` multiplies by c in place of c.unsqueeze(1)."""
+
+    def forward(s: Tensor, v: Tensor) -> Tensor:
+        c = torch.arange(1, len(s) + 1, dtype=s.dtype)
+        return (c.unsqueeze(1) * s).softmax(1) @ v
+
+    def wrong(s: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Multiply column j by c[j], in place of row i by c[i]."""
+        c = torch.arange(1, len(s) + 1, dtype=s.dtype)
+        p, dp = (c.unsqueeze(1) * s).softmax(1), g @ v.T
+        return {"s": (c * p * (dp - (p * dp).sum(1, keepdim=True))).sum(0)}
+
+    return Example(forward, wrong, {"s": "n", "v": "n m"})
+
+
+def product_with_exponential(program: Program, place: Place) -> int | None:
+    """Return the id of the product that alone reads an exponential; `None` where there is none.
+
+    For `x * s.exp()` and the edge of s: the node of `*`, whose value times its gradient is the gradient of s.
+
+    Args:
+        program: the program of a trial.
+        place: an edge (exponential, 0).
+    """
+    uses = program.forward.uses[place[0]]
+    if len(uses) != 1 or uses[0][0] == SINK:
+        return None
+    product = program.reader(uses[0])
+    return product.id if product.name == "mul" and product.value.shape == program.nodes[place[0]].value.shape else None
+
+
+def values_for_product(program: Program, place: Place) -> Iterator[ValueName]:
+    """Yield the names of the values that may stand for a product with an exponential, all others of its shape."""
+    product = product_with_exponential(program, place)
+    if product is not None:
+        shape = program.nodes[product].value.shape
+        for name, value in values_by_name(program, program.forward.outputs[-1], shape).items():
+            if value not in (product, place[0]):
+                yield name
+
+
+@operator(
+    "another-value-for-product",
+    code="wrong-operand",
+    rank=2.7,
+    at=edges.of("exp").where(lambda program, place: product_with_exponential(program, place) is not None),
+    choices=values_for_product,
+    message="in the gradient of {operand}, {choice} is used in place of {product}",
+    fields=lambda program, place, choice: {
+        "product": expression_of(program, program.nodes[product_with_exponential(program, place) or 0])
+    },
+)
+def use_another_value_for_product(program: Program, place: Place, choice: ValueName) -> Program | None:
+    """Multiply the gradient of y = x * exp(s) by another value than y to get that of s.
+
+    Args:
+        program: the right program.
+        place: the edge of s in `exp(s)`.
+        choice: the name of the value, such as y + t.
+
+    Returns:
+        The rewritten program; `None` where the program has no such value.
+    """
+    product, value = product_with_exponential(program, place), choice.find(program, program.forward.outputs[-1])
+    if product is None or value is None:
+        return None
+    array = program.nodes[value].value
+    return program.with_vjp(place, lambda at: at.sweep.gradient(product) * array)
+
+
+@use_another_value_for_product.example
+def _() -> Example:
+    """Show a coupling x * s.exp() + t, whose gradient of s multiplies by the sum in place of the product."""
+
+    def forward(x: Tensor, w: Tensor, t: Tensor) -> Tensor:
+        s = torch.tanh(x @ w)
+        return (x * s.exp() + t).sin()
+
+    def wrong(x: Tensor, w: Tensor, t: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Use y in place of x * s.exp()."""
+        s = torch.tanh(x @ w)
+        y = x * s.exp() + t
+        ds = g * y.cos() * y
+        return {"w": x.T @ (ds * (1 - s**2))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n n", "t": "n"})
+
+
 @dataclass(frozen=True)
 class MakerOperandReplacement:
     """A value that is used in place of one operand of the node that makes a partner operand.
@@ -381,23 +526,27 @@ class MakerOperandReplacement:
 
     slot: int
     inner: int
-    value: ValueName
+    value: ValueName | ValueOfIteration
 
 
 def maker_operand_replacements(program: Program, place: Place) -> Iterator[MakerOperandReplacement]:
     """Yield `MakerOperandReplacement`s: an operand of the node that makes a partner operand, and a value in its place.
 
     For `rate * outer(v - y, k)`, the edge of `rate` and its partner, the outer product: each value of the shape of
-    v - y in place of v - y, and of the shape of k in place of k. Only for nodes of two operands.
+    v - y in place of v - y, and of the shape of k in place of k. Only for nodes of two operands; rearrangements of what
+    they make, such as `[:, None]`, may follow. In a loop also what the same iteration makes of the operand.
     """
     reader = program.reader(place)
     for slot, operand in reader.operands:
-        maker = program.nodes[operand]
+        maker = maker_of_partner(program, place, slot)
         if slot != place[1] and len(maker.operands) == 2 and maker.operation.family in ("pointwise", "contraction"):
             for inner, source in maker.operands:
                 for name, value in values_by_name(program, reader.id, program.nodes[source].value.shape).items():
                     if value not in (source, operand):
                         yield MakerOperandReplacement(slot, inner, name)
+                made = program.nodes[source]
+                if made.operation.family != "input" and len(iterations_of(program, source)) > 2:
+                    yield MakerOperandReplacement(slot, inner, ValueOfIteration(made.key, "same"))
 
 
 @operator(
@@ -429,22 +578,44 @@ def replace_operand_of_maker(program: Program, place: Place, choice: MakerOperan
     values[choice.inner] = program.nodes[value].value
 
     def rule(at: EdgeContext) -> Array:
-        return at.right(operands={choice.slot: maker.operation.run(tuple(values), maker.options)})
+        """Return the contribution with the partner computed anew, and rearranged as it was."""
+        partner = maker.operation.run(tuple(values), maker.options)
+        for node in reversed(rearrangements_of_partner(program, place, choice.slot)):
+            partner = node.operation.run((partner, *node.values[1:]), node.options)
+        return at.right(operands={choice.slot: partner})
 
     return program.with_vjp(place, rule)
 
 
-def maker_of_partner(program: Program, place: Place, slot: int) -> Node:
-    """Return the node that makes the partner operand in a slot.
+def rearrangements_of_partner(program: Program, place: Place, slot: int) -> list[Node]:
+    """Return the nodes that rearrange what becomes the partner operand in a slot, the last one first.
 
-    For `x @ w.T`, its edge of x and slot 1, the transposition.
+    For `x * (a * b)[:, None]` and the edge of x: the node of `[:, None]`.
 
     Args:
         program: the program of a trial.
         place: the edge that the operand is a partner of.
         slot: the slot of the partner operand.
     """
-    return program.nodes[program.source((place[0], slot))]
+    node, found = program.nodes[program.source((place[0], slot))], list[Node]()
+    while node.operation.family in ("rearrangement", "selection") and len(node.operands) == 1:
+        found.append(node)
+        node = program.nodes[node.operands[0][1]]
+    return found if len(node.values) == 2 else []
+
+
+def maker_of_partner(program: Program, place: Place, slot: int) -> Node:
+    """Return the node that makes the partner operand in a slot.
+
+    For `x @ w.T`, its edge of x and slot 1, the transposition; for `x * (a * b)[:, None]` the product of two operands.
+
+    Args:
+        program: the program of a trial.
+        place: the edge that the operand is a partner of.
+        slot: the slot of the partner operand.
+    """
+    behind = rearrangements_of_partner(program, place, slot)
+    return program.nodes[behind[-1].operands[0][1] if behind else program.source((place[0], slot))]
 
 
 @replace_operand_of_maker.example

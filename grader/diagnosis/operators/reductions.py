@@ -1738,6 +1738,63 @@ def _sum_back(g: Array, dim: int) -> Array:
     return np.flip(np.cumsum(np.flip(g, dim), dim), dim)
 
 
+RUNNING_PRODUCTS: Mapping[str, tuple[str, str, Accumulated]] = {
+    "own": ("diagonal-only", "each entry gets the gradient of its own product alone; it is a factor of all later"
+        " products, too",
+        lambda g, x, y, dim: g * y / x),
+    "later": ("missing-path", "each entry gets the gradients of the later products, but not that of its own",
+        lambda g, x, y, dim: (_sum_back(g * y, dim) - g * y) / x),
+    "forwards": ("wrong-local", "the running sum begins at the start of the axis; it must begin at its end",
+        lambda g, x, y, dim: np.cumsum(g * y, dim) / x),
+    "not divided": ("missing-local", "the running sum of product times gradient is not divided by the entry itself",
+        lambda g, x, y, dim: _sum_back(g * y, dim)),
+    "own times sum": ("wrong-local", "the running sum of the upstream gradient is multiplied by the entry's own"
+        " product; each term must be multiplied by the product that it belongs to",
+        lambda g, x, y, dim: _sum_back(g, dim) * y / x),
+    "last alone": ("partial-batch", "only the gradient of the last product is passed on",
+        lambda g, x, y, dim: np.take(g * y, [-1], dim) / x),
+}  # fmt: skip
+
+
+@operator(
+    "running-product-mistaken",
+    code=lambda choice: RUNNING_PRODUCTS[choice][0],
+    rank=2.0,
+    at=edges.of("cumprod"),
+    choices=lambda program, place: RUNNING_PRODUCTS,
+    fields=lambda program, place, choice: {"mistake": RUNNING_PRODUCTS[choice][1]},
+    message="in the gradient of {operand} through {step}, {mistake}",
+)
+def differentiate_running_product_wrongly(program: Program, place: Place, choice: str) -> Program:
+    """Contribute a wrong sum for a cumprod y of x: the choice is a key of `RUNNING_PRODUCTS`.
+
+    Right is the sum of g[j] * y[j] over all j from i on, divided by x[i]. `place` is the edge of x.
+    """
+    rule = RUNNING_PRODUCTS[choice][2]
+
+    def vjp(at: EdgeContext) -> Array:
+        """Return the wrong contribution, shaped like the operand."""
+        return rule(at.g, np.asarray(at.x), at.y, int(str(at.node.options["dim"])))
+
+    return program.with_vjp(place, vjp)
+
+
+@differentiate_running_product_wrongly.example
+def _() -> Example:
+    """Show the running product of 1 - sigmoid(x), whose gradient goes to the entry of the same place alone."""
+
+    def forward(x: Tensor) -> Tensor:
+        return (1 - torch.sigmoid(x)).cumprod(1)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Divide each product by its own entry, and leave out the later products."""
+        b = torch.sigmoid(x)
+        rest = (1 - b).cumprod(1)
+        return {"x": -g * rest / (1 - b) * b * (1 - b)}
+
+    return Example(forward, wrong, {"x": "bs n"})
+
+
 RUNNING_LOGSUMEXPS: Mapping[str, tuple[str, str, Accumulated]] = {
     "own": ("diagonal-only", "each entry gets the gradient of its own sum alone; it is part of all later sums, too",
         lambda g, x, y, dim: g * np.exp(x - y)),
