@@ -30,6 +30,7 @@ class ConstantCall:
         result: the tensor that it returned.
         key: the position in the source: the same in every trial, and in all iterations of a loop.
         text: the expression in the source, such as `torch.ones(t, t).triu(1)`; empty where there is no source.
+        variable: the variable that the result is assigned to; empty where there is none.
     """
 
     func: Callable[..., object]
@@ -39,6 +40,7 @@ class ConstantCall:
     result: torch.Tensor
     key: tuple[object, ...]
     text: str
+    variable: str = ""
 
     def run(self) -> torch.Tensor:
         """Return what the function returns for these arguments.

@@ -468,7 +468,8 @@ class _Recorder(TorchFunctionMode):
             return
         instructions, expression = _current_position()
         key = (*instructions, name)
-        self.constants.add(ConstantCall(func, name, args, kwargs, result, key, expression.text))
+        text, variable = expression.text, expression.variable()
+        self.constants.add(ConstantCall(func, name, args, kwargs, result, key, text, variable))
 
     def read(self, value: object) -> int:
         """Return the id of the node whose value is that of a tensor now, after all that was written to its memory.

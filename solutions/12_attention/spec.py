@@ -43,7 +43,8 @@ def _rope(inp):
     import torch
 
     c = inp.shape[-1] // 2
-    p, i = (torch.arange(size, dtype=inp.dtype) for size in (inp.shape[-2], c))
+    p = torch.arange(inp.shape[-2], dtype=inp.dtype)
+    i = torch.arange(c, dtype=inp.dtype)
     angle = p[:, None] / 10000 ** (i / c)
     first = inp[..., :c]
     second = inp[..., c:]

@@ -974,7 +974,9 @@ def constant_fields(program: Program, place: Place, choice: ConstantChange) -> d
     call = next(call for call in program.forward.constants.read_calls if call.key == choice.key)
     step = f"`{call.text or call.name}`"
     if choice.argument is None:
-        return {"mistake": f"every number of {step} is {choice.how}"}
+        first = next(iter(call.result.flatten().tolist()), 0)
+        wrong = OTHER_NUMBERS[choice.how](first)
+        return {"mistake": f"{call.variable or step} counts from {wrong:g}; it must count from {first:g}"}
     is_reversed = call.name.startswith("__r") or call.name == "rsub"  # 1 - x is called with x first
     on_right = bool(choice.argument) is not is_reversed
     right = operand_source(call.text, choice.name, int(on_right)) or f"{choice.number(call):g}"

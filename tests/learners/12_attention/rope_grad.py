@@ -244,3 +244,16 @@ def rope_grad(inp, out):
     inp.g = inp.clone()
     inp.g[..., :c] = first * cos + second * sin
     inp.g[..., c:] = second * cos - first * sin
+
+
+# %% wrong: the places counted from 1 | inp.g: wrong-point
+import torch
+
+
+def rope_grad(inp, out):
+    c = inp.shape[-1] // 2
+    angle = torch.arange(1, inp.shape[1] + 1)[:, None] / 10000 ** (torch.arange(c) / c)
+    first_g, second_g = out.g[..., :c], out.g[..., c:]
+    inp.g = torch.cat(
+        (first_g * angle.cos() + second_g * angle.sin(), second_g * angle.cos() - first_g * angle.sin()), -1
+    )
