@@ -36,6 +36,7 @@ from .platform_names import (
     KEEP_ONE,
     LOOSE,
     METADATA_FILE,
+    NO_FOLDER,
     GradescopeEntry,
     Submission,
     archive_stem,
@@ -651,7 +652,7 @@ class _LayoutFinder:
             elif info.entry is not metadata:
                 self.strays.append(name)
         for name, entry in entries.items():
-            why = f"{displayable_name(name)}: the export holds no such folder, though {METADATA_FILE} names it"
+            why = f"{displayable_name(name)}: {NO_FOLDER}, though {METADATA_FILE} names it"
             submissions += _gradescope_submissions(name, entry, (), why)
         return _one_per_student(submissions)
 

@@ -163,9 +163,10 @@ class StoredGrades(NamedTuple):
         reasons = set[str]().union(*(self.why(after, exercise) for exercise in exercises))
         if self.adjusted.get("") != after.adjusted.get(""):
             reasons.add(ADJUSTED)
-        if self.late != after.late:
+        is_scored_twice = None not in (self.score, after.score)  # else lateness is not what gave or took the score
+        if self.late != after.late and is_scored_twice:
             reasons.add(LATE)
-        if None in (self.score, after.score) and not reasons:
+        if not is_scored_twice and not reasons:
             if self.has_same_submission(after) is False:
                 reasons.add(_new_submission(after))
             if self.adjusted.keys() != after.adjusted.keys():

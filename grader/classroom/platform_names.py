@@ -44,6 +44,7 @@ MOODLE_MARK, CANVAS_MARK = re.compile(r"_\d+_assignsubmission_(?:file|onlinetext
 LATE = "it was handed in late, by the name that Canvas gave it"
 GRADESCOPE = re.compile(r"submission_\d+")  # a folder of an export from it
 METADATA_FILE = "submission_metadata.yml"  # of an export from Gradescope
+NO_FOLDER = "the export holds no such folder"
 LARGEST_METADATA = 256 << 20  # bytes: it holds the output of every test of every submission
 IDENTITY = (":email", ":sid", ":name")  # the first that a submitter has identifies the student
 CLONES = "-submissions"  # what `gh classroom clone student-repos` adds to the assignment's name

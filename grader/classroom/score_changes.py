@@ -30,7 +30,7 @@ from .class_file import (
 )
 from .class_folder import ClassFolder, first_few_names
 from .file_tree import displayable_name
-from .platform_names import composed_name
+from .platform_names import NO_FOLDER, composed_name
 from .roster import Naming, Roster, csv_rows, read_csv_text, read_roster, refuse_repeated_headings
 from .student_results import read_basis
 from .submissions import EMPTY
@@ -101,7 +101,8 @@ class ScoreChanges:
         )
         adjusted = replace(results, adjustments=adjustments, late=None)
         due, handed_in = self.due.get(key), self.handed_in.get(key)
-        if EMPTY in (results.reason, *results.notes[:1]):  # the first note is the reason where 0 was entered
+        why = results.reason or "".join(results.notes[:1])  # the first note is the reason where 0 was entered
+        if results.seed is None and (why == EMPTY or NO_FOLDER in why):
             return adjusted  # who handed in nothing is not late
         if due is None or handed_in is None or adjusted.raw_score is None:
             return adjusted
@@ -201,7 +202,13 @@ def score_changes(
             f"Handed in more than half a year before it was due: {first_few_names([*map(displayable_name, early)])}: "
             "correct the time if that is a mistake."
         )
-    return ScoreChanges(adjustments, due, handed_in, assignment.late, tuple(remarks), late_basis(assignment, roster))
+    basis, before = late_basis(assignment, roster), read_basis(GRADES / name)
+    if before.zone not in ("", time_zone()) and before.late != basis:
+        remarks.append(
+            f"The time zone of this machine is {time_zone()} now, and was {before.zone} in the last run: times without "
+            "a zone mean others than then."
+        )
+    return ScoreChanges(adjustments, due, handed_in, assignment.late, tuple(remarks), basis)
 
 
 def _adjustments_of(

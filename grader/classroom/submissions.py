@@ -402,7 +402,7 @@ def _why_not_graded(chosen: AnswerFile, other: AnswerFile) -> str:
     if isinstance(chosen.content, UnreadFile) and chosen.content.status == "error":
         return f"{chosen.file.path} cannot be read"
     if _is_same_answer(chosen, other):
-        return f"{chosen.file.path} holds the same answer"
+        return f"{_distinct_path(chosen.file, other.file)} holds the same answer"
     if _rank(other) > _rank(chosen):
         return WHY_LESS_PREFERRED.get(_rank(other)) or _why_untouched(other)
     when = "is newer" if chosen.file.upload > other.file.upload else "was graded in its place"

@@ -259,6 +259,9 @@ def test_another_time_zone_than_that_of_the_run_is_named(
     now = "the time zone of this machine (now EST/EDT, then UTC)"
     says = f"handgrad: class.yaml, people.csv or {now} has changed what late work loses since these points were made."
     assert says in typed("report", cwd=school).stderr
+    says = "The time zone of this machine is EST/EDT now, and was UTC in the last run: times without a zone mean others"
+    assert f"{says} than then.\n" in typed("grade", cwd=school).stderr
+    assert "time zone" not in typed("grade", cwd=school).stderr
 
 
 def test_a_due_date_that_is_added_after_the_run_is_named(school: Path, typed: Typed) -> None:

@@ -117,10 +117,13 @@ def test_the_note_on_an_older_upload_says_which_one_it_is(grade, tmp_path) -> No
     files = {
         "ada_201_9001_hw.ipynb": platforms.notebook(old), "ada_201_9002_hw-1.ipynb": platforms.notebook(new),
         "ben_202_9003_lin_grad.py": old, "ben_202_9004_lin_grad.py": new,
+        "cem_203_9005_lin_grad.py": new, "cem_203_9006_lin_grad.py": f"# again\n{new}",
     }  # fmt: skip
     _, summary = grade(platforms.put(tmp_path / "in", files))
     assert said(summary)["ada_201"] == ("hw.ipynb was not graded: hw-1.ipynb is newer",)
     assert said(summary)["ben_202"] == ("lin_grad.py (upload 9003) was not graded: lin_grad.py (upload 9004) is newer",)
+    same = "lin_grad.py (upload 9005) was not graded: lin_grad.py (upload 9006) holds the same answer"
+    assert said(summary)["cem_203"] == (same,)
 
 
 def test_another_archive_of_the_same_name_is_read_anew(grade, tmp_path) -> None:

@@ -464,6 +464,22 @@ def test_the_notes_show_an_adjustment_as_often_as_it_counts(graded, tmp_path) ->
     assert (row["score"], row["notes"]) == ("3", f"{says}; {says}")
 
 
+def test_a_zero_that_was_entered_for_late_work_is_not_said_to_come_from_lateness(graded, tmp_path) -> None:
+    put(tmp_path / "in", {"ada/hw.rar": "Rar!", "ben/lin_grad.py": RIGHT})
+    due = datetime(2026, 11, 20, tzinfo=UTC)
+    late = {key: due + timedelta(days=2) for key in ("ada", "ben")}
+    changes = ScoreChanges({}, dict.fromkeys(late, due), late, LatePolicy(per_day=0.1))
+    graded(changes=changes)
+    graded(changes=changes, yes=True)
+    assert changes_in(tmp_path / "out") == [("ada", "", "", "0", "0 was entered")]
+    put(tmp_path / "in", {"ben/hw.rar": "Rar!"})
+    (tmp_path / "in/ben/lin_grad.py").unlink()
+    graded(changes=changes)
+    assert changes_in(tmp_path / "out") == [
+        ("ben", "lin_grad", "3", "0", "the submission changed"), ("ben", "", "2.4", "", "the submission changed"),
+    ]  # fmt: skip
+
+
 def test_each_line_has_the_reasons_of_its_own(graded, course, tmp_path) -> None:
     """One reason for the whole run stood in every line: the course, or the exercises that were asked."""
     put(tmp_path / "in", dict.fromkeys(("ada/lin_grad.py", "eve/lin_grad.py"), RIGHT))

@@ -163,15 +163,18 @@ def test_changes_made_twice_are_made_once(points: float, added: float, per_day: 
     assert ScoreChanges().apply("ada", once) == results()
 
 
-def test_an_empty_folder_is_not_late() -> None:
+@pytest.mark.parametrize("why", ["it is empty", "submission_4: the export holds no such folder, though x.yml names it"])
+def test_an_empty_folder_is_not_late(why: str) -> None:
     """Points from a person lost a share of lateness, and did not where there was no folder."""
     rows = [AdjustmentRow(2, "w", "ada", "", 4.0, "oral")]
     changes = ScoreChanges({"ada": rows}, {"ada": DUE}, {"ada": DUE + timedelta(days=9)}, LatePolicy(per_day=0.1))
-    empty = replace(results(0.0), seed=None, reason="it is empty")
-    for each in (empty, replace(empty, reason="", notes=("it is empty", "a note"))):
+    empty = replace(results(0.0), seed=None, reason=why)
+    for each in (empty, replace(empty, reason="", notes=(why, "a note"))):
         changed = changes.apply("ada", each)
         assert (changed.score, changed.late) == (4, None)
     assert changes.apply("ada", replace(empty, reason="x.rar: such archives are not read")).late is not None
+    named_so = replace(results(), notes=(f"{why}.txt was ignored: this course has no exercise there",))
+    assert changes.apply("ada", named_so).late is not None
 
 
 def test_who_gave_no_time_loses_nothing_and_is_listed() -> None:
