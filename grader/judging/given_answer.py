@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import NamedTuple
 
 import numpy as np
 
@@ -81,34 +80,13 @@ def wrong_by_any_convention(exercise: Exercise, trial: Trial, answer: Answer, ar
     return allowed_gradient(exercise, answer, trial).compare(array, tolerance(expected)).wrong
 
 
-class CallValue(NamedTuple):
-    """Hold what one call returned or stored as an answer.
-
-    Args:
-        trial: the trial of the call.
-        call: the call as the child reported it.
-        expected: the right array; `None` where nothing may be stored.
-        value: what was returned or stored.
-    """
-
-    trial: Trial
-    call: Call
-    expected: np.ndarray | None
-    value: Value
-
-    @property
-    def array(self) -> np.ndarray | None:
-        """Return the numbers of the value; `None` if it has none, or too many to be sent."""
-        return self.value.array
-
-    @property
-    def dtype(self) -> str:
-        """Return the name of its dtype, such as "float32"; empty for a Python number, which has none."""
-        if self.value.kind == "number":
-            return self.value.type if self.value.type in protocol.DTYPES else ""
-        if self.value.kind == "ndarray" and self.array is not None:
-            return protocol.NAMES[self.array.dtype]
-        return self.value.dtype
+def _dtype_of(value: Value) -> str:
+    """Return the name of a value's dtype, such as "float32"; empty for a Python number, which has none."""
+    if value.kind == "number":
+        return value.type if value.type in protocol.DTYPES else ""
+    if value.kind == "ndarray" and value.array is not None:
+        return protocol.NAMES[value.array.dtype]
+    return value.dtype
 
 
 @dataclass(frozen=True)
@@ -128,36 +106,43 @@ class GivenAnswer:
     trial_calls: TrialCalls
 
     @cached_property
-    def values(self) -> list[CallValue]:
-        """Return for each call the value given as this answer; if the call returned too few values, all of them."""
-        return [self._value_in(self.answer, trial, call) for trial, call in self.trial_calls]
+    def values(self) -> list[tuple[Trial, Call, Value]]:
+        """Return for each call its trial, the call and the value that it gave as this answer.
 
-    def _value_in(self, answer: Answer, trial: Trial, call: Call) -> CallValue:
+        If the call returned too few values, the value is all of them.
+        """
+        return [(trial, call, self._value_in(call, self.answer)) for trial, call in self.trial_calls]
+
+    def _value_in(self, call: Call, answer: Answer) -> Value:
         """Return the value of an answer in one call: stored in `.g`, returned, or an item of a returned tuple."""
         value, items = call.returned, call.returned.items
         if answer.stored:
             value = call.stored.get(answer.wrt, {}).get("g", NOTHING)
         elif answer.place is not None and answer.place < len(items):
             value = items[answer.place]
-        return CallValue(trial, call, trial.expected[answer.name], value)
+        return value
+
+    def _expected(self, trial: Trial) -> np.ndarray | None:
+        """Return the right array of this answer in a trial; `None` where nothing may be stored."""
+        return trial.expected[self.answer.name]
 
     @cached_property
     def samples(self) -> list[Sample]:
         """Return the samples of the trials in which an array was given where one is expected."""
         return [
-            Sample(call_value.trial, call_value.array, call_value.expected)
-            for call_value in self.values[: len(self.trials)]
-            if call_value.expected is not None and call_value.array is not None
+            Sample(trial, value.array, expected)
+            for trial, _, value in self.values[: len(self.trials)]
+            if (expected := self._expected(trial)) is not None and value.array is not None
         ]
 
     @cached_property
-    def first_missing(self) -> tuple[CallValue, Mistake] | None:
-        """Return what the first call gave whose answer cannot be compared, and the mistake in it.
+    def first_missing(self) -> tuple[Trial, Call, Mistake] | None:
+        """Return the first call whose answer cannot be compared: its trial, the call and the mistake.
 
         Such a call gave no array, or one where none may be stored. `None` if there is no such call.
         """
-        checked = ((call_value, self._check(call_value)) for call_value in self.values)
-        return next(((call_value, mistake) for call_value, mistake in checked if mistake is not None), None)
+        checked = ((trial, call, self._check(trial, call, value)) for trial, call, value in self.values)
+        return next(((trial, call, mistake) for trial, call, mistake in checked if mistake is not None), None)
 
     @cached_property
     def wrong(self) -> list[Sample]:
@@ -196,7 +181,7 @@ class GivenAnswer:
         call = next(call for judged, call in self.trial_calls if judged is trial)
         arrays = {}
         for earlier in itertools.takewhile(lambda answer: answer != self.answer, exercise.answers):
-            other = self._value_in(earlier, trial, call).array
+            other = self._value_in(call, earlier).array
             if other is not None and is_right(self.exercise, earlier, trial, other):
                 arrays[earlier] = other
         return wrong_shares(exercise, trial, {**arrays, self.answer: array}, RTOL["float32"]).get(self.answer)
@@ -255,11 +240,11 @@ class GivenAnswer:
     @cached_property
     def is_right_elsewhere(self) -> bool:
         """Return whether the answer is right in every call that raised no exception, and there is such a call."""
-        sound = [call_value for call_value in self.values if call_value.call.error is None]
+        sound = [(trial, value) for trial, call, value in self.values if call.error is None]
         return bool(sound) and all(
-            call_value.array is not None and is_right(self.exercise, self.answer, call_value.trial, call_value.array)
-            for call_value in sound
-            if call_value.expected is not None
+            value.array is not None and is_right(self.exercise, self.answer, trial, value.array)
+            for trial, value in sound
+            if self._expected(trial) is not None
         )
 
     def check_dtype(self) -> Mistake | None:
@@ -268,15 +253,15 @@ class GivenAnswer:
         A gradient must have the dtype of its input, and a value that of the first array among the arguments; without
         any array, it may be float32 or float64.
         """
-        for call_value in self.values:
-            owner = call_value.trial.arguments.get(self.answer.wrt)
-            arrays = (value for value in (owner, *call_value.trial.arguments.values()) if isinstance(value, Array))
+        for trial, _, value in self.values:
+            owner = trial.arguments.get(self.answer.wrt)
+            arrays = (argument for argument in (owner, *trial.arguments.values()) if isinstance(argument, Array))
             expected = next((protocol.NAMES[array.values.dtype] for array in arrays), None)
-            any_will_do = self._wanted == LISTED and call_value.array is not None and call_value.array.dtype.kind != "c"
-            dtype = call_value.dtype
+            any_will_do = self._wanted == LISTED and value.array is not None and value.array.dtype.kind != "c"
+            dtype = _dtype_of(value)
             fits = dtype in ("", *((expected,) if expected else ("float32", "float64")))
-            if not fits and not any_will_do and call_value.expected is not None:
-                kind = dtype if call_value.value.kind == "tensor" else f"a numpy array of dtype {dtype}"
+            if not fits and not any_will_do and self._expected(trial) is not None:
+                kind = dtype if value.kind == "tensor" else f"a numpy array of dtype {dtype}"
                 must = f"{self.answer.wrt or 'the output'} is {expected or 'a floating-point tensor'}"
                 return Mistake("wrong-dtype", f"it is {kind}; {must}")
         return None
@@ -307,8 +292,8 @@ class GivenAnswer:
         Two calls that are both off by rounding, as the difference quotient of a tiny step is, count as the same.
         """
         first = {id(sample.trial): sample for sample in self.samples}
-        for again in self.values[len(self.trials) :]:
-            if again.array is None or agrees(again.array, (sample := first[id(again.trial)]).given):
+        for trial, _, again in self.values[len(self.trials) :]:
+            if again.array is None or agrees(again.array, (sample := first[id(trial)]).given):
                 continue
             if sample.agrees or scaled_error(again.array, sample.given) > ROUNDING_BETWEEN_CALLS:
                 return Mistake("not-repeatable", "a second call with the same arguments gives a different answer")
@@ -347,21 +332,21 @@ class GivenAnswer:
             return "tensor"
         return LISTED if routine.listed else "tensor" if expected.ndim else "number"
 
-    def _check(self, call_value: CallValue) -> Mistake | None:
+    def _check(self, trial: Trial, call: Call, value: Value) -> Mistake | None:
         """Return a mistake if a call gave nothing, or an object of a wrong type; `None` if it can be compared.
 
         A 0-d array is accepted for a plain number, and any array for a list of numbers.
         """
-        if mistake := self._check_count(call_value):
+        if mistake := self._check_count(trial, call):
             return mistake
-        value, expected = call_value.value, call_value.expected
+        expected = self._expected(trial)
         if expected is None:
-            says = f"it is not asked for{_where(call_value.trial)}, but the function stores it"
+            says = f"it is not asked for{_where(trial)}, but the function stores it"
             return None if value.kind in {"none", "ellipsis"} else Mistake("extra-work", says)
         if value.kind == "ellipsis":
             return Mistake("todo", "not attempted yet")
         if value.kind == "none":
-            return self._diagnose_nothing(call_value)
+            return self._diagnose_nothing(trial, call)
         listed = self._wanted == LISTED and value.kind == "items" and value.array is not None
         number = value.kind == "number" and (self._wanted == "number" or value.type in protocol.DTYPES)
         if value.kind not in ("tensor", "ndarray") and not listed and not number:
@@ -370,15 +355,15 @@ class GivenAnswer:
             return Mistake("wrong-shape", f"its shape is {describe(value.shape)}, far too large")
         return None
 
-    def _check_count(self, call_value: CallValue) -> Mistake | None:
+    def _check_count(self, trial: Trial, call: Call) -> Mistake | None:
         """Return a mistake if a call returned another number of arrays than it must; otherwise `None`."""
-        returned, wanted = call_value.call.returned, len(call_value.trial.expected)
+        returned, wanted, expected = call.returned, len(trial.expected), self._expected(trial)
         if self.answer.place is None or returned.kind in {"none", "ellipsis"} or len(returned.items) == wanted:
             return None
         given_count = (
             f"{len(returned.items)} values" if returned.kind == "items" else f"one {returned.type or returned.kind}"
         )
-        what = "numbers" if call_value.expected is not None and call_value.expected.ndim == 0 else "tensors in a list"
+        what = "numbers" if expected is not None and expected.ndim == 0 else "tensors in a list"
         return Mistake("wrong-type", f"the function returns {given_count}; it must return {wanted} {what}")
 
     def _diagnose_type(self, value: Value) -> Mistake:
@@ -389,11 +374,11 @@ class GivenAnswer:
         article = "an" if kind[:1] in "aeiou" else "a"
         return Mistake("wrong-type", f"it is {article} {kind}, not a {self._wanted}", hints.BY_TYPE.get(kind, ()))
 
-    def _diagnose_nothing(self, call_value: CallValue) -> Mistake:
+    def _diagnose_nothing(self, trial: Trial, call: Call) -> Mistake:
         """Return the mistake that a call gave no answer, and where it may have put it instead."""
-        answer, trial, call = self.answer, call_value.trial, call_value.call
+        answer, expected = self.answer, self._expected(trial)
         if answer.place is not None and call.returned.kind == "items":
-            zero = call_value.expected is not None and not call_value.expected.any()
+            zero = expected is not None and not expected.any()
             says = "it is None; it should be zeros" if zero else "it is None"
             return Mistake("missing-answer", says, hints.NONE_AMONG_SEVERAL)
         if not answer.stored:

@@ -162,7 +162,7 @@ class Judge:
             return self._whole_file is not None and self._whole_file.code == "todo"
         if self.exercise.function.is_test:
             return self.examination.mistake[0] is None
-        missing = {given.first_missing and given.first_missing[1].code for given in self.given.values()}
+        missing = {given.first_missing and given.first_missing[-1].code for given in self.given.values()}
         return missing == {"todo"} or (missing == {None} and not any(given.wrong for given in self.given.values()))
 
     @cached_property
@@ -257,8 +257,8 @@ class Judge:
         if given.first_missing is None:
             mistake = self._check_numbers(given)
         else:
-            value, mistake = given.first_missing
-            raised = (value.trial, value.call.error) if value.call.error is not None else None
+            trial, call, mistake = given.first_missing
+            raised = (trial, call.error) if call.error is not None else None
         if mistake is not None and raised is not None:
             mistake = self._diagnose_error(given, *raised)
         return mistake
