@@ -107,8 +107,9 @@ def named_titles(submissions: Sequence[Submission]) -> str:
 
 
 def _enumeration(names: Sequence[str], conjunction: str) -> str:
-    """Return names as a list in a sentence, with a conjunction before the last: "a, b and c"."""
-    return f" {conjunction} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    """Return names as a list in a sentence, with a conjunction before the last: "a, b and c" or "Lee, Bo; b and c"."""
+    separator = "; " if any("," in name for name in names) else ", "
+    return f" {conjunction} ".join(filter(None, (separator.join(names[:-1]), names[-1])))
 
 
 def find_student(submissions: Sequence[Submission], name: str) -> Submission:

@@ -217,6 +217,12 @@ def test_a_second_submission_under_another_name_is_the_same_error(course, tmp_pa
     assert found.unlisted == ()
 
 
+def test_names_with_commas_are_told_apart_in_a_list(course, tmp_path) -> None:
+    found = matched(course, tmp_path, ["1", "Smith, Bob", "smith bob"], 'id,name\n1,"Smith, Bob"\n')
+    (bob,) = found.submissions
+    assert bob.conflict == "3 submissions of one student: 1; Smith, Bob and smith bob; keep the one that counts"
+
+
 @pytest.mark.parametrize("heading", ["Student number", "Matrikelnummer"])
 def test_a_name_in_any_column_is_of_its_student(course, tmp_path, heading) -> None:
     """They were not on the roster, and --yes gave them 0 points."""
