@@ -353,6 +353,8 @@ def summary_line(class_report: ClassReport, page: Path) -> str:
     parts += [f"{class_report.finished} finished", f"{len(class_report.stuck)} stuck"]
     if class_report.without_work:
         parts.append(f"{len(class_report.without_work)} without a score")
+    if ungraded := len(class_report.students) - len(class_report.scored) - len(class_report.without_work):
+        parts.append(f"{ungraded} not graded in full")
     if class_report.broken:
         parts.append(f"{count_of(len(class_report.broken), 'result')} not read")
     return f"{page} and {_csv_path(page)}: {', '.join(parts)}.{_weak_questions(class_report)}"

@@ -56,7 +56,9 @@ def test_the_command_writes_a_page_and_a_table(run: Run, tmp_path: Path) -> None
     done = run(folder)
     page, table = folder / "report.html", folder / "report.csv"
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{page} and {table}: 7 students, median 2.5 of 5, 1 finished, 0 stuck.\n"
+    assert (
+        done.stdout == f"{page} and {table}: 7 students, median 2.5 of 5, 1 finished, 0 stuck, 1 not graded in full.\n"
+    )
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert run().returncode == 0, "the folder is called grades, as grade calls it"
     assert {path.name for path in folder.iterdir() if path.suffix not in (".json", "")} == {
@@ -147,7 +149,9 @@ def test_a_record_that_cannot_be_read_is_named_and_skipped(name: str, run: Run, 
     (folder / f"z {name}.json").write_text(content)
     done = run(folder)
     assert done.returncode == 3
-    assert done.stdout.endswith(": 7 students, median 2.5 of 5, 1 finished, 0 stuck, 1 result not read.\n")
+    assert done.stdout.endswith(
+        ": 7 students, median 2.5 of 5, 1 finished, 0 stuck, 1 not graded in full, 1 result not read.\n"
+    )
     assert done.stderr.startswith(f"handgrad: not counted: z {name}.json: {why}")
     words = Page((folder / "report.html").read_text(encoding="utf-8")).words
     assert "1 result could not be read, and is in no number on this page" in words
@@ -207,7 +211,10 @@ def test_the_command_reads_a_gradebook_and_leaves_it_as_it_is(run: Run, tmp_path
     before = (tmp_path / "gradebook.db").read_bytes()
     done = run("--gradebook", gradebook)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "report.html and report.csv: 7 students, median 2.5 of 5, 1 finished, 0 stuck.\n"
+    assert (
+        done.stdout
+        == "report.html and report.csv: 7 students, median 2.5 of 5, 1 finished, 0 stuck, 1 not graded in full.\n"
+    )
     assert (tmp_path / "gradebook.db").read_bytes() == before
     write_folder(tmp_path / "grades", CLASS)
     assert run("grades").returncode == 0
@@ -286,7 +293,9 @@ def test_who_handed_in_nothing_is_a_row_and_in_no_number(run: Run, tmp_path: Pat
     """Defect 15: the report forgot whoever had no score, and said nothing."""
     folder = write_folder(tmp_path / "grades", [*CLASS, DORA])
     done = run(folder)
-    assert ": 8 students, median 2.5 of 5, 1 finished, 0 stuck, 1 without a score.\n" in done.stdout
+    assert (
+        ": 8 students, median 2.5 of 5, 1 finished, 0 stuck, 1 without a score, 1 not graded in full.\n" in done.stdout
+    )
     words = Page((folder / "report.html").read_text(encoding="utf-8")).words
     assert "1 student has no score, and is not in the median or the chart dora: nothing was handed in" in words
     assert "2 students handed in nothing, or nothing but untouched stubs." in words
