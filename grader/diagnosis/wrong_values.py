@@ -29,7 +29,7 @@ RESIDUAL = 1e-5  # what least squares leave where the gradient can be told, in p
 LOOSE = 100.0  # how much more may be left of projections, whose derivatives are differences: the Jacobian decides
 TINY_SHARE = 1e-9  # of the greatest singular value: what is less is the error of a difference
 MOST_UNPROBED = 3  # values of a loop that are solved for though they have too many entries for the projections
-MOST_STEPS = 2  # of which one message says that the mistake is behind them
+MOST_STEPS, MOST_NAMED = 8, 2  # of which one message says that the mistake is behind them, and which it names
 LEAST_SPARE = 2  # equations more than unknowns, so that a solution is no accident
 
 
@@ -214,7 +214,8 @@ def step_behind_right_answers(case: Case, program: Program, name: str) -> Mistak
         return None
     first, *others = sorted(witnesses, key=case.distance)
     who = f"the gradients of {first} and {others[0]} are" if others else f"the gradient of {first} is"
-    where = " and ".join(steps)
+    named = list(steps)[: MOST_NAMED if len(steps) <= MOST_NAMED else 1]
+    where = " and ".join(named if len(named) == len(steps) else [*named, f"{len(steps) - 1} more"])
     says = f"{who} right, and so, most likely, is that of {where}: look at the step from there to {name}"
     says = with_short_names(program, says)
     return Mistake("unknown", facts=(Fact("where-behind", {"step": where, "right": first}, says),))

@@ -48,6 +48,7 @@ STATES = program_of(states, {"bs": 2, "t": 3, "m": 4}, x=(2, 3, 4), h=(2, 4), w=
          "the gradient of `scores` is used in place of out.g"),
         ("a sum is used in place of `(scores * q.abs().sum(-1)).softmax(-1)`",
          "a sum is used in place of `(scores * q.abs().sum(-1)).softmax(-1)`"),
+        ("in the gradient of `k.mT@q` through `q @ k.mT`", "in the gradient of `k.mT@q` through `q @ k.mT`"),
         ("`scores` is short", "`scores` is short"),
     ],
 )  # fmt: skip

@@ -150,18 +150,18 @@ def carry_forwards(program: Program, place: Place, choice: tuple[Key, ...]) -> P
 
 @carry_forwards.example
 def _() -> Example:
-    """Show a covariance p = f @ p @ f.T + x[t], whose gradient is g = f @ g @ f.T in place of f.T @ g @ f."""
+    """Show p = f @ p + p @ f.T + x[t], whose gradient is g = f @ g + g @ f.T in place of f.T @ g + g @ f."""
 
     def forward(x: Tensor, f: Tensor, p: Tensor) -> Tensor:
         for step in x:
-            p = f @ p @ f.T + step
+            p = f @ p + p @ f.T + step
         return p
 
     def wrong(x: Tensor, f: Tensor, p: Tensor, g: Tensor) -> dict[str, Tensor]:
         dx = torch.zeros_like(x)
         for t in reversed(range(len(x))):
             dx[t] = g
-            g = f @ g @ f.T
+            g = f @ g + g @ f.T
         return {"x": dx, "p": g}
 
     return Example(forward, wrong, {"x": "t n n", "f": "n n", "p": "n n"})

@@ -331,7 +331,8 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
     "log-softmax": RowFormula(
         "wrong-local", "the derivative of log-softmax is used", lambda r: r.g - r.p * r.total(r.g), "softmax"),
     "softmax": RowFormula(
-        "wrong-local", "the derivative of softmax is used", lambda r: r.p * (r.g - r.total(r.p * r.g)), "log_softmax"),
+        "wrong-local", "the derivative of softmax is used, in which the probabilities are an extra factor",
+        lambda r: r.p * (r.g - r.total(r.p * r.g)), "log_softmax"),
     "softmax behind": RowFormula(
         "extra-factor", "the derivative of softmax is applied as well, but is already included",
         lambda r: r.p * ((d := r.own - r.p * r.total(r.own)) - r.total(r.p * d)), "log_softmax"),

@@ -803,7 +803,7 @@ def misused_jacobians(program: Program, place: Place) -> Iterator[JacobianMisuse
         operand = source.find(program, place[0])
         inner = () if operand is None else function_between(program, operand, place[0])
         families = {program.nodes[i].operation.family for i in inner}
-        if families & {"contraction", "other"}:
+        if families & {"contraction", "join", "other"}:
             yield JacobianMisuse(source, inverse=False)
             if program.nodes[place[0]].value.size <= LARGEST_JACOBIAN:
                 yield JacobianMisuse(source, inverse=True)
@@ -826,8 +826,9 @@ def misused_jacobians(program: Program, place: Place) -> Iterator[JacobianMisuse
 def misuse_jacobian(program: Program, place: Place, choice: JacobianMisuse) -> Program | None:
     """Contribute J @ g to x for y = f(x), with the Jacobian J of f, or inv(J.T) @ g, in place of J.T @ g.
 
-    With `inverse=True` it is the second. y is the value `place`; the choice names x. For f @ x @ f.T: f @ g @ f.T in
-    place of f.T @ g @ f. Returns `None` where the program has no such value, or f has only one operation in this trial.
+    With `inverse=True` it is the second. y is the value `place`; the choice names x. For f @ x + x @ h: f @ g + g @ h
+    in place of f.T @ g + g @ h.T. Returns `None` where the program has no such value, or f has only one operation in
+    this trial.
     """
     source = choice.source.find(program, place[0])
     function = None if source is None else segment(program.right.forward, source, place[0], set())
@@ -843,16 +844,16 @@ def misuse_jacobian(program: Program, place: Place, choice: JacobianMisuse) -> P
 
 @misuse_jacobian.example
 def _() -> Example:
-    """Show f @ p @ f.T, p with p = sin(x), whose gradient of p is f @ g @ f.T in place of f.T @ g @ f."""
+    """Show f @ p + p @ h with p = sin(x), whose gradient of p is f @ g + g @ h in place of f.T @ g + g @ h.T."""
 
-    def forward(x: Tensor, f: Tensor) -> Tensor:
+    def forward(x: Tensor, f: Tensor, h: Tensor) -> Tensor:
         p = torch.sin(x)
-        return f @ p @ f.T + x
+        return f @ p + p @ h
 
-    def wrong(x: Tensor, f: Tensor, g: Tensor) -> dict[str, Tensor]:
-        return {"x": f @ g @ f.T * torch.cos(x) + g}
+    def wrong(x: Tensor, f: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": (f @ g + g @ h) * torch.cos(x)}
 
-    return Example(forward, wrong, {"x": "n n", "f": "n n"})
+    return Example(forward, wrong, {"x": "n m", "f": "n n", "h": "m m"})
 
 
 LEAST_RANGE = 0.1  # of values of which a function is recognised: of small ones, a wrong function agrees too
