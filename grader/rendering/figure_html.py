@@ -18,6 +18,7 @@ from .svg_drawing import SvgDrawing
 BELOW, ABOVE = "#1f77d0", "#c95010"
 STRONGEST = 0.9
 PLOT, LEFT, TOP, BELOW_PLOT, RIGHT_OF_PLOT = 180, 58, 40, 40, 16  # of a scatter, in pixels as all lengths here
+LINE_OF_TEXT = 14  # the height of the equation above a scatter
 DOT, ON_LINE = 4, 2e-4  # the radius of a point; how far off a line it counts as on it, of the largest entry
 APART = 8.0  # times that the learner's entries may be larger than the right ones, on a common scale
 ALIKE = 3.0  # times that the largest number of an exercise's scatters may be larger than that of one drawn on its scale
@@ -68,15 +69,16 @@ def _scatter(figure: Figure, scale: float) -> SvgDrawing:
     is_long = name_length > PLOT + LEFT
     needed = LEFT + longest * LETTER, name_length if is_long else LEFT + PLOT
     width = round(max(LEFT + PLOT, *needed)) + RIGHT_OF_PLOT
-    drawing = SvgDrawing(width, TOP + PLOT + BELOW_PLOT, figure.title, f"On {names}.")
-    middle = LEFT + PLOT / 2, TOP + PLOT / 2
+    top = TOP if lines else TOP - LINE_OF_TEXT
+    drawing = SvgDrawing(width, top + PLOT + BELOW_PLOT, figure.title, f"On {names}.")
+    middle = LEFT + PLOT / 2, top + PLOT / 2
 
     def at(x: float, y: float) -> tuple[float, float]:
         return (middle[0] + x / limits[0] * PLOT / 2 * 0.95, middle[1] - y / limits[1] * PLOT / 2 * 0.95)
 
-    drawing.box(LEFT, TOP, PLOT, PLOT, "plot", 0)
+    drawing.box(LEFT, top, PLOT, PLOT, "plot", 0)
     drawing.line((LEFT, middle[1]), (LEFT + PLOT, middle[1]), "axis")
-    drawing.line((middle[0], TOP), (middle[0], TOP + PLOT), "axis")
+    drawing.line((middle[0], top), (middle[0], top + PLOT), "axis")
     _line(drawing, at, limits, (1.0, 0.0), "right-line")
     for line in lines:
         for slope, intercept in np.atleast_2d(line.values):
@@ -85,15 +87,15 @@ def _scatter(figure: Figure, scale: float) -> SvgDrawing:
         drawing.dot(*at(x, y), DOT, "agrees" if abs(x - y) <= ON_LINE * max(limits) else "dot")
     drawing.text(LEFT, 14, yours.name, "small", "start")
     for number_of_line, line in enumerate(lines):
-        drawing.text(LEFT, 32 - 14 * number_of_line, line.name, "code small accent", "start")
-    drawing.text(4 if is_long else middle[0], TOP + PLOT + 34, across.name, "small", "start" if is_long else "middle")
+        drawing.text(LEFT, 32 - LINE_OF_TEXT * number_of_line, line.name, "code small accent", "start")
+    drawing.text(4 if is_long else middle[0], top + PLOT + 34, across.name, "small", "start" if is_long else "middle")
     if not figure.shaded:
         for x in (-limits[0], limits[0]):
-            drawing.text(at(x, 0)[0], TOP + PLOT + 16, number(x), "small faint", "start" if x < 0 else "end")
+            drawing.text(at(x, 0)[0], top + PLOT + 16, number(x), "small faint", "start" if x < 0 else "end")
         for y in (-limits[1], limits[1]):
             drawing.text(LEFT - 5, at(0, y)[1] + 4, number(y), "small faint", "end")
         drawing.text(LEFT - 5, middle[1] + 4, "0", "small faint", "end")
-        drawing.text(middle[0], TOP + PLOT + 16, "0", "small faint")
+        drawing.text(middle[0], top + PLOT + 16, "0", "small faint")
     return drawing
 
 

@@ -118,9 +118,9 @@ def _row_html(label: str, cells: Iterable[str]) -> str:
 
 
 def _corner(table: Table) -> str:
-    r"""Return the label of a table's corner, the names of its axes: "n \ m", "m" for columns alone, or empty."""
+    r"""Return the label of a table's corner, the names of its axes: "n \ m", "m" for those of the columns alone."""
     down, across = ("" if name.startswith(NAMELESS) else name for name in (table.down, table.across))
-    return f"{down} \\ {across}" if down or (across and table.down) else across
+    return f"{down} \\ {across}".rstrip() if down else across
 
 
 def _index_html(text: str, scope: str, kind: str = "index") -> str:
@@ -273,20 +273,23 @@ def _row(
     wished.sort(key=lambda wish: wish[:2])
     keys = [key for _, _, key in wished]
     sizes = [_node_width(graph) + GAP if key in graph.nodes else LANE for key in keys]
-    return dict(zip(keys, _spread([x for x, _, _ in wished], sizes), strict=True))
+    steps = [key in graph.nodes and bool(graph.nodes[key].operands) for key in keys]
+    return dict(zip(keys, _spread([x for x, _, _ in wished], sizes, steps), strict=True))
 
 
-def _spread(wished: Sequence[float], sizes: Sequence[float]) -> list[float]:
-    """Return places in the given order without overlap, centred on the middle of the wished ones.
+def _spread(wished: Sequence[float], sizes: Sequence[float], fixed: Sequence[bool]) -> list[float]:
+    """Return places in the given order without overlap.
 
     Args:
         wished: the wished places, in order.
         sizes: the width of each.
+        fixed: those that stay, on average, at the wished places; all of them if none is.
     """
     placed: list[float] = []
     for i, x in enumerate(wished):
         placed.append(max(x, placed[-1] + (sizes[i - 1] + sizes[i]) / 2) if placed else x)
-    shift = (sum(wished) - sum(placed)) / max(len(placed), 1)
+    off = [x - y for x, y, stays in zip(wished, placed, fixed, strict=True) if stays or not any(fixed)]
+    shift = sum(off) / max(len(off), 1)
     return [x + shift for x in placed]
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from grader.course.course import CourseExercise
 from grader.course.exercise import Answer, Declaration, Exercise
 from grader.course.sampling import Array
-from grader.course.shapes import Axes, describe, describe_guessed, guess_axes
+from grader.course.shapes import Axes, axes_in_all, describe, describe_guessed, guess_axes
 from grader.diagnosis.diagnose import find_mistakes, recorded_mistakes
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.operators.places import operation_label
@@ -168,9 +168,9 @@ def _grids(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tup
         trial: a trial in which it is wrong.
         yours: the learner's array, float64, of any shape.
     """
-    expected, sizes = _expected(answer, trial), trial.setting.sizes
+    expected = _expected(answer, trial)
     axes, shape = _axes_of(answer, trial, expected), expected.shape
-    own = Grid(YOURS, axes if yours.shape == shape else guess_axes(yours.shape, sizes), yours)
+    own = Grid(YOURS, axes if yours.shape == shape else _axes_in_all_trials(judge, answer, yours.ndim), yours)
     if getattr(judge.exercise.function, "accepts", None) is not None:
         return (replace(own, limit=largest_magnitude(yours)),), MANY_RIGHT
     right, title, note = _reference_array(judge.exercise.function, answer, trial)
@@ -190,6 +190,12 @@ def _grids(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tup
     if not judge.exercise.course.policy.show_expected:
         grids, note = [shade(grid) for grid in grids], f"{note} {KEPT_BACK}".strip()
     return tuple(grids), note
+
+
+def _axes_in_all_trials(judge: Judge, answer: Answer, rank: int) -> Axes:
+    """Return a name for each axis of a learner's arrays of this rank: that of the axis with its size in every trial."""
+    samples = [sample for sample in judge.given[answer.name].samples if sample.given.ndim == rank]
+    return axes_in_all([each.given.shape for each in samples], [each.trial.setting.sizes for each in samples])
 
 
 def shade(grid: Grid) -> Grid:

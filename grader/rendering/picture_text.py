@@ -119,9 +119,9 @@ def _label_width(table: Table) -> int:
 
 
 def _corner(table: Table) -> str:
-    r"""Return the label of a table's corner, the names of its axes: "n\m", "m" for columns alone, or empty."""
+    r"""Return the label of a table's corner, the names of its axes: "n\m", "m" for those of the columns alone."""
     down, across = ("" if name.startswith(NAMELESS) else name for name in (table.down, table.across))
-    return f"{down}\\{across}" if down or (across and table.down) else across
+    return f"{down}\\{across}" if down else across
 
 
 def _column_width(table: Table) -> int:

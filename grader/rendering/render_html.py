@@ -50,7 +50,7 @@ NOTEBOOK: dict[str, str] = {
     "drawing": "margin: 0.6em 0",
     "scroll": "overflow-x: auto",
     "maps": "display: flex; flex-wrap: wrap; gap: 0.4em 1.6em; margin: 0.3em 0; overflow-x: auto",
-    "shapes": "display: flex; flex-wrap: wrap; gap: 0.8em 2em; margin: 0.5em 0; align-items: flex-start",
+    "shapes": "display: flex; flex-wrap: wrap; gap: 0.8em 2em; margin: 0.5em 0; align-items: flex-end",
     "shape": "flex: none; max-width: 100%; overflow-x: auto",
     "map": "flex: none; align-self: flex-start; margin: 0; border-collapse: collapse; font-size: 13px; "
     "font-variant-numeric: tabular-nums",

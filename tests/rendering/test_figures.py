@@ -18,7 +18,7 @@ from grader.rendering.figure_html import figure_html
 from grader.rendering.figure_text import figure_lines, figure_sentences
 from grader.rendering.order_making import visits_of_list
 from grader.rendering.picture_data import ExercisePictures, Figure, Series, dumps_with_pictures
-from grader.rendering.picture_html import graph_svg, pictures_html
+from grader.rendering.picture_html import graph_svg, layout, pictures_html
 from grader.rendering.picture_text import picture_lines
 from grader.rendering.render_text import as_text
 
@@ -231,6 +231,15 @@ def test_nothing_is_said_of_marks_where_there_is_a_single_operation(see: See) ->
     assert "Nothing is marked" not in pictures_html(see("sigmoid_grad", source))
 
 
+def test_the_steps_of_a_chain_stand_below_each_other_whatever_joins_them(see: See) -> None:
+    slip = SUBMISSIONS["07_network/forward_and_backward: w2 missing on the way back"]
+    graph = see("forward_and_backward", slip.source).graph
+    assert graph is not None
+    placed = layout(graph)
+    assert len({round(placed.places[key][0]) for key, node in graph.nodes.items() if node.operands}) == 1
+    assert placed.width < 3 * (placed.node_width + 16)
+
+
 def test_a_constant_is_named_as_in_the_source(see: See) -> None:
     source = """def mend_attention(q, k, v, out):
     s = (q @ k.t() / q.shape[-1] ** 0.5).softmax(-1)
@@ -330,6 +339,12 @@ def test_steps_are_bars_with_the_right_end_marked() -> None:
     assert key == "  # yours, | nudged"
 
 
+def test_there_is_no_room_for_an_equation_where_there_is_none() -> None:
+    alone = figure_html(Figure("scatter", SCATTER.title, SCATTER.series[:2]))
+    heights = [int(re.search(r' height="(\d+)"', html)[1]) for html in (alone, figure_html(SCATTER))]  # type: ignore[index]
+    assert heights[0] == heights[1] - 14
+
+
 def test_bars_of_both_signs_fill_the_height_between_the_largest_and_the_smallest() -> None:
     sums = Figure("sums", "the sums along m", (Series("yours", np.array([3.0, -1.0]), ("0", "1")),
                                                Series("nudged", np.array([0.0, 0.0]), ("0", "1"))))  # fmt: skip
@@ -343,7 +358,7 @@ def test_a_long_name_below_a_scatter_stays_in_its_drawing() -> None:
     name = "gradient of causal(n @ wq, n @ wk, n @ wv) @ wo"
     html = figure_html(Figure("scatter", "long", (Series(name, POINTS), Series("yours", -POINTS))))
     width = int(re.search(r' width="(\d+)"', html)[1])  # type: ignore[index]
-    assert f'<text x="4" y="254" text-anchor="start" class="small">{name}<' in html
+    assert f'<text x="4" y="240" text-anchor="start" class="small">{name}<' in html
     assert width > 4 + 7 * len(name)
 
 

@@ -20,7 +20,7 @@ from grader.course.course import Course
 from grader.judging.grading import Grader
 from grader.judging.judge import Judge
 from grader.learner.session import Session
-from grader.rendering.heat_maps import largest_magnitude
+from grader.rendering.heat_maps import Table, largest_magnitude
 from grader.rendering.picture_data import (
     NOTHING,
     WHY,
@@ -30,9 +30,11 @@ from grader.rendering.picture_data import (
     dumps_with_pictures,
     no_pictures,
 )
+from grader.rendering.picture_html import _corner as html_corner
 from grader.rendering.picture_html import pictures_html
 from grader.rendering.picture_labels import LONGEST_CHANGE, change_of
 from grader.rendering.picture_making import KEPT_BACK, MANY_RIGHT, RIGHT, shade
+from grader.rendering.picture_text import _corner as text_corner
 from grader.rendering.picture_text import picture_lines, pictures_in_words
 from grader.rendering.render_text import as_text
 from grader.results.codes import VALUE_CODES
@@ -373,3 +375,28 @@ def test_a_label_names_in_the_words_of_the_source_what_is_done_or_is_left_out(
 @pytest.mark.parametrize("code", sorted(VALUE_CODES - {"unknown", "follows"}))
 def test_a_mark_has_a_label_whatever_the_diagnosis_names(code: str) -> None:
     assert 0 < len(change_of(code, {})) <= LONGEST_CHANGE
+
+
+def test_an_axis_of_another_shape_has_the_name_that_fits_in_every_trial(see: See) -> None:
+    source = """import torch
+def conv1d_grad(inp, w, b, out):
+    inp.g, b.g = torch.zeros_like(inp), out.g.sum((0, 2))
+    w.g = out.g.sum(0)
+"""
+    yours, right, *_ = picture(see("conv1d_grad", source), "w.g").grids
+    assert [name.startswith("_") for name in yours.axes] == [False, True]
+    assert right.axes == ("o", "c", "k")
+
+
+def test_the_corner_of_a_table_names_the_axes_that_have_a_name() -> None:
+    corners = {
+        axes: [corner(Table("", *(f"axis {i}" if name == "_" else name for i, name in enumerate(axes)), ((), ())))
+               for corner in (html_corner, text_corner)]
+        for axes in (("n", "m"), ("_", "m"), ("n", "_"), ("_", "_"))
+    }  # fmt: skip
+    assert corners == {
+        ("n", "m"): ["n \\ m", "n\\m"],
+        ("_", "m"): ["m", "m"],
+        ("n", "_"): ["n \\", "n\\"],
+        ("_", "_"): ["", ""],
+    }
