@@ -81,7 +81,12 @@ CHANGES_BY_OPERATOR: Mapping[str, str] = {
     "function-of-result": "{choice}",
     "other-probabilities": "{wrong}",
     "other-entries-selected": "goes to {choice}",
-    "derivative-not-multiplied": "g {how} {what}",
+    "function-of-gradient": "f' * g -> f(g)",
+    "product-of-paths": "product of both derivatives",
+    "gain-misplaced": "{gain} {choice}",
+    "softmax-formula-mistaken": "{mistake}",
+    "running-sum-over-other-entries": "{how}",
+    "value-for-gradient": "{gradient} -> {other}",
     "terms-squared": "as if squared",
     "difference-mistaken": "{mistake}",
     "entries-of-result": "{what}",
@@ -131,8 +136,8 @@ NAMES = frozenset(
 )  # fields of code
 WHOLE = frozenset(
     (
-        "derivative-not-multiplied",
         "function-of-result",
+        "gain-misplaced",
         "gradient-of-another-target",
         "gradients-exchanged",
         "gradient-of-another-value-for-operand",
@@ -143,8 +148,39 @@ WHOLE = frozenset(
         "stops-early",
     )
 )  # operators whose fields are words, or names that are shortened only where they are long
-EXPLAINED = re.compile(r"(?:, the | \(the |; |: ).*")  # what follows a name or a clause in a message field
+# Words of a message field, and shorter ones for a label; the next are tried only while the label is too long.
+SHORTER: Sequence[tuple[re.Pattern[str], str]] = tuple(
+    (re.compile(long), short)
+    for long, short in (
+        ("the upstream gradient", "g"),
+        ("in reversed order along (?:the )?", "reversed, "),
+        ("(?:are |is )?in reversed order", "reversed"),
+        (" by one entry towards the ", " to the "),
+        (", divided by the number of entries", " / n"),
+        ("the same probability for every entry", "the same p everywhere"),
+        ("1 at the largest entry and 0 elsewhere", "1 at the largest, else 0"),
+        ("only the sign of .* is used", "only the sign is used"),
+        ("1 is subtracted from every entry of .*", "1 subtracted from every entry"),
+        ("(.*) is rounded to 0 or 1 before .*", r"\1 rounded to 0 or 1"),
+        (r"the function that computes (\w+).* is applied to (\w+) as well", r"\2 -> \1(\2)"),
+        ("each operand gets the gradient of the other", "gradients exchanged"),
+        ("the formula of the derivative is itself differentiated", "f' -> f''"),
+        ("the [a-z]+ is differentiated as if it were", "as if it were"),
+        ("the exponent is taken to be one larger than it is", "exponent taken one too large"),
+        ("the logarithm of the base .* is a divisor", "* log -> / log"),
+        ("the number of entries that follow", "the number that follow"),
+        ("the running sum of g from the beginning of the axis", "running sum from the start"),
+        (" of the right answer", ""),
+        (r"\b(?:is|are) ", ""),
+        ("the ", ""),
+    )
+)
+EXPLAINED = re.compile(
+    r"(?:, the | \(the |, for each |, as if |; |: ).*"
+)  # what follows a name or a clause in a message field
 GRADIENT_OF = "the gradient of "
+FUNCTION_ITSELF = re.compile(r"\bf\b(?!')")
+OF_STEP = re.compile(r"^the (?:earlier|later) | of the \w+ iteration$")
 LONGEST_CHANGE = 30  # characters of a label
 LONG_NAME = 12  # characters, above which a call in a name is the function alone: `sqrt` for `(var + 1e-5).sqrt()`
 LONGEST_FUNCTION = 7  # characters of the name of a function in one
@@ -221,8 +257,16 @@ def _filled(template: str, parameters: Mapping[str, Any], names: Container[str])
         text = EXPLAINED.sub("", str(parameters.get(name, "")))
         shown = _name(text, is_factor=template.startswith("* ")) if name in names else text.replace("`", "")
         values[name] = shown
-    formula = template.format(**values) if all(values.values()) else ""
+    formula = short_words(template.format(**values)) if all(values.values()) else ""
     return formula if len(formula) <= LONGEST_CHANGE else ""
+
+
+def short_words(text: str) -> str:
+    """Return a clause in the shorter words of `SHORTER`, as many of them as it takes until it fits a label."""
+    for long, short in SHORTER:
+        if len(text) > LONGEST_CHANGE:
+            text = long.sub(short, text)
+    return text
 
 
 def _name(text: str, is_factor: bool = False) -> str:
@@ -271,6 +315,14 @@ def _change_by_operator(operator: str, parameters: Mapping[str, Any], program: P
         sign, value = str(parameters.get("sign", "")), str(parameters.get("value", ""))
         name = code_name(value, is_factor=sign in ("*", "/"))
         return name and sign and (f"{sign}({name})" if sign.endswith("exp") else f"{sign} {name}")
+    if operator == "derivative-not-multiplied":
+        return f"g * f' -> g {'/' if parameters.get('how') == 'divided by' else '+'} f'"
+    if operator == "value-for-derivative" and str(parameters.get("factor", "")).endswith(" itself"):
+        return "f' -> f"
+    if operator == "derivative-of-another-function" and str(parameters.get("name", "")).startswith("the "):
+        return short_words(f"f' -> that of {parameters['name']}")
+    if operator == "another-partner":
+        return _value_of_another_step(str(parameters.get("own", "")), str(parameters.get("other", "")))
     if operator == "gradient-for-partner":
         return _gradient_in_place(str(parameters.get("own", "")), str(parameters.get("other", "")))
     if operator == "trained-partner":
@@ -300,6 +352,17 @@ def _missing_derivative(program: Program, node: Node, slot: int) -> str:
     if node.name == "div":
         return f"/ {name} -> / 1" if name and slot == 0 else ""
     return f"{name} -> 1" if name else ""
+
+
+def _value_of_another_step(own: str, other: str) -> str:
+    """Return the label `h -> x`, or `h -> h of another step` in a loop; empty if one has no name.
+
+    Args:
+        own: the expression that must be used.
+        other: the expression that is used.
+    """
+    right, used = (code_name(OF_STEP.sub("", text)) for text in (own, other))
+    return "" if not right or not used else f"{right} -> {used}{' of another step' if right == used else ''}"
 
 
 def _gradient_in_place(own: str, other: str) -> str:
@@ -366,4 +429,7 @@ def _with_function(change: str, node: Node) -> str:
     """
     is_function = node.operation.family == "pointwise" and node.name.isalpha() and len(node.name) <= LONGEST_FUNCTION
     is_named = is_function and node.name not in SYMBOLS and "(x" not in change
-    return change.replace("f'", f"{node.name}'") if is_named else change
+    if not is_named:
+        return change
+    named = change.replace("f'", f"{node.name}'")
+    return FUNCTION_ITSELF.sub(node.name, named) if change.startswith("f'") else named

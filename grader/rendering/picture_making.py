@@ -38,7 +38,7 @@ from .figure_making import ComparedAnswer, figures, numbers_of_mistake
 from .heat_maps import largest_magnitude
 from .order_making import order_figure, steps_of
 from .picture_data import ExercisePictures, Figure, Graph, GraphNode, Grid, Picture, Series, why_no_picture
-from .picture_labels import Named, change_of, named_mistake
+from .picture_labels import LONGEST_CHANGE, Named, change_of, named_mistake, short_words
 
 RIGHT = "its numbers are right, so there is nothing to draw"
 YOURS, BEFORE, YOURS_ADDED = "yours", "before", "yours - before"
@@ -329,7 +329,7 @@ def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Gr
         constants = "".join(f" {value:g}" for value in values[count:])
         key = str(len(nodes))
         marked = tuple(answer for answer, operation in wrong.items() if operation == name)
-        change = change_of(judge.mistakes[sources[marked[0]]].code, {}) if marked else ""
+        change = _change_of_rule(judge.mistakes[sources[marked[0]]]) if marked else ""
         nodes[key] = GraphNode(key, f"{name}{constants}", f"value {key}", operands, "", marked, change=change)
     read = {operand for node in nodes.values() for operand in node.operands} | {str(len(nodes) - 1)}
     nodes = {key: node for key, node in nodes.items() if node.operands or key in read}  # without the inputs not used
@@ -340,6 +340,12 @@ def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Gr
         and codes[answer.name] != "wrong-order"  # which another figure shows
     )
     return Graph(nodes, list(nodes)[-1], unmarked)
+
+
+def _change_of_rule(mistake: Mistake) -> str:
+    """Return the label of a step whose backward rule is wrong: what the diagnosis says of it, if that is short."""
+    clause = short_words(mistake.says.partition(": ")[2])
+    return clause if 0 < len(clause) <= LONGEST_CHANGE else change_of(mistake.code, {})
 
 
 def _mistake_with_places(judge: Judge, answer: Answer) -> Mistake | None:
