@@ -29,10 +29,8 @@ LAST_LOSS = re.compile(r"<text [^>]*>(?:loss with your|with torch\S+) gradients[
 BESIDE_CURVES = re.compile(
     r'<rect [^>]*class="page"/>\n?|<text [^>]* y="26"[^>]*>[^<]*</text>\n?|<text [^>]*>loss</text>\n?'
 )
-SMALL_LETTERS, LARGE_LETTERS = (
-    ".small { font-size: 12px; }",
-    ".small { font-size: 20px; }",
-)  # of three beside each other
+SMALL_LETTERS = ".small { font-size: 12px; }"
+LARGE_LETTERS = ".small { font-size: 20px; }"  # of three curves beside each other
 
 
 @dataclass(frozen=True)
