@@ -209,13 +209,14 @@ class Verdicts:
                 return Finding(answer.name, "passed")
             return self._failed(answer, self._raised_by_layout)
         mistake = (
-            mistake
-            or self._diagnose_layout(answer)
-            or self._diagnose_kink(answer)
-            or self._diagnose_stale_input(answer)
-            or self._mistakes[answer.name].mistake
+            mistake or self._diagnose_layout(answer) or self._diagnose_kink(answer) or self._diagnose_numbers(answer)
         )
         return self._failed(answer, mistake)
+
+    def _diagnose_numbers(self, answer: Answer) -> Mistake:
+        """Return the mistake that the search finds; that of an input of an earlier call only if it finds no place."""
+        searched = self._mistakes[answer.name].mistake
+        return searched if searched.at else self._diagnose_stale_input(answer) or searched
 
     def _failed(self, answer: Answer, mistake: Mistake) -> Finding:
         """Return the verdict that an answer fails with a mistake, with the place of the mistake and its evidence."""

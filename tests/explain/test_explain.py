@@ -1021,3 +1021,37 @@ def test_points_of_one_call_need_not_lie_inside_the_image_of_another():
         points = 0.1 + drawn * torch.tensor([2.8, 3.8])
         told = explain(forward, {"image": normal(4, 5), "points": points}, backward=backward, seed=seed)
         assert [each.answer for each in told.mistakes] == ["image"]
+
+
+def test_a_gradient_without_an_input_is_not_that_of_an_earlier_call():
+    """Where nothing is clamped the scale cancels, and the gradient is right for many another scale."""
+
+    def forward(x, w, s):
+        return x @ ((w / s).clamp(-1, 1) * s)
+
+    def backward(out, out_g, x, w, s):
+        z = w / s
+        dz = (x.T @ out_g) * s
+        return {
+            "x": out_g @ (z.clamp(-1, 1) * s).T,
+            "w": dz / s,
+            "s": (x.T @ out_g * z.clamp(-1, 1) - dz * z / s).sum(0),
+        }
+
+    inputs = {"x": normal(4, 3), "w": normal(3, 5), "s": normal(5).exp()}
+    assert {finding.code for finding in explain(forward, inputs, backward=backward, seed=3).mistakes} == {
+        "missing-local"
+    }
+
+
+def test_two_terms_that_are_averaged_are_not_taken_for_a_lost_factor_of_two():
+    def forward(x):
+        a, p, n = x[:2], x[2:4], x[4:]
+        return (((a - p) ** 2).sum(1) - ((a - n) ** 2).sum(1) + 5).mean()
+
+    def backward(out, out_g, x):
+        a, p, n = x[:2], x[2:4], x[4:]
+        return {"x": torch.cat((n - p, p - a, a - n)) / 2 * out_g}
+
+    (said,) = explain(forward, {"x": normal(6, 4)}, backward=backward, seed=3).mistakes
+    assert (said.code, "every `pow`, the factor 2 is missing" in said.says) == ("missing-local", True)

@@ -6,9 +6,10 @@ What is wrong with it is wrong with one of three arrays: the upstream gradient, 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -384,6 +385,100 @@ def _() -> Example:
         return {"w": x.transpose(0, 1).reshape(-1, x.shape[-1]).T @ g.reshape(-1, g.shape[-1])}
 
     return Example(forward, wrong, {"x": "bs t n", "w": "n m"})
+
+
+class ExchangedAxes(NamedTuple):
+    """Two axes of one array that are exchanged in the contribution to a factor of an einsum.
+
+    Args:
+        slot: the slot of the partner factor; `UPSTREAM` for the upstream gradient.
+        first: one axis, counted from the front.
+        second: the other axis.
+    """
+
+    slot: int
+    first: int
+    second: int
+
+
+UPSTREAM = -1  # the slot of the upstream gradient in a choice
+
+
+def axes_to_exchange(program: Program, place: Place) -> Iterator[ExchangedAxes]:
+    """Yield two axes of equal size, of a partner factor or of g, for which an einsum has different letters.
+
+    What is transposed in a product of two matrices is left to `wrongly-transposed`.
+
+    Args:
+        program: the program of a trial.
+        place: the edge (einsum, slot of the factor).
+    """
+    node = program.reader(place)
+    contraction = contraction_of(node)
+    if contraction is None or (len(contraction.operands) == 2 and node.value.ndim < 3):
+        return
+    arrays = {slot: np.shape(value) for slot, value in enumerate(node.values) if slot != place[1]}
+    for slot, shape in {**arrays, UPSTREAM: node.value.shape}.items():
+        for first, second in itertools.combinations(range(len(shape)), 2):
+            if shape[first] == shape[second] > 1:
+                yield ExchangedAxes(slot, first, second)
+
+
+@operator(
+    "axes-exchanged-in-einsum",
+    code="transposed",
+    rank=2.4,
+    at=edges.of("einsum"),
+    choices=axes_to_exchange,
+    message="in the gradient of {operand} through {step}, axes {first} and {second} of {array} are exchanged",
+    fields=lambda program, place, choice: {
+        "first": str(choice.first),
+        "second": str(choice.second),
+        "array": "the upstream gradient" if choice.slot == UPSTREAM else factor_in_slot(program, place, choice.slot),
+    },
+)
+def exchange_axes_in_einsum(program: Program, place: Place, choice: ExchangedAxes) -> Program:
+    """Exchange two axes of the upstream gradient or of a partner factor in the contribution to a factor of an einsum.
+
+    Args:
+        program: the right program.
+        place: the edge (einsum, slot of the factor).
+        choice: the array and the axes.
+
+    Returns:
+        The rewritten program; its gradient has no value in a trial where the axes have different sizes.
+    """
+
+    def rule(at: EdgeContext) -> Array:
+        """Return the contribution with the two axes exchanged."""
+        if choice.slot == UPSTREAM:
+            return at.right(np.swapaxes(at.g, choice.first, choice.second))
+        array = np.asarray(at.node.values[choice.slot])
+        return at.right(operands={choice.slot: np.swapaxes(array, choice.first, choice.second)})
+
+    return program.with_vjp(place, rule)
+
+
+def factor_in_slot(program: Program, place: Place, slot: int) -> str:
+    """Return what a learner calls the factor in a slot of the reader of the edge `place`."""
+    value = program.reader(place).operand(slot)
+    return "the constant factor" if value is None else program.name_of(value)
+
+
+@exchange_axes_in_einsum.example
+def _() -> Example:
+    """Show a chain of two cores between x and y, whose gradient of `a` exchanges the ranks of b."""
+
+    def forward(x: Tensor, a: Tensor, b: Tensor, y: Tensor) -> Tensor:
+        return torch.einsum("ni,ipq,qjr,nj->npr", x, a, b, y).tanh()
+
+    def wrong(x: Tensor, a: Tensor, b: Tensor, y: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Multiply by the second matrix in place of its transpose."""
+        dz = g * (1 - forward(x, a, b, y) ** 2)
+        second = torch.einsum("qjr,nj->nqr", b, y)
+        return {"a": torch.einsum("ni,npq->ipq", x, dz @ second)}
+
+    return Example(forward, wrong, {"x": "n i", "a": "i p p", "b": "p j p", "y": "n j"})
 
 
 # Products on both sides -----------------------------------------------------------------------------------------------

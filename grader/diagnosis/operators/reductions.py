@@ -1098,14 +1098,17 @@ def wrong_counts(program: Program, place: Place) -> Iterator[Count]:
     """Yield `Count`s: by which wrong number the contribution of the mean that reads the edge `place` is divided.
 
     A `Count` is a key of `COUNT_NAMES`, such as "all entries" of the operand or "one less" than the right number, or
-    the number of an axis of the operand, whose size is meant.
+    the number of an axis of the operand, whose size is meant. No square where 2 entries are averaged in every trial:
+    what is divided by 4 in place of 2 lacks a factor 2 from elsewhere, as likely as not.
     """
     node = program.reader(place)
+    same = [peer.nodes[peer.forward.by_key[node.key][0]] for peer in program.peers if node.key in peer.forward.by_key]
     axes, shape = reduced_axes(node), np.shape(node.values[0])
     if len(counts_in_iterations(program, node)) > 1:
         yield "of the largest"
     yield "one less"
-    yield "the square of it"
+    if any(reduced_count(each) != 2 for each in (node, *same)):
+        yield "the square of it"
     if not node.value.ndim and not np.asarray(node.values[0]).all():
         yield "not zero"
     if len(shape) > 1:
