@@ -1067,6 +1067,13 @@ fixed_point_grad = Exercise(
                           _slope(out) * (_arrived(w, out, out_g) - out_g)),
                       "only the path around the loop is used: the direct path from the loss is missing",
                       ("`out` has two uses. Which of them is not part of the loop?",)),
+        Misconception("missing-upstream", "x.g", lambda w, out: _slope(out) * _arrived(w, out, out**0),
+                      "out.g is missing, as if it were 1",
+                      ("If `out.g` were zero everywhere, what should `x.g` be?",)),
+        Misconception("partial-batch", "x.g", lambda w, out, out_g: _slope(out) * _arrived(
+                          w, out, out_g, around=lambda y: _slope(y)[:1].expand_as(y)),
+                      "around the loop, the derivative of tanh in the first row is used in all rows",
+                      ("Does every row of `out` have the same derivative?",)),
         Misconception("wrong-local", "x.g", _with_slope(lambda out: 1 - out),
                       "1 - out is used as the derivative of tanh: out is not squared",
                       ("What is the derivative of tanh, in terms of its output?",)),

@@ -678,7 +678,7 @@ def _attention(q, k, v):
     """out = weights @ v, weights = scores.softmax(1), scores = q @ k.t() / root, root = d ** 0.5"""
     root = q.shape[-1] ** 0.5
     scores = q @ k.t() / root
-    weights = scores.softmax(-1)
+    weights = scores.softmax(1)
     return weights @ v
 
 

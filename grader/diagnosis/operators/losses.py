@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
@@ -27,6 +28,7 @@ from grader.program.rearrangement import Slot
 from .contract import Example, operator
 from .places import edges, nodes, values
 
+LARGEST_COUNT = 10_000  # by which a difference is divided where a sentence says so
 EXACT = 1e-9  # how nearly a gradient must be a difference, in proportion to its greatest entry
 
 
@@ -509,9 +511,12 @@ def _scaling_in_words(program: Program, factor: float) -> tuple[str, str]:
         program: the program of a trial.
         factor: what the difference is multiplied by.
     """
-    count = round(1 / abs(factor))
-    if count < 2 or abs(abs(factor) * count - 1) > EXACT:
+    fraction = Fraction(abs(factor)).limit_denominator(LARGEST_COUNT)
+    if abs(fraction - abs(factor)) > EXACT:
         return "multiplied", f"{abs(factor):.3g}"
+    if fraction.numerator != 1 or fraction == 1:
+        return "multiplied", str(fraction)
+    count = fraction.denominator
     names = [name for name, size in program.sizes.items() if size == count and not name.startswith("_")]
     return "divided", f"{count} ({names[0]} = {count} here)" if len(names) == 1 else str(count)
 
@@ -519,13 +524,13 @@ def _scaling_in_words(program: Program, factor: float) -> tuple[str, str]:
 def _gradient_in_words(program: Program, place: Place) -> str:
     """Return the beginning of a clause on the gradient of a value: "in the gradient of the loss with respect to x, ".
 
-    It is empty if the value is the only one whose gradient is asked for: a finding names that already.
+    It is empty for an input: a mistake in its gradient is in one answer only, which a finding names already.
 
     Args:
         program: the program of a trial.
         place: the value: an input or a node.
     """
-    if [*program.forward.targets.values()] == [place[0]]:
+    if program.nodes[place[0]].operation.family == "input":
         return ""
     return f"in the gradient of the loss with respect to {program.name_of(place[0])}, "
 

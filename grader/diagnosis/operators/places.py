@@ -49,7 +49,10 @@ OTHER_OPERATION = re.compile(r"\ba \w+ is used in place of $")  # "a sum is used
 NAMED = r"(?:`[^`]+`|[^`,\s]+)"  # an expression, or a name
 VALUE_NAME = re.compile(r"[A-Za-z_]\w*(?:\([\w, ]*\))?")  # `hidden`, or `norm(h)`
 # What stands before and behind the name of a value, but hardly before and behind a word such as "mean" or "first".
-BEFORE_VALUE = r"(?:^|(?<=, )|(?<=\b(?:of|to|at|by|or) )|(?<=\band )|(?<=\bfrom )|(?<=\bfactor )|(?<=\bthrough ))"
+BEFORE_VALUE = (
+    r"(?:^|(?<=[,:] )|(?<=\b(?:of|to|at|by|or) )|(?<=\band )|(?<=\b(?:from|term) )|(?<=\bfactor )|(?<=\bthrough )"
+    r"|(?<=\boperand ))"
+)
 BEHIND_VALUE = r"(?![\w.(]| (?:entry|entries|rows?|columns?|terms?|parts?|half)\b)"
 # A value that the loop changes, and the value that the iteration begins with.
 BEFORE_AND_AFTER = (
@@ -362,10 +365,13 @@ def expression_of(program: Program, node: Node) -> str:
         return f"`{operation_label(node)}`"
     if program.is_one_of_several_operations(node.id):
         return f"the `{node.name.removeprefix(COMPLEX)}` in `{node.text}`"
-    others = [other for other in program.nodes if other.text == node.text and other.key != node.key]
+    used = program.forward.uses  # another call whose values are constants is none that a learner differentiates
+    same = (each for each in program.nodes if each.text == node.text)
+    alike = [each for each in same if used[each.id] or each.call == node.call]
+    others = [other for other in alike if other.key != node.key]
     if any(other.line != node.line for other in others):
         return f"`{node.text}` in line {node.line}"
-    calls = list(dict.fromkeys(each.call for each in program.nodes if each.text == node.text))
+    calls = list(dict.fromkeys(each.call for each in alike))
     if node.call and len(calls) > 1:
         if len(calls) == 2 and node.call.startswith("_"):  # a spec's own function, which no learner has seen
             return f"the {'earlier' if node.call == calls[0] else 'later'} `{node.text}`"
@@ -423,6 +429,9 @@ def with_short_names(program: Program, clause: str) -> str:
         rf"^in the gradient of ({NAMED}) through {re.escape(program.output_name)},", r"in the gradient of \1,", clause
     )
     clause = re.sub(rf"^in the gradient of {NAMED} through (`\w+`) in every call,", r"in every call of \1,", clause)
+    clause = re.sub(
+        rf"(, as in {re.escape(program.output_name)},|^in {re.escape(program.output_name)},) ", " ", clause
+    ).lstrip()
     has_time = "t" in program.sizes and any(len(ids) > 1 for ids in program.forward.by_key.values())
     clause = _with_time_steps(clause) if has_time else clause
     for pattern, words in BEFORE_AND_AFTER:

@@ -1266,18 +1266,30 @@ def parts_of_reductions(program: Program, place: Place) -> Iterator[PartOfReduct
     yield from (PartOfReduction(axis, part) for axis in choices for part in PARTS)
 
 
+def entries_in_words(part: str, array: str) -> str:
+    """Return which entries of an array get something: "only the first entry of x gets", "all entries of x but ... get".
+
+    Args:
+        part: a key of `PARTS`.
+        array: the array, in words.
+    """
+    if part.startswith("all but "):
+        return f"all entries of {array} but {part.removeprefix('all but ')} get"
+    return f"{part.removesuffix(' one')} entry of {array} gets"
+
+
 @operator(
     "reduced-entries-missing",
     code="partial-batch",
     rank=2.0,
     at=reductions,
     choices=parts_of_reductions,
-    message="of the entries of {operand} along {axis}, {part} a gradient through {step}; each must get one",
+    message="along {axis}, {part} a gradient through {step}; each must get one",
     fields=lambda program, place, choice: {
         "axis": program.name_of_axis(
             program.source(place), reduced_axes(program.reader(place))[0] if choice.axis is None else choice.axis
         ),
-        "part": f"{choice.part} {'get' if choice.part.startswith('all') else 'gets'}",
+        "part": entries_in_words(choice.part, program.name_of(program.source(place))),
     },
 )
 def keep_gradient_of_part(program: Program, place: Place, choice: PartOfReduction) -> Program | None:
@@ -1517,7 +1529,7 @@ class WrongAxis:
     choices=lambda program, place: (
         WrongAxis(axis, affects) for affects in AFFECTED for axis in (*wrong_axes(program, place), None)
     ),
-    message="the forward pass is recomputed with {step} taken along {axis} instead of its own axis",
+    message="in the recomputed forward pass, {step} is taken along {axis}; it must be taken along its own axis",
     fields=lambda program, place, choice: {
         "axis": "all axes together"
         if choice.axis is None

@@ -159,7 +159,7 @@ def fixed_point_grad(x, w, out):
     w.g = out.t() @ x.g / len(x)
 
 
-# %% wrong: 1 - out in place of 1 - out squared | *: wrong-local or not-finite or unknown
+# %% wrong: 1 - out in place of 1 - out squared | x.g: wrong-local or not-finite or unknown; w.g: follows or wrong-local or not-finite or unknown
 def fixed_point_grad(x, w, out):
     u = out.g
     for _ in range(300):
