@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from .heat_maps import largest_magnitude, number
-from .picture_data import Figure, Series, early_values
+from .picture_data import YOUR_LIST, Figure, Series, early_values
 from .render_text import Line, Style
 
 INDENT = "  "
@@ -148,10 +148,13 @@ def figure_sentences(figure: Figure, name: str) -> Iterator[str]:
         first = f"If {upstream.name}{_largest_entry(upstream.values)[1]} is 1 and all else of it 0"
         yield f"{first}, {name} of yours has {_entries(yours, figure)}, and must have {_entries(right, figure)}."
     elif figure.kind == "order":
-        early = early_values(figure)
-        listed = [f"{value} comes before {' and '.join(late)}" for value, late in list(early.values())[:MOST_NAMED]]
-        more = f"; and {len(early) - MOST_NAMED} more come too early" if len(early) > MOST_NAMED else ""
-        yield f"In {figure.title}, value {'; value '.join(listed)}{more}."
+        early, labels = early_values(figure), figure.series[0].labels
+        said = [f"value {value} comes before {' and '.join(late)}" for value, late in list(early.values())[:MOST_NAMED]]
+        said += [f"{len(early) - MOST_NAMED} more come too early"] if len(early) > MOST_NAMED else []
+        if figure.title.startswith(YOUR_LIST):  # a backward pass may visit a value again
+            counts = (("come again", labels.count("again")), ("are missing", labels.count("missing")))
+            said += [f"values that {what}: {count}" for what, count in counts if count]
+        yield f"In {figure.title}, {'; '.join(said)}."
     elif figure.kind == "verdicts":
         wrong, right = figure.series
         caught, accepted, every = int(wrong.values.sum()), int(right.values.sum()), wrong.values.size

@@ -21,11 +21,10 @@ from grader.program.walks import WRONG_ORDERS, Order, Walk
 from grader.reference.compare import agrees
 from grader.reference.trial import IMPOSSIBLE, Sample, Trial
 
-from .picture_data import Figure, Series
+from .picture_data import YOUR_LIST, Figure, Series
 
 MOST_STEPS = 40  # of a program that an order is looked for in: some orders visit a value again and again
 MOST_VISITS = 12  # that are drawn
-YOUR_LIST = "your list"
 BACKWARD = "an order of the backward pass that gives your numbers"
 
 
@@ -56,6 +55,11 @@ class Visits:
         """Return the arrows that point back, to a value that comes too early."""
         return [(source, target) for source, target in self.arrows if source > target]
 
+    @property
+    def is_wrong(self) -> bool:
+        """Return whether a value comes too early, more than once, or not at all."""
+        return bool(self.too_early or self.missing or len(set(self.values)) < len(self.values))
+
     def figure(self, title: str) -> Figure:
         """Return the figure of at most `MOST_VISITS` places, around the first value that comes too early."""
         shown = self._shown_places()
@@ -68,7 +72,8 @@ class Visits:
             Series("place", np.array(shown, float)),
             Series("arrows", np.array(arrows, float).reshape(-1, 2)),
         )
-        return Figure("order", title, series)
+        part = f", {len(shown)} of {self.size} places" if len(shown) < self.size else ""
+        return Figure("order", f"{title}{part}", series)
 
     def _shown_places(self) -> list[int]:
         """Return the places that are drawn, in order."""
@@ -92,7 +97,7 @@ def order_figure(answer: Answer, samples: Sequence[Sample], code: str, shown: Tr
         shown: the trial whose arrays are shown beside it; where the order is too long there, or not known, the figure
             is of the trial with the fewest values.
     """
-    found = [(visits, each.trial) for each in samples for visits in _visits_of_list(each) if visits.too_early]
+    found = [(visits, each.trial) for each in samples for visits in _visits_of_list(each) if visits.is_wrong]
     title, others = YOUR_LIST, "other values"
     if not found and code == "wrong-order":
         walk, explained = _walk_of(answer, samples)

@@ -31,6 +31,7 @@ LABEL_SIGNS = {  # in a label of a marked operation
 }
 Kind = Literal["values", "difference"]
 FigureKind = Literal["scatter", "stamp", "steps", "sums", "verdicts", "order"]
+YOUR_LIST = "your list"  # how the title of the order in a learner's list begins
 SCHEMA = "handgrad/shown@1"
 
 

@@ -470,7 +470,7 @@ def test_an_engine_that_makes_a_difference_of_other_steps_has_an_order_as_well(s
         see("value_engine", SUBMISSIONS["13_engine/value_engine: breadth first, each value once"].source),
         "return", "order",
     )  # fmt: skip
-    assert order.title.endswith(", for another program")
+    assert ", for another program, 12 of " in order.title
     assert "<== before" in as_text(figure_lines(order))
 
 
@@ -485,6 +485,15 @@ def test_a_list_that_is_no_topological_order_shows_what_is_missing_and_what_come
     assert "     value 4  missing\n     value 5  missing" in text
     assert marks(html, "dropped") == 2
     assert max(map(len, text.splitlines())) <= 60
+
+
+def test_a_list_with_a_value_twice_is_shown_in_the_trial_of_its_numbers(see: See) -> None:
+    slip = SUBMISSIONS["13_engine/topological_order: nobody remembers who was visited"]
+    (order,) = picture(see("topological_order", slip.source), "return").figures
+    assert re.fullmatch(r"your list, 12 of \d\d places", order.title)
+    assert "again" in order.series[0].labels
+    (sentence,) = figure_sentences(order, "return")
+    assert re.search(r"values that come again: \d+\.$", sentence)
 
 
 def test_a_long_list_is_shown_around_the_first_value_that_comes_too_early() -> None:
