@@ -121,9 +121,10 @@ def fact_kind(name: str, message: str, *, besides: str = "", hints: tuple[str, .
         hints: hints that come before those of the code.
 
     Raises:
-        ValueError: there is a kind of this name.
+        ValueError: there is another kind of this name. An equal one is there if the import of a module was
+            interrupted, as by Ctrl-C in a notebook, and is repeated.
     """
-    if name in FACT_KINDS:
+    kind = FactKind(name, message, besides, hints)
+    if FACT_KINDS.setdefault(name, kind) != kind:
         raise ValueError(f"there are two kinds of facts called {name}")
-    FACT_KINDS[name] = FactKind(name, message, besides, hints)
-    return FACT_KINDS[name]
+    return kind

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -185,3 +187,34 @@ def test_a_function_that_derives_nothing_is_asked_about_no_loss() -> None:
     assert hints_for("syntax-error", (), ANSWER, derives=False) == tuple(LADDERS["syntax-error"])
     for code in OF_ANY_FUNCTION & set(LADDERS):
         assert "loss" not in " ".join(LADDERS[code])
+
+
+INTERRUPTED = """
+import builtins
+import grader.judging.judge
+
+imports, wanted, normally = [], {at}, builtins.__import__
+
+def interrupted(name, *args, **kwargs):
+    imports.append(name)
+    if len(imports) == wanted:
+        raise KeyboardInterrupt
+    return normally(name, *args, **kwargs)
+
+builtins.__import__ = interrupted
+try:
+    import grader.diagnosis.diagnose
+except KeyboardInterrupt:
+    builtins.__import__ = normally
+    import grader.diagnosis.diagnose
+    from grader.diagnosis.operators import OPERATORS
+    print(len(OPERATORS))
+"""
+
+
+@pytest.mark.parametrize("at", [40, 200])
+def test_the_operators_can_be_imported_after_an_interrupt(at: int) -> None:
+    """An interrupted first search, as in a notebook, made every later one fail: there were "two kinds of facts"."""
+    code = INTERRUPTED.replace("{at}", str(at))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == f"{len(OPERATORS)}\n", done.stderr
