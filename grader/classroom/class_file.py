@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
@@ -15,6 +15,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from grader.course.course_file import CourseFile, is_number_of_unit
 from grader.course.yaml_file import StrictModel, line_of, parse_yaml, with_entry
 from grader.errors import CourseError, UsageError
 from grader.files import write_atomically
@@ -80,6 +81,7 @@ def _with_zone(moment: datetime) -> datetime:
         raise ValueError("write a year like 2026") from error
 
 
+UnitName = Annotated[str, BeforeValidator(lambda name: str(name) if type(name) is int else name)]
 Moment = Annotated[datetime, BeforeValidator(_moment), AfterValidator(_with_zone)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -112,7 +114,7 @@ class ClassAssignment(StrictModel):
     """Describe one assignment of a class.
 
     Args:
-        units: the ids of the units that are graded; all if empty.
+        units: the ids or numbers of the units that are graded; all if empty.
         submissions: the folder or archive that the class handed in.
         layout: how it is laid out; recognised if left out.
         due: when it is due; a date alone means the end of that day, a time without a zone is one of this machine.
@@ -121,7 +123,7 @@ class ClassAssignment(StrictModel):
     """
 
     submissions: Path
-    units: tuple[str, ...] = ()
+    units: tuple[UnitName, ...] = ()
     layout: LayoutName | None = None
     due: Moment | None = None
     late: LatePolicy = LatePolicy()
@@ -181,6 +183,14 @@ class ClassPlan:
                 f"{CLASS_FILE} cannot be written ({error.strerror}): add layout: {layout} to it."
             ) from error
         return True
+
+    def with_unit_ids(self, config: CourseFile) -> ClassPlan:
+        """Return the plan with the ids of the course's units, where `class.yaml` gives their numbers."""
+        assignments = {
+            name: assignment.model_copy(update={"units": tuple(map(config.unit_id, assignment.units))})
+            for name, assignment in self.content.assignments.items()
+        }
+        return replace(self, content=self.content.model_copy(update={"assignments": assignments}))
 
     def line(self, *location: str | int) -> str:
         """Return the file and the line of an entry, as in `class.yaml, line 3`.
@@ -421,9 +431,32 @@ def unit_advice(results: Path, unit: str) -> str:
     plan, name = read_class_file(Path.cwd()), assignment_of(results)
     if not name:
         return f"grade the unit into a folder of its own: {grade_command(results, {(unit, '')}, f'-{unit}')}"
-    if unit in (plan.content.assignments[name].units or (unit,)):
+    if not (named := plan.content.assignments[name].units) or _is_named(unit, named):
         return f"grade it again: handgrad grade {name}"
     return f"add it to {plan.line('assignments', name, 'units')}, and then run: handgrad grade {name}"
+
+
+def are_units_outdated(results: Path, graded: Collection[str]) -> bool:
+    """Return whether `class.yaml` names other units for the assignment of results than those that are in them.
+
+    Args:
+        results: the results folder, or a record in it; `False` if it is of no assignment.
+        graded: the ids of the units in the results; `False` if there are none.
+
+    Raises:
+        UsageError: the `class.yaml` of the current folder cannot be read, or is wrong.
+    """
+    name = assignment_of(results)
+    units = read_class_file(Path.cwd()).content.assignments[name].units if name and graded else ()
+    return bool(units) and not (
+        all(_is_named(unit, units) for unit in graded)
+        and all(any(_is_named(unit, [each]) for unit in graded) for each in units)
+    )
+
+
+def _is_named(unit: str, names: Iterable[str]) -> bool:
+    """Return whether the id or the number of a unit is among names."""
+    return any(unit == name or is_number_of_unit(name, unit) for name in names)
 
 
 def _options_for(exercises: Collection[tuple[str, str]]) -> list[str]:

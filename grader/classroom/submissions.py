@@ -687,7 +687,7 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
     answers, others = find_answers(names, files, notes)
     chosen = choose_files([answer for answer in answers if answer.exercise.id in names.wanted_ids], notes)
     notes += walk.notes
-    helpers = _helpers(names.course, [file for file in others if names.is_wanted(file.folders)], notes)
+    helpers = _helpers(names, [file for file in others if names.is_wanted(file.folders)], notes)
     contents = {name: answer.content for name, answer in chosen.items() if answer.content is not None}
     graded = {answer.file.path for answer in chosen.values()}
     notes += _unused_helper_notes(contents, helpers, graded, dict(_replaced_exports(answers, chosen)))
@@ -721,11 +721,11 @@ def _is_of_course(course: Course, file: File) -> bool:
     return bool(file.folders) and (course.root / "exercises" / file.folders[-1] / file.name).is_file()
 
 
-def _helpers(course: Course, others: Sequence[File], notes: list[str]) -> dict[tuple[str, str], bytes]:
+def _helpers(names: ExerciseNames, others: Sequence[File], notes: list[str]) -> dict[tuple[str, str], bytes]:
     """Return the contents of the Python files that exercises may import, by folder (`"a/b"`) and name.
 
     Args:
-        course: the course, whose own files are not noted.
+        names: the exercises that are graded, and their course, whose own files are not noted.
         others: the files of a submission that belong to no exercise.
         notes: the notes to the student; one is appended for each of the other files, and says why it was ignored.
     """
@@ -737,14 +737,22 @@ def _helpers(course: Course, others: Sequence[File], notes: list[str]) -> dict[t
             if isinstance(content, bytes) and len(content) <= bytes_left:
                 helpers["/".join(file.folders), file.name] = content
                 bytes_left -= len(content)
-            elif file.name not in NOT_REPORTED and not _is_of_course(course, file):
-                why = content.why if isinstance(content, UnreadFile) else _why_ignored(file)
+            elif file.name not in NOT_REPORTED and not _is_of_course(names.course, file):
+                why = content.why if isinstance(content, UnreadFile) else _why_ignored(file, names)
                 notes.append(f"{file.path} was ignored: {why}")
     return helpers
 
 
-def _why_ignored(file: File) -> str:
-    """Return why a file that belongs to no exercise was ignored, as a clause of a note to the student."""
+def _why_ignored(file: File, names: ExerciseNames) -> str:
+    """Return why a file that belongs to no exercise was ignored, as a clause of a note to the student.
+
+    Args:
+        file: the file.
+        names: the exercises that are graded.
+    """
+    quizzes = [exercise for exercise in names.wanted if exercise.is_quiz]
+    if len(quizzes) > 1 and file.name.casefold() == quizzes[0].name:
+        return f"it does not say which quiz it answers: put it in its unit's folder, such as {quizzes[0].unit}"
     if is_unread_archive(file.name):
         return "such archives are not read; ask for a .zip or a .tar.gz"
     return file.why_unread or UNKNOWN
@@ -833,7 +841,7 @@ def _why_nothing(
         return notes[-1] if notes else EMPTY
     archive = next((file for file in files if is_unread_archive(file.name)), None)
     if archive is not None:
-        return f"{archive.path}: {_why_ignored(archive)}"
+        return f"{archive.path}: {_why_ignored(archive, names)}"
     if broken := next((note for note in notes if BROKEN in note or NOT_READ in note), ""):
         return broken
     if lost := next((file for file in files if file.why_unread and names.find(file.name.rpartition("/")[2])), None):

@@ -144,6 +144,7 @@ def grade(
     plan = read_class_file(Path.cwd())
     course = open_for_class(Path.cwd(), plan.content.course)
     course = course if timeout is None else with_time_limit(course, timeout)
+    plan = plan.with_unit_ids(course.config)
     units = [course.config.unit_id(name) for name in unit or ()]
     if one is not None:
         from grader.classroom.class_grading import grade_submission
@@ -227,7 +228,9 @@ def _chosen_exercises(course: Course, units: Sequence[str], exercises: Sequence[
     """
     for name in units:
         if {exercise.unit for exercise in course.select([name])} != {name}:
-            raise UsageError(f"{name} is no unit: name one such as {course.config.units[0].id}, or --exercise {name}.")
+            is_exercise = any(exercise.id == name for exercise in course.exercises)
+            further = f", or --exercise {name}" if is_exercise else ""
+            raise UsageError(f"{name} is no unit: name one such as {course.config.units[0].id}{further}.")
     chosen = [*units, *(course.find(name).id for name in exercises)]
     return course.select(chosen) if chosen else ()
 

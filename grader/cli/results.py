@@ -81,8 +81,8 @@ def _naming_outdated(
 ) -> Iterator[Callable[[StudentResults | UnreadableResult | Note], StudentResults | UnreadableResult | Note]]:
     """Yield a function to call with each entry, and say at the end whose record lacks changes in `adjustments.csv`.
 
-    Says as well if what late work loses has changed, if a line of the file is wrong, and if the run that made the
-    results has not finished.
+    Says as well if the units of the assignment or what late work loses have changed, if a line of the file is wrong,
+    and if the run that made the results has not finished.
 
     Args:
         results: the results folder, or a record; `None` for a gradebook, to which the file does not apply.
@@ -90,7 +90,7 @@ def _naming_outdated(
     Yields:
         The function, which returns the entry.
     """
-    from grader.classroom.class_file import grade_command
+    from grader.classroom.class_file import CLASS_FILE, are_units_outdated, grade_command
     from grader.classroom.class_folder import first_few_names
     from grader.classroom.score_changes import (
         ADJUSTMENTS_FILE,
@@ -108,11 +108,13 @@ def _naming_outdated(
     except UsageError as error:  # the results are what they were
         print_message(f"handgrad: {one_line(plain(str(error)))}", sys.stderr)
     students, everybody, unread, points = list[str](), set[str](), list[str](), dict[str, float]()
+    units = set[str]()
 
     def note(entry: StudentResults | UnreadableResult | Note) -> StudentResults | UnreadableResult | Note:
         """Keep the student's name if the entry is a record that lacks changes, and return the entry."""
         if isinstance(entry, StudentResults):
             everybody.add(entry.student)
+            units.update(exercise.unit for exercise in entry.exercises)
             points.update(points or {exercise.id: exercise.max_score for exercise in entry.exercises})
             if is_outdated is not None and is_outdated(entry):
                 students.append(entry.student)
@@ -134,6 +136,9 @@ def _naming_outdated(
         and (sentence := wrong_adjustment(results, everybody, points))
     ):
         print_message(f"handgrad: {one_line(plain(sentence))}", sys.stderr)
+    if is_outdated is not None and results is not None and are_units_outdated(results, units):
+        says = f"{CLASS_FILE} names other units than these results have"
+        print_message(f"handgrad: {says}. To grade them: {grade_command(results)}", sys.stderr)
     if late_files and results is not None:
         says = f"{late_files} has changed what late work loses since these points were made"
         print_message(f"handgrad: {one_line(plain(says))}. To apply it: {grade_command(results)}", sys.stderr)
@@ -482,6 +487,8 @@ def export(
         with _naming_outdated(path) as note:
             for record in records:
                 note(record)
+            for entry in unread:
+                note(entry)
         for record in records[:1]:  # the others of a folder are of the same run
             _refuse_other_version(course, record, source)
             _refuse_partly_graded_units(course, record, units, source)
@@ -496,7 +503,7 @@ def export(
     if str(folder) != STDOUT:
         refuse_out_in_assignments(plan, folder)
     removed, unwritten = _write_exported(exported, folder, to, _without_score(records))
-    problems = [*unread, *exported.problems, *_first_few(unwritten), *_ungraded_students(records)]
+    problems = [*map(_not_exported, unread), *exported.problems, *_first_few(unwritten), *_ungraded_students(records)]
     for line in (*exported.notes, *_capped_students(records, to), *removed, *problems):
         shown = one_line(line).replace("##[", "# #[")  # which a GitHub runner obeys, wherever it stands in a line
         print_message(f"handgrad: {shown}", sys.stderr)
@@ -516,8 +523,8 @@ def _assignment_name(plan: ClassPlan, results: str | None, path: Path | None) ->
     return name if name in plan.content.assignments else ""
 
 
-def _records(results: Path | None, gradebook: str | None) -> tuple[list[StudentResults], list[str], str]:
-    """Return the records in a file, folder or gradebook, a sentence on each unread one, and the name of their source.
+def _records(results: Path | None, gradebook: str | None) -> tuple[list[StudentResults], list[UnreadableResult], str]:
+    """Return the records in a file, folder or gradebook, those that cannot be read, and the name of their source.
 
     Args:
         results: the file or folder; `None` if a gradebook is named.
@@ -539,11 +546,17 @@ def _records(results: Path | None, gradebook: str | None) -> tuple[list[StudentR
         source = str(results)
         is_folder = results.is_dir() or (not results.exists() and assignment_of(results))
         entries = list(read_folder(results)) if is_folder else [read_record(results)]
-    unread = [f"not exported: {entry.name}: {entry.why}." for entry in entries if isinstance(entry, UnreadableResult)]
+    unread = [entry for entry in entries if isinstance(entry, UnreadableResult)]
     records = [entry for entry in entries if isinstance(entry, StudentResults)]
     if not records:
-        raise UsageError(f"{source} is no record: name one that handgrad grade wrote, or its folder. {unread[0]}")
+        says = f"{source} is no record: name one that handgrad grade wrote, or its folder"
+        raise UsageError(f"{says}. {_not_exported(unread[0])}")
     return records, unread, source
+
+
+def _not_exported(entry: UnreadableResult) -> str:
+    """Return the sentence on a record that cannot be read and is not exported."""
+    return f"not exported: {entry.name}: {entry.why}."
 
 
 def _content(path: Path) -> bytes:
@@ -625,7 +638,8 @@ def _write_exported(exported: Exported, out: Path, platform: str, unscored: str)
         sys.stdout.flush()
         return [unscored] if unscored else [], []
     removed, problems = write_export(exported, out, platform)
-    print_message(f"{len(exported.files) - len(problems)} file(s) written to {out}. {unscored}".rstrip())
+    where = "this folder" if out == Path() else out
+    print_message(f"{len(exported.files) - len(problems)} file(s) written to {where}. {unscored}".rstrip())
     if not removed:
         return [], problems
     named = ", ".join(removed[:MOST_PROBLEMS])

@@ -103,9 +103,13 @@ class CourseFile(StrictModel):
 
         Return any other name unchanged.
         """
-        numbers = {unit.id: unit.id.partition("_")[0] for unit in self.units}
-        is_number = name.isascii() and name.isdigit()
-        return next((id_ for id_, n in numbers.items() if is_number and n.isdigit() and int(n) == int(name)), name)
+        return next((unit.id for unit in self.units if is_number_of_unit(name, unit.id)), name)
+
+
+def is_number_of_unit(name: str, unit: str) -> bool:
+    """Return whether a name is the number of a unit, such as "4" or "04" for the id "04_linear"."""
+    number = unit.partition("_")[0]
+    return name.isascii() and name.isdigit() and number.isdigit() and int(number) == int(name)
 
 
 def read_course_file(path: Path) -> CourseFile:

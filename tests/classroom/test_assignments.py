@@ -233,6 +233,29 @@ def test_points_from_before_an_edit_of_late_work_are_named(school: Path, typed: 
         assert says not in typed(*shlex.split(command), cwd=school).stderr
 
 
+@pytest.mark.parametrize("command", ["report week-1", "export week-1 --to vpl"])
+def test_results_of_other_units_than_the_file_names_now_are_told(school: Path, typed: Typed, command: str) -> None:
+    """The old units were handed out without a word; a number stands for the id of its unit."""
+    with_two_units(school)
+    file = school / "class.yaml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("[04_linear]", "[4]"), encoding="utf-8")
+    assert typed("grade", cwd=school).returncode == 1
+    assert "other units" not in typed(*shlex.split(command), cwd=school).stderr
+    file.write_text(text.replace("[04_linear]", "[4, 1]"), encoding="utf-8")
+    says = "handgrad: class.yaml names other units than these results have. To grade them: handgrad grade week-1\n"
+    assert says in typed(*shlex.split(command), cwd=school).stderr
+
+
+def test_a_damaged_record_is_told_before_what_lies_in_it(school: Path, typed: Typed) -> None:
+    """An export said that an adjusted student was not in the class, since the record could not be read."""
+    typed("grade", cwd=school)
+    (school / "grades/week-1/ada.json").write_text("{", encoding="utf-8")
+    said = typed("export", "week-1", "--to", "vpl", cwd=school)
+    assert "not exported: ada.json" in said.stderr
+    assert "nobody in" not in said.stderr
+
+
 @pytest.fixture
 def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     """Return a function that sets the time zone of this machine, for one test."""

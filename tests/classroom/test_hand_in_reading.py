@@ -200,6 +200,13 @@ def test_a_notebook_that_only_imports_the_function_is_no_answer(course, tmp_path
     assert "try.ipynb was not graded: it only imports the function" in found.notes
 
 
+def test_a_quiz_that_may_be_of_several_units_is_told_where_it_belongs(tmp_path) -> None:
+    course = load_course(PACKAGE.parent)
+    names = ExerciseNames(course, course.select(["01_slopes", "03_one_example"]))
+    found = read_submission(names, single_submission(put(tmp_path / "eve", {"quiz.yaml": "q: 1\n"})))
+    assert "it does not say which quiz it answers: put it in its unit's folder, such as 01_slopes" in str(found)
+
+
 def test_an_exported_notebook_counts_whatever_it_is_called(course, tmp_path) -> None:
     script = (
         f"#!/usr/bin/env python\n# coding: utf-8\n\n# In[1]:\n\n\nget_ipython().system('ls')\n\n\n# In[ ]:\n\n{RIGHT}"
