@@ -315,6 +315,8 @@ def stream_of_suspects(suspects: Iterable[Candidate], others: Iterable[Candidate
 def merge_sources(sources: Iterable[CandidateSource]) -> Iterator[Candidate]:
     """Yield the candidates of several sources in rising rank; a source is begun when its own rank has its turn.
 
+    A source that fails ends there, which costs its further candidates alone.
+
     Args:
         sources: each a least rank, and a function that returns an iterator over its candidates.
     """
@@ -326,8 +328,11 @@ def merge_sources(sources: Iterable[CandidateSource]) -> Iterator[Candidate]:
         rank, order, candidate, source = heapq.heappop(waiting)
         if candidate is not None:
             yield candidate
-        candidates = source.candidates() if isinstance(source, CandidateSource) else source
-        following = next(candidates, None)
+        try:
+            candidates = source.candidates() if isinstance(source, CandidateSource) else source
+            following = next(candidates, None)
+        except Exception:  # such as a bug in an operator that lists its choices; test_every_course_edit.py finds bugs
+            continue
         if following is not None:
             heapq.heappush(waiting, (max(rank, following.rank), order, following, candidates))
 
@@ -342,18 +347,10 @@ def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:
     listed = known.get(operator)
     if listed is None:
         spots = sorted(operator.at.spots(program), key=lambda each: each.rank)
-        listed = [Edit(operator, spot, choice) for spot in spots for choice in choices_at(operator, program, spot)]
+        listed = [Edit(operator, spot, choice) for spot in spots for choice in operator.choices_at(program, spot)]
         if len(listed) <= MOST_KEPT:
             known[operator] = listed
     yield from listed
-
-
-def choices_at(operator: Operator[Hashable], program: Program, spot: Spot) -> list[Hashable]:
-    """Return the choices of an operator at a spot; none where it fails to list them, which costs this spot alone."""
-    try:
-        return list(operator.choices_at(program, spot))
-    except Exception:
-        return []
 
 
 def edits_of_other_structures(operator: Operator[Hashable], case: Case) -> Iterator[EditOfOtherStructure]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -566,4 +567,8 @@ def test_an_operator_that_cannot_list_its_choices_costs_its_own_edits_alone() ->
 
     program = record(lambda x: x.sin(), {"x": np.ones((2, 3))})
     broken = replace(OPERATORS[0], at=places.edges, choices=failing)
-    assert list(edits(broken, program)) == []
+    sound = next(operator for operator in OPERATORS if operator.name == "sign-flipped")
+    sources = [CandidateSource(operator.rank, partial(edits, operator, program)) for operator in (broken, sound)]
+    assert {candidate.operator.name for candidate in merge_sources(sources)} == {"sign-flipped"}
+    with pytest.raises(ValueError, match="nobody foresaw"):
+        list(edits(broken, program))
