@@ -45,9 +45,15 @@ class UnreadableResult:
 
 @dataclass(frozen=True)
 class Note:
-    """Hold a sentence for instructors on the results as a whole."""
+    """Hold a sentence for instructors on the results as a whole.
+
+    Args:
+        text: the sentence.
+        are_outdated: whether results are not what the course gives now, so that commands that hand them out say so.
+    """
 
     text: str
+    are_outdated: bool = False
 
 
 class ChangeRow(NamedTuple):

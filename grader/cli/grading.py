@@ -469,7 +469,8 @@ def _print_summary(folder: Path, written: FolderChanges, unit: str) -> None:
     for outdated in written.regraded:
         print_message(
             f"{outdated} was graded with other points than the course has now: to grade it again, run "
-            f"{go}nbgrader generate_assignment {outdated} --force and nbgrader autograde {outdated}"
+            f"{go}nbgrader generate_assignment {outdated} --force and nbgrader autograde {outdated}; "
+            f"files that are no notebooks: handgrad grade SUBMISSIONS --unit {outdated} --gradebook URL"
         )
     for released in written.released:
         print_message(f"{released} is released in an older form: nbgrader generate_assignment {released} --force")

@@ -108,7 +108,7 @@ def _naming_outdated(
     except UsageError as error:  # the results are what they were
         print_message(f"handgrad: {one_line(plain(str(error)))}", sys.stderr)
     students, everybody, unread, points = list[str](), set[str](), list[str](), dict[str, float]()
-    units = set[str]()
+    units, outdated = set[str](), list[str]()
 
     def note(entry: StudentResults | UnreadableResult | Note) -> StudentResults | UnreadableResult | Note:
         """Keep the student's name if the entry is a record that lacks changes, and return the entry."""
@@ -120,9 +120,13 @@ def _naming_outdated(
                 students.append(entry.student)
         elif isinstance(entry, UnreadableResult):
             unread.append(entry.name)
+        elif entry.are_outdated:
+            outdated.append(entry.text)
         return entry
 
     yield note
+    for sentence in outdated:
+        print_message(f"handgrad: {one_line(plain(sentence))}", sys.stderr)
     if results is not None and _is_unfinished(results):
         missing = unfinished_run(results)
         who = "1 student has" if missing == 1 else f"{missing} students have"
@@ -483,11 +487,11 @@ def export(
     path = results_path(plan, results) if is_known else None
     exported_to = EXPORTED / _assignment_name(plan, results, path) / to
     with without_garbage_collection():  # nothing is thrown away before the end
-        records, unread, source = _records(path, gradebook)
+        records, others, source = _records(path, gradebook)
         with _naming_outdated(path) as note:
             for record in records:
                 note(record)
-            for entry in unread:
+            for entry in others:
                 note(entry)
         for record in records[:1]:  # the others of a folder are of the same run
             _refuse_other_version(course, record, source)
@@ -503,11 +507,13 @@ def export(
     if str(folder) != STDOUT:
         refuse_out_in_assignments(plan, folder)
     removed, unwritten = _write_exported(exported, folder, to, _without_score(records))
-    problems = [*map(_not_exported, unread), *exported.problems, *_first_few(unwritten), *_ungraded_students(records)]
+    problems = [*_not_exported(others), *exported.problems, *_first_few(unwritten), *_ungraded_students(records)]
     for line in (*exported.notes, *_capped_students(records, to), *removed, *problems):
         shown = one_line(line).replace("##[", "# #[")  # which a GitHub runner obeys, wherever it stands in a line
         print_message(f"handgrad: {shown}", sys.stderr)
-    is_partial = any(record.score is None for record in records) or (path is not None and _is_unfinished(path))
+    are_outdated = any(getattr(entry, "are_outdated", False) for entry in others)
+    is_unfinished = path is not None and _is_unfinished(path)
+    is_partial = any(record.score is None for record in records) or are_outdated or is_unfinished
     raise typer.Exit(3 if problems else 1 if is_partial else 0)
 
 
@@ -523,8 +529,10 @@ def _assignment_name(plan: ClassPlan, results: str | None, path: Path | None) ->
     return name if name in plan.content.assignments else ""
 
 
-def _records(results: Path | None, gradebook: str | None) -> tuple[list[StudentResults], list[UnreadableResult], str]:
-    """Return the records in a file, folder or gradebook, those that cannot be read, and the name of their source.
+def _records(
+    results: Path | None, gradebook: str | None
+) -> tuple[list[StudentResults], list[UnreadableResult | Note], str]:
+    """Return the records in a file, folder or gradebook, the other entries, and the name of their source.
 
     Args:
         results: the file or folder; `None` if a gradebook is named.
@@ -534,7 +542,7 @@ def _records(results: Path | None, gradebook: str | None) -> tuple[list[StudentR
         UsageError: there is no record, or not exactly one source is named.
     """
     from grader.classroom.class_file import assignment_of
-    from grader.classroom.student_results import UnreadableResult, read_folder, read_record
+    from grader.classroom.student_results import read_folder, read_record
     from grader.results.records import StudentResults
 
     if results is None or gradebook is not None:
@@ -546,17 +554,19 @@ def _records(results: Path | None, gradebook: str | None) -> tuple[list[StudentR
         source = str(results)
         is_folder = results.is_dir() or (not results.exists() and assignment_of(results))
         entries = list(read_folder(results)) if is_folder else [read_record(results)]
-    unread = [entry for entry in entries if isinstance(entry, UnreadableResult)]
+    others = [entry for entry in entries if not isinstance(entry, StudentResults)]
     records = [entry for entry in entries if isinstance(entry, StudentResults)]
     if not records:
         says = f"{source} is no record: name one that handgrad grade wrote, or its folder"
-        raise UsageError(f"{says}. {_not_exported(unread[0])}")
-    return records, unread, source
+        raise UsageError(" ".join([f"{says}.", *_not_exported(others)]))
+    return records, others, source
 
 
-def _not_exported(entry: UnreadableResult) -> str:
-    """Return the sentence on a record that cannot be read and is not exported."""
-    return f"not exported: {entry.name}: {entry.why}."
+def _not_exported(entries: Iterable[UnreadableResult | Note]) -> list[str]:
+    """Return a sentence on each record among entries that cannot be read and is not exported."""
+    from grader.classroom.student_results import UnreadableResult
+
+    return [f"not exported: {entry.name}: {entry.why}." for entry in entries if isinstance(entry, UnreadableResult)]
 
 
 def _content(path: Path) -> bytes:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from grader.classroom.class_folder import first_few_names
 from grader.classroom.graded_exercise import Key
 from grader.classroom.results_folder import NOTHING
 from grader.classroom.student_results import Note
@@ -20,7 +21,10 @@ from .database import connect_read_only, url_without_password
 NO_NOTEBOOK = "Nothing was handed in: "  # begins the comment on a submission without a notebook
 NOTE = "- Note: "  # begins a line of a comment that is about the submission, and no mistake
 SCORE = "score("  # begins a cell that handgrad scores
-OUTDATED = "{0}: {1} student(s) were graded with other points: grade them again with nbgrader autograde {0}"
+OUTDATED = (
+    "{unit}: graded with other points than the unit has now: {names}. To grade them again: nbgrader autograde {unit}"
+    " for notebooks, handgrad grade SUBMISSIONS --unit {unit} --gradebook URL for other files"
+)
 ONLY_ANSWER = "return"
 UNCHANGED = "No response."
 STUDENTS_AT_ONCE = 500
@@ -128,15 +132,17 @@ def read_gradebook(url: str) -> Iterator[StudentResults | Note]:
         if not graded_cells.cells:
             raise UsageError(f"{url_without_password(url)} holds no grades yet: grade with nbgrader autograde first.")
         yield from graded_cells.notes
-        outdated = Counter[str]()
+        outdated = defaultdict[str, list[str]](list)
         students = sorted(db.scalars(select(Student.id)))
         for start in range(0, len(students), STUDENTS_AT_ONCE):
             records = _student_records(db, graded_cells, students[start : start + STUDENTS_AT_ONCE])
             for name in records:
                 results = _student_results(graded_cells, name, records[name])
-                outdated.update(_outdated_units(graded_cells, results))
+                for unit in _outdated_units(graded_cells, results):
+                    outdated[unit].append(name)
                 yield results
-        yield from (Note(OUTDATED.format(unit, count)) for unit, count in sorted(outdated.items()))
+        for unit, names in sorted(outdated.items()):
+            yield Note(OUTDATED.format(unit=unit, names=first_few_names(names)), are_outdated=True)
 
 
 def _outdated_units(graded_cells: _GradedCells, results: StudentResults) -> set[str]:

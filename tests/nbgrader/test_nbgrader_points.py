@@ -27,7 +27,10 @@ from grader.sandbox.worker import Worker
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_pool")]
 URL = "sqlite:///gradebook.db"
-OUTDATED = f"{UNIT}: 1 student(s) were graded with other points: grade them again with nbgrader autograde {UNIT}"
+OUTDATED = (
+    f"{UNIT}: graded with other points than the unit has now: ann. To grade them again: nbgrader autograde {UNIT} for"
+    f" notebooks, handgrad grade SUBMISSIONS --unit {UNIT} --gradebook URL for other files"
+)
 
 
 @pytest.fixture
@@ -57,6 +60,9 @@ def test_points_that_changed_after_grading_are_noticed_by_every_command(graded: 
     assert "next:" not in said
     nbgrader("generate_assignment", UNIT, "--force", cwd=graded)
     assert notes(graded) == [OUTDATED]
+    said = handgrad("export", "--gradebook", URL, "--to", "vpl", "--out", "old", cwd=graded, code=1)
+    assert f"handgrad: {OUTDATED}\n" in said, "old points were exported without a word"
+    assert OUTDATED in handgrad("report", "--gradebook", URL, cwd=graded)
     said = nbgrader("autograde", UNIT, cwd=graded)
     assert said.count("was graded with other points, and is graded again") == 2
     assert totals(graded) == {"ann": 11.0, "bob": 0.0}
