@@ -463,6 +463,8 @@ def _print_summary(folder: Path, written: FolderChanges, unit: str) -> None:
         print_message(f"Copies of what was replaced: {', '.join(str(folder / backup) for backup in written.backups)}")
     if written.own_config:
         print_message(f"{folder / 'nbgrader_config.py'} has changes of your own and was left as it is.")
+    if written.course_line:
+        print_message(f"It does not name this course: add to it, after import os: {written.course_line}")
     if written.unprotected:
         print_message("It does not name handgrad.SecureExecute, so autograde would run student code unprotected.")
     go = "" if folder.resolve() == Path.cwd() else f"cd {folder}, then "

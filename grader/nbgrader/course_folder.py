@@ -99,6 +99,7 @@ class FolderChanges:
         unprotected: whether that configuration lacks the preprocessor that isolates student code.
         released: the units whose notebook was written anew after its release.
         regraded: the units that were graded with other points than the course has.
+        course_line: the line without which that configuration does not find the course; empty if it needs none.
     """
 
     files: tuple[Path, ...]
@@ -107,6 +108,7 @@ class FolderChanges:
     unprotected: bool = False
     released: tuple[str, ...] = ()
     regraded: tuple[str, ...] = ()
+    course_line: str = ""
 
 
 def build_folder(course: Course, folder: Path) -> FolderChanges:
@@ -260,7 +262,10 @@ def _write(folder: Path, derived: dict[Path, bytes], configuration: str) -> Fold
         write_atomically(settings, configuration.encode())
         return FolderChanges((*files, Path(CONFIG_FILE)), tuple(backups))
     text = settings.read_text(encoding="utf-8", errors="replace")
-    return FolderChanges(tuple(files), tuple(backups), text != configuration, AUTOGRADE[0] not in text)
+    needed = (line for line in configuration.splitlines() if COURSE_VARIABLE in line and line not in text)
+    return FolderChanges(
+        tuple(files), tuple(backups), text != configuration, AUTOGRADE[0] not in text, course_line=next(needed, "")
+    )
 
 
 def _list_entries(names: tuple[str, ...]) -> str:

@@ -145,6 +145,7 @@ def test_an_edited_configuration_stays_with_a_note_on_whether_it_isolates(small:
     path.write_text("c = get_config()\n")
     written = build_folder(small, tmp_path)
     assert (written.own_config, written.unprotected) == (True, True)
+    assert written.course_line.startswith('os.environ.setdefault("HANDGRAD_COURSE"')
     assert path.read_text() == "c = get_config()\n"
 
 
