@@ -396,6 +396,8 @@ class _Recorder(TorchFunctionMode):
         self.iterations: dict[Key, int] = {}
         self.composite = ""
         self.constants = Constants()
+        self._is_without_grad = False
+        self._before_switched_on: list[bool] = []
 
     def take_input(self, name: str, value: object) -> object:
         """Make nodes of the tensors and arrays in an input, and return the input as the forward pass is to get it.
@@ -423,8 +425,34 @@ class _Recorder(TorchFunctionMode):
     def __torch_function__(
         self, func: Function, types: object, args: Arguments = (), kwargs: Keywords | None = None
     ) -> object:
+        """Run a torch function, record what it does to recorded values, and return its result.
+
+        A result inside `torch.no_grad()` is detached, as autograd does it.
+        """
+        if func is torch._C._set_grad_enabled:
+            self._note_switch_of_gradients(bool(args[0]))
+            return func(*args)  # type: ignore[arg-type]
+        result = self._recorded(func, args, kwargs or {})
+        if self._is_without_grad and isinstance(result, torch.Tensor) and self._is_recorded(result):
+            is_new = all(result is not value for value in args)
+            return self._recorded(torch.Tensor.detach, (result,), {}) if is_new else result
+        return result
+
+    def _note_switch_of_gradients(self, on: bool) -> None:
+        """Note that a block of `no_grad` or `enable_grad` begins or ends.
+
+        Gradients are off outside of the forward pass too, so that a block of `no_grad` both begins and ends with a
+        switch to off. One such block inside another is not told from the end of the outer one.
+        """
+        if on:
+            self._before_switched_on.append(self._is_without_grad)
+        self._is_without_grad = (
+            False if on else self._before_switched_on.pop() if self._before_switched_on else not self._is_without_grad
+        )
+
+    def _recorded(self, func: Function, args: Arguments, kwargs: Keywords) -> object:
         """Run a torch function, record what it does to recorded values, and return its result."""
-        kwargs, name = kwargs or {}, function_name(func)
+        name = function_name(func)
         known = [tensor for tensor in _tensors((*args, *kwargs.values())) if self._is_recorded(tensor)]
         if not known:
             result = func(*args, **kwargs)

@@ -282,24 +282,29 @@ def _detached_tensors(exercise: Exercise, trial: Trial, wrt: str) -> list[torch.
 
 
 class _Detaching(TorchFunctionMode):
-    """Record every tensor that is detached, in order, in `detached`.
+    """Record every tensor that is detached, in order, in `detached`; so is every result inside `torch.no_grad()`.
 
     Args:
-        constants: the tensors that the calls of `detach` return instead, in order; empty to leave their results.
+        constants: the tensors that these calls return instead, in order; empty to leave their results.
     """
 
     def __init__(self, constants: Sequence[torch.Tensor] = ()) -> None:
-        """Begin before the first call of `detach`; the calls return the tensors `constants`, in order, if any."""
+        """Begin before the first call that detaches; such calls return the tensors `constants`, in order, if any."""
         super().__init__()
         self.constants = list(constants)
         self.detached: list[torch.Tensor] = []
+        self.is_without_grad = False
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        """Call a function of torch; record what `detach` returns, and return the next constant in its place, if any."""
+        """Call a function of torch; record what it detaches, and return the next constant in its place, if any."""
         result = func(*args, **(kwargs or {}))
-        if func is torch.Tensor.detach and torch.is_grad_enabled():  # and not inside a function of its own derivative
+        if func is torch._C._set_grad_enabled:  # called by no_grad, and not by a function of its own derivative
+            self.is_without_grad = not args[0]
+        detaches = func is torch.Tensor.detach and torch.is_grad_enabled()
+        is_new = isinstance(result, torch.Tensor) and all(result is not value for value in args)
+        if detaches or (self.is_without_grad and is_new):
             self.detached.append(result)
             return self.constants[len(self.detached) - 1] if self.constants else result
         return result

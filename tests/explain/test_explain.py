@@ -1055,3 +1055,36 @@ def test_two_terms_that_are_averaged_are_not_taken_for_a_lost_factor_of_two():
 
     (said,) = explain(forward, {"x": normal(6, 4)}, backward=backward, seed=3).mistakes
     assert (said.code, "every `pow`, the factor 2 is missing" in said.says) == ("missing-local", True)
+
+
+@pytest.mark.parametrize("off", [False, True])
+def test_what_forward_computes_without_gradients_is_a_constant(off):
+    """A right backward pass of a spectrally normalised weight was called wrong: the path through u was missing."""
+
+    def forward(x, w):
+        with torch.no_grad():
+            v = torch.ones(w.shape[1], dtype=w.dtype)
+            for _ in range(2):
+                u = w @ v / (w @ v).norm()
+                v = w.T @ u / (w.T @ u).norm()
+        return x @ (w / (u @ w @ v)).T
+
+    def backward(out, out_g, x, w, used):
+        u, v = torch.ones(w.shape[0], dtype=w.dtype), torch.ones(w.shape[1], dtype=w.dtype)
+        for _ in range(2):
+            u = w @ v / (w @ v).norm()
+            v = w.T @ u / (w.T @ u).norm()
+        sigma, g = u @ w @ v, out_g.T @ x
+        return {"x": out_g @ used(w, sigma), "w": g / sigma - (g * w).sum() / sigma**2 * torch.outer(u, v)}
+
+    def right(out, out_g, x, w):
+        return backward(out, out_g, x, w, lambda w, sigma: w / sigma)
+
+    def wrong(out, out_g, x, w):
+        return backward(out, out_g, x, w, lambda w, sigma: w)
+
+    inputs = {"x": normal(5, 3), "w": normal(4, 3)}
+    with torch.set_grad_enabled(not off):
+        assert explain(forward, inputs, backward=right, seed=3).ok
+        (mistake,) = explain(forward, inputs, backward=wrong, seed=3).mistakes
+    assert (mistake.answer, mistake.code) == ("x", "wrong-operand")
