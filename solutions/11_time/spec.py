@@ -22,10 +22,9 @@ def _all_states(x, h0, wx, wh, b):
 
 def _last_state_truncated(x, h0, wx, wh, b, k):
     """out is the last state; the state that the last k time steps start from is treated as a constant"""
-    known = max(0, x.shape[1] - k)
-    states = [h0, *_states(x[:, :known], h0, wx, wh, b)]
+    states = [h0, *_states(x[:, :-k], h0, wx, wh, b)]
     start = states[-1].detach()
-    return _states(x[:, known:], start, wx, wh, b)[-1]
+    return _states(x[:, -k:], start, wx, wh, b)[-1]
 
 
 def _lstm_step(x, h, c, w, b):
