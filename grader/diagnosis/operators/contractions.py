@@ -136,16 +136,20 @@ def arrangements(program: Program, place: Place) -> Iterator[Arrangement]:
     """Yield the wrong `Arrangement`s of g and partner factor that the shapes allow, such as `g @ w` for `g @ w.T`.
 
     An `Arrangement` says which of the two are transposed wrongly, and whether they are exchanged; in the example it is
-    `Arrangement(("partner",))`. A matrix that is transposed alone must be square. Nothing is yielded where an array has
-    fewer than two axes.
+    `Arrangement(("partner",))`. A matrix that is transposed alone must be square. In a product with a vector, the other
+    factor is a matrix that is transposed, or the gradient is a product of two vectors in the wrong order.
 
     Args:
         program: the program of a trial.
         place: the edge (product of two arrays, slot of the factor).
     """
     shapes = product_shapes(program.reader(place), place[1])
+    square = {part for part, shape in shapes.items() if len(shape) > 1 and shape[-1] == shape[-2]}
+    if "partner" in square and len(shapes["upstream"]) == 1:
+        yield Arrangement(("partner",))
+    if "result" in square and len(shapes["partner"]) == len(shapes["upstream"]) == 1:
+        yield Arrangement((), exchanged=True)
     if all(len(shape) > 1 for shape in shapes.values()):
-        square = {part for part, shape in shapes.items() if shape[-1] == shape[-2]}
         for arrangement in ARRANGEMENTS:
             turned = _arrays_to_transpose(arrangement)
             if set(turned) <= square or len(turned) > 1:
@@ -224,8 +228,21 @@ def transpose_wrongly(program: Program, place: Place, choice: Arrangement) -> Pr
 
 
 def _transpose(array: Array) -> Array:
-    """Return an array with its last two axes exchanged."""
-    return np.swapaxes(array, -1, -2)
+    """Return an array with its last two axes exchanged; a vector unchanged."""
+    return array if array.ndim < 2 else np.swapaxes(array, -1, -2)
+
+
+@transpose_wrongly.example
+def _() -> Example:
+    """Show tanh(h @ a), h a vector and a square, whose gradient of h is computed with a in place of a.T."""
+
+    def forward(h: Tensor, a: Tensor) -> Tensor:
+        return torch.tanh(h @ a)
+
+    def wrong(h: Tensor, a: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"h": (g * (1 - torch.tanh(h @ a) ** 2)) @ a}
+
+    return Example(forward, wrong, {"h": "n", "a": "n n"})
 
 
 @transpose_wrongly.example
@@ -317,7 +334,7 @@ def reshapes(program: Program, place: Place) -> Iterator[Reshape]:
 
     The array is the partner factor, the upstream gradient, or their product; the reshape is in place of a transpose, or
     moves its last axis to the front, or exchanges the order of its first two axes. For x in `x @ w`, w of shape (n, m):
-    w.reshape(m, n) in place of w.T.
+    w.reshape(m, n) in place of w.T. A reshape leaves a square matrix as it is, which has not been transposed then.
 
     Args:
         program: the program of a trial.
@@ -325,7 +342,7 @@ def reshapes(program: Program, place: Place) -> Iterator[Reshape]:
     """
     hows = tuple(RESHAPES)
     for part, shape in product_shapes(program.reader(place), place[1]).items():
-        if len(shape) > 1:
+        if len(shape) > 2 or (len(shape) == 2 and shape[0] != shape[1]):  # a square matrix keeps its entries
             yield from (Reshape(part, how) for how in hows[: 1 if len(shape) == 2 else TRANSPOSING])
         if part == "partner" and len(shape) > 2:
             yield from (Reshape(part, how) for how in hows[TRANSPOSING:])
