@@ -313,9 +313,10 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
     if summary.undated:
         count = len(summary.undated)
         who, counts = ("1 submission has", "counts") if count == 1 else (f"{count} submissions have", "count")
-        yield f"{who} no known time, and {counts} as in time: {_first_few_titles(summary.undated)}."
+        yield f"{who} no known time, and {counts} as on time: {_first_few_titles(summary.undated)}."
     if summary.undated_late:
-        says = f"Late by the names that Canvas gave, and counted as in time: {_first_few_titles(summary.undated_late)}"
+        names = _first_few_titles(summary.undated_late)
+        says = f"Late according to the file names that Canvas gave, and counted as on time: {names}"
         yield f"{says}. Write their times into the roster."
     if summary.above:
         more = f"More than {summary.max_score:g} points by {ADJUSTMENTS_FILE}: {_first_few_titles(summary.above)}."

@@ -121,11 +121,11 @@ WRONG_WHERE_EXACT = fact_kind(
 )
 WRONG_WHERE_TIED = fact_kind(
     "wrong-where-tied",
-    "it is wrong only where {tied} are equal: in {wrong} of {entries} entries, such as where {pair} = {value}",
+    "it is wrong only where {tied} are equal: in {wrong} of {entries} entries, for example where {pair} = {value}",
     hints=(
         "Go through your code with two entries that are equal. What does each of them get?",
         "Which comparison in your code assumes that no two entries are equal?",
-        "Equal entries must get together what one of them would get alone.",
+        "Together, equal entries must get what one of them would get alone.",
     ),
 )
 WRONG_AT_VALUE = fact_kind(

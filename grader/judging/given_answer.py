@@ -320,7 +320,7 @@ class GivenAnswer:
         if last.trial is not self.trials[-1] or any(sample.trial is not last.trial for sample in self.wrong):
             return None
         again = any(agrees(last.given, sample.given) for sample in earlier)
-        outcome = "returns the earlier answer again" if again else "gives a wrong answer; every other trial is right"
+        outcome = "gives the earlier answer again" if again else "gives a wrong answer; every other trial is right"
         says = f"a second call with other numbers of the same sizes {outcome}"
         return Mistake("not-repeatable", says, hints.KEPT_BETWEEN_CALLS)
 
@@ -385,7 +385,7 @@ class GivenAnswer:
             kept = (f"{name}.{key}" for name, attributes in call.stored.items() for key in attributes)
             elsewhere = next((name for name in kept if name not in trial.expected), None)
             stored = f"; it stored {elsewhere} instead" if elsewhere else ""
-            says = f"the function returned nothing{stored}: it ended without reaching a `return ...`"
+            says = f"the function returned nothing{stored}: it ended without reaching a `return` statement"
             return Mistake("missing-answer", says, hints.NOTHING_RETURNED)
         others = [key for key, value in call.stored.get(answer.wrt, {}).items() if key != "g" and value.kind != "none"]
         if others:

@@ -11,7 +11,7 @@ df_dx = Exercise(
         "return": (
             "Write `f[j]` as a sum of products. Which term contains `x[k]`, and at what rate does it grow with `x[k]`?",
             "Entry `[j, k]` is the derivative of output `j` with respect to input `k`: one row for each output.",
-            "All `n` times `m` numbers are already given; check that rows and columns are in the right order.",
+            "All `n` times `m` numbers are already given; check which index counts the rows and which the columns.",
         ),
     },
     misconceptions=(

@@ -196,7 +196,7 @@ batchnorm_steps_grad = Exercise(
             "`inv` is a power of `var`. What does the power rule do to the exponent -1/2?",
             "The derivative of `x ** -0.5` has the exponent -1.5, which you can write as a power of `inv`, without "
             "`var`.",
-            "Multiply four things: one half, a minus sign, the third power of `inv`, and the gradient of `inv`.",
+            "Multiply three factors: -1/2, the third power of `inv`, and the gradient of `inv`.",
         ),
         "centred.g": (
             "In which two steps is `centred` used?",

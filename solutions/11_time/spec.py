@@ -362,7 +362,7 @@ clip_grad_norm = Routine(
                       says="each array is scaled by its own norm; it must be scaled by the norm of all arrays together",
                       hints=("Is the direction of all entries together the same before and after?",)),
         Misconception("wrong-local", "return", lambda grads, limit: [grad.clamp(-limit, limit) for grad in grads],
-                      says="every entry is clamped to the limit by itself, which changes the direction",
+                      says="each entry is clamped to the limit separately, which changes the direction",
                       hints=("The limit is for the norm of all entries. By what is each of them multiplied?",)),
     ),
 )  # fmt: skip

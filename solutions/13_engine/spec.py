@@ -485,7 +485,8 @@ value_engine = Routine(
             "What must a value remember of the step that computed it, so that it can pass its gradient on?",
             "When is the gradient of a value complete, so that it may be passed on? Are contributions assigned, or "
             "added?",
-            "Start with 1 at the last value, and visit the values so that all uses of a value come before it.",
+            "Start with 1 at the last value, and visit the values in an order in which all uses of a value come "
+            "before it.",
         )
     },
     misconceptions=tuple(_declared(code, says, _of_numbers(engine)) for code, says, engine in _number_slips()),
@@ -888,24 +889,25 @@ def _made_again_from_last_state(program, every):
 
 _PIECE_SLIPS = (
     ("missing-local",
-     "every segment starts from out.g; it must start from the gradient that the segment after it passes back", "x w b",
+     "every piece starts from out.g; it must start from the gradient that the piece after it passes back", "x w b",
      _begun_anew),
-    ("missing-path", "only the last segment of the chain is used in the backward pass", "x w b", _last_piece_alone),
-    ("missing-path", "the last segment is left out where it is shorter than the others", "x w b",
+    ("missing-path", "only the last piece of the chain is used in the backward pass", "x w b", _last_piece_alone),
+    ("missing-path", "the last piece is left out where it is shorter than the others", "x w b",
      _short_piece_left_out),
-    ("missing-path", "the last segment is left out where it is shorter than the others, unless it is the only one",
+    ("missing-path", "the last piece is left out where it is shorter than the others, unless it is the only one",
      "x w b", _rest_left_out),
-    ("overwritten", "each segment starts w.g at 0; it must add to the contributions of the segments after it", "w",
+    ("overwritten", "each piece starts w.g at 0; it must add to the contributions of the pieces after it", "w",
      _weights_of_first_piece),
-    ("wrong-order", "the backward pass visits the segments from the first to the last", "x w b", _from_first_piece),
-    ("overwritten", "the rows of b.g are counted from 0 in each segment, so that segments overwrite each other", "b",
+    ("wrong-order", "the backward pass visits the pieces from the first to the last; it must begin with the last",
+     "x w b", _from_first_piece),
+    ("overwritten", "the rows of b.g are counted from 0 in each piece, so that pieces overwrite each other", "b",
      _first_rows_alone),
     ("wrong-point", "the derivative of tanh uses the state before the step; it must use the state after it", "x w b",
      _slope_before),
-    ("wrong-point", "the states of a segment are recomputed without b", "x w b", _made_again_without_b),
-    ("wrong-point", "the states of every segment are recomputed with the first rows of b", "x w b",
+    ("wrong-point", "the states of a piece are recomputed without b", "x w b", _made_again_without_b),
+    ("wrong-point", "the states of every piece are recomputed with the first rows of b", "x w b",
      _made_again_with_first_rows),
-    ("shared-array", "every segment is recomputed from the last state: the checkpoints share its array", "x w b",
+    ("shared-array", "every piece is recomputed from the last state: the checkpoints share its array", "x w b",
      _made_again_from_last_state),
 )  # fmt: skip
 
@@ -931,17 +933,17 @@ checkpoint_grad = Exercise(
         "x.g": (
             "Which states does the backward pass need at the same time, and in which order?",
             "From a checkpoint, the states up to the next checkpoint can be recomputed.",
-            "From the last segment to the first: recompute its states, run its backward pass, and drop the states.",
+            "From the last piece to the first: recompute its states, run its backward pass, and drop the states.",
         ),
         "w.g": (
             "In how many steps is `w` used? Which state does it multiply in each of them?",
-            "Within a segment, the loop is that of a recurrent network, as in unit 11.",
-            "Start from zeros before the first segment, and add a product in every step of every segment.",
+            "Within a piece, the loop is that of a recurrent network, as in unit 11.",
+            "Start from zeros before the first piece, and add a product in every step of every piece.",
         ),
         "b.g": (
             "How many rows does `b` have, and in how many steps is each of them used?",
             "The gradient before the tanh of step `i` belongs in row `i`.",
-            "Sum over the batch, and work out which step of the whole chain a step of your segment is.",
+            "Sum over the batch, and work out which step of the whole chain a step of your piece is.",
         ),
     },
 )

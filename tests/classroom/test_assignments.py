@@ -101,7 +101,7 @@ def test_who_has_no_known_time_is_told_once_and_loses_nothing(school: Path, type
     (school / "people.csv").write_text("username\nada\nben\neve\n", encoding="utf-8")
     platforms.put(school / "submissions", {"eve/notes.txt": "I had no time."})
     done = typed("grade", "--yes", cwd=school)
-    assert (done.stdout + done.stderr).count("2 submissions have no known time, and count as in time: ada, ben.\n") == 1
+    assert (done.stdout + done.stderr).count("2 submissions have no known time, and count as on time: ada, ben.\n") == 1
     assert "late" not in record(school, "ben")
 
 
@@ -328,8 +328,9 @@ def test_who_is_late_by_the_names_of_canvas_is_told_where_no_time_is_known(schoo
     platforms.put(school / "submissions", {f"{name}_lin_grad.py": platforms.RIGHT for name in names})
     (school / "people.csv").write_text("id,login\n201,ada\n202,ben\n203,cem\n", encoding="utf-8")
     said = typed("grade", cwd=school).stdout
-    assert "3 submissions have no known time, and count as in time: ada, ben, cem" in said
-    line = "Late by the names that Canvas gave, and counted as in time: ada. Write their times into the roster."
+    assert "3 submissions have no known time, and count as on time: ada, ben, cem" in said
+    line = "Late according to the file names that Canvas gave, and counted as on time: ada. "
+    line += "Write their times into the roster."
     assert f"{line}\n" in said
 
 
@@ -383,7 +384,7 @@ def test_each_assignment_takes_the_times_in_its_own_column(school: Path, typed: 
     assert record(school, "ben")["late"]["days"] == 1  # type: ignore[index]
     late = json.loads((school / "grades/week-2/ada.json").read_bytes())["late"]
     assert late["days"] == 2
-    assert "1 submission has no known time, and counts as in time: ben" in second.stdout
+    assert "1 submission has no known time, and counts as on time: ben" in second.stdout
     for done in (first, second):
         assert "1 of 3 lost points for lateness: see the notes in grades.csv." in done.stdout
 
@@ -396,7 +397,7 @@ def test_a_plain_column_serves_the_one_assignment_without_a_column_of_its_own(sc
 
 
 def test_a_column_of_times_of_no_assignment_is_named(school: Path, typed: Typed) -> None:
-    """Everybody counted as in time, and no line named the column."""
+    """Everybody counted as on time, and no line named the column."""
     (school / "people.csv").write_text("username,Handed in week-9\nada,2026-12-03T10:00\nben,\n", encoding="utf-8")
     says = (
         "people.csv: the column Handed in week-9 is of no assignment in class.yaml, and its times count for nobody: "

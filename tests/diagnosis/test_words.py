@@ -60,7 +60,7 @@ BS = ["bs", 3]
         ("wrong-where-exact", {"wrong": 1, "entries": 1, "name": "", "place": [], "value": ""},
          "it is wrong only when some entries are exactly 0 or equal: then the value is wrong"),
         ("wrong-where-tied", {"wrong": 9, "entries": 32, "tied": "a and b", "pair": "a[0,3] = b[0,3]", "value": "0"},
-         "it is wrong only where a and b are equal: in 9 of 32 entries, such as where a[0,3] = b[0,3] = 0"),
+         "it is wrong only where a and b are equal: in 9 of 32 entries, for example where a[0,3] = b[0,3] = 0"),
         ("wrong-at-value", {"wrong": 3, "entries": 24, "name": "x", "exactly": "-2 or 1", "place": [0, 1]},
          "it is wrong only where x is exactly -2 or 1: in 3 of 24 entries, such as x[0,1]"),
         ("unknown", {"wrong": 2, "entries": 35, "error": "0.3", "alone": True},

@@ -304,9 +304,10 @@ def test_no_nudge_is_told_whose_loss_moves_by_another_amount(
     ("exercise", "body", "says"),
     [
         ("maximum_grad(a, b, out)", "a.g, b.g = out.g * (a >= b), out.g * (b >= a)",
-         r"it is wrong only where a and b are equal: in \d+ of \d+ entries, such as where b\[.*\] = a\[.*\] = [\d.-]+"),
+         r"it is wrong only where a and b are equal: in \d+ of \d+ entries, for example where b\[.*\] = a\[.*\] = "
+         r"[\d.-]+"),
         ("max_grad(inp, out, dim)", "inp.g = out.g.unsqueeze(dim) * (inp == out.unsqueeze(dim))",
-         r"it is wrong only where entries of inp are equal: in .*, such as where inp\[.*\] = inp\[.*\] = [\d.-]+"),
+         r"it is wrong only where entries of inp are equal: in .*, for example where inp\[.*\] = inp\[.*\] = [\d.-]+"),
         ("relu_grad(inp, out)", "inp.g = out.g * (inp >= 0) + out.g * (inp == 0)",
          r"it is wrong only where inp is exactly 0: in .*"),
         ("clamp_grad(inp, out, lo, hi)", "inp.g = out.g * ((inp > lo) & (inp < hi)) + 3 * out.g * (inp == hi)",

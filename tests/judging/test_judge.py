@@ -219,7 +219,7 @@ def test_a_gradient_returned_without_being_asked_for_costs_nothing(grade: Grade)
 def test_a_function_that_returns_nothing_is_told_to_return(grade: Grade) -> None:
     result = grade("dy_dx", "def dy_dx(x):\n    x.g = x\n")
     assert told(result, "return")[0] == "missing-answer"
-    assert "it stored x.g instead: it ended without reaching a `return ...`" in told(result, "return")[1]
+    assert "it stored x.g instead: it ended without reaching a `return` statement" in told(result, "return")[1]
 
 
 def test_none_among_what_is_returned_is_told_as_that(grade: Grade) -> None:
