@@ -190,7 +190,7 @@ def _block(block: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def head_problems(submission: PageSubmission, answers: Iterable[str]) -> Iterator[str]:
-    """Yield the answers and the codes in the head of a submission that there are not.
+    """Yield a sentence on each answer or code in the head line of a submission that does not exist.
 
     Args:
         submission: the submission.

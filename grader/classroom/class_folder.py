@@ -439,7 +439,7 @@ class _LayoutFinder:
         """Return the entries of a folder of the class that may be submissions.
 
         The results folder is left out, and so is what is called like something that tools leave behind, unless it
-        contains a submission; folders of that kind are added to `hidden`.
+        contains a submission. The names of folders that are left out for their name are added to `self.hidden`.
         """
         kept = list[File | Folder]()
         for entry in folder.all_entries():

@@ -280,7 +280,7 @@ class ClassReport:
 
     @property
     def finished(self) -> int:
-        """Return how many students passed every exercise that is not stretch."""
+        """Return how many students passed every exercise, except those that the course marks as `stretch`."""
         return sum(line.finished for line in self.students)
 
     @property

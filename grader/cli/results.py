@@ -266,8 +266,13 @@ def _with_first_results(entries: Entries) -> tuple[Entries, StudentResults | Non
 def _course_file(results: StudentResults, source: str, units: Collection[str]) -> CourseFile | None:
     """Return the course file to take titles and teaching order from; `None` if the course of the results is not known.
 
-    It is the one that `class.yaml` names, or that of the folder that the command is run in, whatever its name, or else
-    of the course to grade with here.
+    The course is the one that `class.yaml` names; or else that of the current folder, or of a folder above it; or else
+    the one that comes with handgrad.
+
+    Args:
+        results: the results of any student of the class.
+        source: the folder or gradebook that they were read from, for messages.
+        units: the ids of units that the results must cover.
 
     Raises:
         UsageError: it is of another version than the results, or these do not cover the units.

@@ -690,7 +690,7 @@ class Case:
 
     @cached_property
     def noise(self) -> frozenset[str]:
-        """Return the targets whose answers are 0 but for rounding in each trial, without being in `zeros`."""
+        """Return the targets, except those in `zeros`, whose learner's array is 0 but for rounding in each trial."""
         return frozenset(
             name
             for name in self.names

@@ -707,9 +707,10 @@ COMBINATORS: dict[Callable[[Case], Iterator[Candidate]], float] = {
 
 
 def _changes_by_screen(case: Case) -> list[tuple[object, ScreeningTrial, Array]]:
-    """Return how each rewriting tried so far moves the projections, as (rewriting, screen, change), likeliest first.
+    """Return tuples (rewriting, screen, change) of all rewritings that were tried so far, the likeliest first.
 
-    A change is what is added to each projection in this screen; shape: (rows of the screen,).
+    A screen is a trial that projects each gradient on random directions. A change is what the rewriting adds to each
+    of these projections; shape: (directions,).
     """
     return [
         (edit, screen, change)

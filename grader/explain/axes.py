@@ -238,9 +238,13 @@ def _larger(shapes: Shapes, group: tuple[Place, ...]) -> int:
 
 
 def _candidates(shapes: Shapes, group: tuple[Place, ...]) -> tuple[int, ...]:
-    """Return sizes to try for a group of places, each once: 1, small sizes, a larger unused one, and some multiples.
+    """Return sizes to try for an axis, each once: 1, small sizes, one larger than all axes, and some multiples.
 
-    The multiples are those of the places' size, and of its small divisors.
+    The multiples are twice and three times its size, and multiples of the divisor of its size.
+
+    Args:
+        shapes: by name, the shape of each input.
+        group: the axis, as the places (input, number of the axis) at which the inputs have it.
     """
     size = shapes[group[0][0]][group[0][1]]
     alike = (n * _divisor(size) for n in (1, size // _divisor(size) + 1))

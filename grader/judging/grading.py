@@ -52,7 +52,7 @@ class Grader:
 
         Args:
             exercises: the exercises.
-            isolated: whether the trial in tight memory is needed too.
+            isolated: whether jobs run isolated, so that the trial with hardly any memory to spare is needed too.
 
         Returns:
             Whether any exercise was not prepared before.

@@ -446,7 +446,7 @@ class _Process:
 
 
 def _close_all(processes: Sequence[_Process | Worker]) -> None:
-    """Close each of these, even if closing another one raises."""
+    """Close each of these, even if closing another one raises; the exception is raised again afterwards."""
     with ExitStack() as stack:
         for running in processes:
             stack.callback(running.close)

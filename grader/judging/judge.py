@@ -103,12 +103,13 @@ class Judge:
         return self._result_with(failures, flags).without_mistakes(why)
 
     def _causes(self, failures: Mapping[str, Mistake | None]) -> dict[str, Mistake | None]:
-        """Return by name the mistake that explains the numbers of each wrong answer, for which it is searched.
+        """Search for the mistake behind the numbers of each wrong answer, and return it by the answer's name.
 
-        Where no search can add to a mistake, it is returned itself.
+        An answer that is wrong in another way than by its numbers keeps its mistake in `failures`. Where the search
+        finds nothing, the mistake has the code `unknown`. The value is `None` for a right answer.
 
         Args:
-            failures: by name what is wrong with each answer, without any search; `None` if it is right.
+            failures: by name what is wrong with each answer, found without a search; `None` if it is right.
         """
         return {
             answer.name: self._deciding_judge(answer)._cause(answer.name, failures[answer.name])

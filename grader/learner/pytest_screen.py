@@ -164,7 +164,7 @@ def _closing_lines(
     Args:
         reporter: pytest's terminal reporter.
         course_run: the run, with the learner's progress.
-        touched: the exercises with tests in this run; their units have bars, unless a folded line shows the progress.
+        touched: the exercises with tests in this run; a unit has a bar unless its exercises share one line.
         only_todo: whether nothing is wrong and pytest exits with 1 only because answers are not begun.
     """
     from grader.rendering.render_text import lesson_file, next_step

@@ -224,7 +224,10 @@ def _step_yours(training: Training, first: int, last: int, modules: Mapping[str,
 
 
 def _state_and_losses(facts: checked_reply.Facts, before: Curve) -> tuple[torch.Tensor, list[float]]:
-    """Return the weights and speeds after some steps of training, and the loss of each step, from a child's reply.
+    """Return the state of the optimiser after some steps of training, and the loss of each step, from a child's reply.
+
+    The state holds the weights and their speeds, the running sums of the gradients with which the optimiser steps;
+    shape: `(2, weights)`.
 
     Args:
         facts: the facts of the reply.

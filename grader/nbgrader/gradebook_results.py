@@ -193,7 +193,9 @@ def split_notes(comment: str) -> tuple[str, tuple[str, ...]]:
 def _answer_comment(text: str) -> AnswerComment:
     """Return the message and the code of a text.
 
-    The message ends at the code, on the first line if there is one; text in other brackets belongs to the message.
+    A code stands in brackets: "[wrong-sign]". The message is the text before the last code of the first line, or, if
+    that line has none, before the last code of all lines; a text without a code is all message, with the code `None`
+    (`todo` if it says that nothing was changed). Other text in brackets belongs to the message.
     """
     for part in (text.partition("\n")[0], text):
         codes = [match for match in CODE.finditer(part) if match[1] in CODES]

@@ -63,10 +63,16 @@ class Segment:
         return np.asarray((self._run(step * direction) - self._run(-step * direction)) / (2 * step))
 
     def solve(self, g: Array) -> Array:
-        """Return the array h of which the transposed Jacobian of f times h is g, where x and y have one shape.
+        """Return the solution h of J.T h = g, J the Jacobian of the segment, where x and y have the same shape.
+
+        Args:
+            g: shaped like x.
+
+        Returns:
+            Shape: that of y.
 
         Raises:
-            NoCandidate: there is no such array, or not a single one.
+            NoCandidate: J has no inverse.
         """
         size = int(np.prod(self.forward.shapes[self.value]))
         units = np.eye(size).reshape(size, *self.forward.shapes[self.value])

@@ -18,7 +18,11 @@ if TYPE_CHECKING:  # a text about an answer reads no course.yaml
 
 
 def formula(exercise: CourseExercise) -> str:
-    """Return the forward pass as text, `inp @ w + b`; the title or docstring if it is not a single expression."""
+    """Return the forward pass as text, `out = inp @ w + b`.
+
+    Where it is no lambda, return the first line of its docstring, or, without one, the exercise's title; for an
+    exercise without a forward pass, the title.
+    """
     return formula_or_words(exercise)[0]
 
 

@@ -122,7 +122,10 @@ def _table(lines: list[str]) -> str:
 
 
 def _aligned(rows: Sequence[str]) -> list[str]:
-    """Return rows of formulas with cells so wide in each matrix of one row that its entries stand below each other."""
+    """Return rows of formulas in which the matrices that have a single row stand below each other, column by column.
+
+    All their cells in a column get the width of the widest entry in it.
+    """
     entries = [
         [unescape(TAG.sub("", entry)) for entry in matrix.split("</mtd>")[:-1]]
         for row in rows

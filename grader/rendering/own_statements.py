@@ -181,7 +181,7 @@ class _Part:
     def span(self) -> tuple[int, int, int, int]:
         """Return where the part stands: the line and the byte of its begin, and those right behind its end.
 
-        Lines are counted from 1, and bytes from 0. A negation stands for its minus alone.
+        Lines are counted from 1, and bytes from 0. Of a negation, only the minus sign counts.
         """
         node, function = self.node, getattr(self.node, "func", None)
         line, begin = node.lineno, node.col_offset

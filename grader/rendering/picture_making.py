@@ -470,7 +470,7 @@ def _with_dropped_steps(nodes: Mapping[str, GraphNode], mistakes: Mapping[str, N
 def _with_calls_folded(nodes: Mapping[str, GraphNode], calls: Mapping[str, str]) -> dict[str, GraphNode]:
     """Return nodes in which one of several calls of a function is drawn in full, and each other as one node.
 
-    The one in full is the first with a mark.
+    The one in full is the first that contains a marked node, one that a mistake is about, or else the first of all.
 
     Args:
         nodes: the nodes of the graph by key.

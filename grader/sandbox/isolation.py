@@ -98,7 +98,7 @@ def choose(offered: Machine, wanted: Isolation | None = None, option: str = "--i
 
 
 def weakness(chosen: Isolation, offered: Machine) -> str:
-    """Return one line on the protection that a graded run does not have; empty in a box.
+    """Return one line on the protection that a graded run does not have; empty for the isolation `box`, which has all.
 
     Args:
         chosen: the isolation of the run.

@@ -232,7 +232,7 @@ def _possible_sources(program: Program, value: int) -> Iterator[int]:
 
     Args:
         program: the program of a trial.
-        value: the id of the numerator, x - m; of `gain * (x - m) / s`, too.
+        value: the id of the numerator without a gain: x - m, both for `(x - m) / s` and for `gain * (x - m) / s`.
     """
     node = program.nodes[value]
     if node.name == "sub" and (operand := node.operand(0)) is not None:

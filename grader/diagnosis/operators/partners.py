@@ -31,8 +31,8 @@ class ValueOfIteration:
     Args:
         key: the key of the nodes, see `Node.key`.
         which: the iteration: the loop's first or last one, the one next to or before that of the node which reads the
-            value, or the same. Before the first iteration is the last, as index -1 has it; next to the last is the last
-            itself.
+            value, or the same. "before" in the first iteration means the last one, as index -1 has it; "next" in the
+            last one means the last one itself.
     """
 
     key: Key
@@ -41,8 +41,8 @@ class ValueOfIteration:
     def find(self, program: Program, reader: int) -> int | None:
         """Return the id of the value in the iteration `self.which`, as seen from the iteration of the node `reader`.
 
-        `"next"` and `"before"` are counted from that iteration, and `"next"` to the last is the last. Returns `None`
-        where the loop has no such iteration.
+        "next" and "before" are counted from that iteration: see `which`. Return `None` where the loop has no such
+        iteration.
         """
         ids, number = program.forward.by_key.get(self.key, ()), program.nodes[reader].iteration
         chosen = {"first": 0, "last": -1, "next": min(number + 1, len(ids) - 1), "before": number - 1, "same": number}[

@@ -197,7 +197,7 @@ class Spot:
 
     @property
     def is_wide(self) -> bool:
-        """Return whether it holds all operations of one name, of one role or in several calls, and not a single one."""
+        """Return whether the spot holds several operations: all of a name or role, or of one line in several calls."""
         nodes = self._nodes
         return nodes is not None and nodes.width in ("role", "operation", "source")
 
@@ -461,7 +461,7 @@ def _with_quoted_values(program: Program, clause: str) -> str:
 
 
 def _with_time_steps(clause: str) -> str:
-    """Return a clause about a loop over time with "time step" for each iteration of the forward pass.
+    """Return a clause about a loop over time in which "iteration of the forward pass" is replaced by "time step".
 
     The iteration that a backward loop runs first is that of the last time step, so that "the last iteration" misleads.
     """

@@ -1052,7 +1052,7 @@ def begin_with_zeros(program: Program, place: Place, choice: None) -> Program:
 
 @begin_with_zeros.example
 def _() -> Example:
-    """Show steps of tanh(h @ w + row) that begin with a detached state, and are run again from zeros."""
+    """Show steps of tanh(h @ w + row) from a detached state, which the backward pass runs again from zeros."""
 
     def forward(h: Tensor, w: Tensor, b: Tensor) -> Tensor:
         h = torch.tanh(h @ w).detach()
