@@ -48,7 +48,7 @@ class Grader:
         self._prepared: set[str] = set()
 
     def prepare(self, exercises: Iterable[CourseExercise], *, isolated: bool) -> bool:
-        """Load the trials and references of exercises, to be shared by processes that are forked from this one.
+        """Load the trials and references of exercises, and the operators, for processes that are forked from this one.
 
         Args:
             exercises: the exercises.
@@ -57,6 +57,8 @@ class Grader:
         Returns:
             Whether any exercise was not prepared before.
         """
+        import grader.diagnosis.diagnose  # noqa: F401  # the operators, which each process would import for itself
+
         new = [exercise for exercise in exercises if exercise.id not in self._prepared]
         with one_thread():  # no other one may be there when this process forks
             for exercise in new:
