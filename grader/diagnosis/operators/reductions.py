@@ -1600,11 +1600,16 @@ def _zero_slice(g: Array, dim: int) -> Array:
     return np.zeros_like(np.take(g, [0], axis=dim))
 
 
+def _sum_back(g: Array, dim: int) -> Array:
+    """Return the running sum of an array from the end of an axis; same shape."""
+    return np.flip(np.cumsum(np.flip(g, dim), dim), dim)
+
+
 RUNNING_SUMS: Mapping[str, Callable[[Array, int], Array]] = {
     "forwards": lambda g, dim: np.cumsum(g, dim),
     "over the whole axis": lambda g, dim: np.broadcast_to(g.sum(dim, keepdims=True), g.shape),
     "over the entry itself": lambda g, dim: g,
-    "backwards without the entry itself": lambda g, dim: np.flip(np.cumsum(np.flip(g, dim), dim), dim) - g,
+    "backwards without the entry itself": lambda g, dim: _sum_back(g, dim) - g,
     "backwards, but left in reversed order": lambda g, dim: np.cumsum(np.flip(g, dim), dim),
     "forwards, and then reversed": lambda g, dim: np.flip(np.cumsum(g, dim), dim),
     "times the number of entries that follow, the entry itself included": lambda g, dim: (
@@ -1745,56 +1750,88 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
-Accumulated = Callable[[Array, Array, Array, int], Array]  # from g, the operand, the value, and the axis
+class Accumulation(NamedTuple):
+    """A wrong vjp of a running product or a running logsumexp.
+
+    Args:
+        code: the public code.
+        mistake: what is wrong, in words.
+        vjp: takes g, the operand, the value, and the axis; returns the contribution, shaped like the operand.
+    """
+
+    code: str
+    mistake: str
+    vjp: Callable[[Array, Array, Array, int], Array]
 
 
-def _sum_back(g: Array, dim: int) -> Array:
-    """Return the running sum of an array from the end of an axis; same shape."""
-    return np.flip(np.cumsum(np.flip(g, dim), dim), dim)
-
-
-RUNNING_PRODUCTS: Mapping[str, tuple[str, str, Accumulated]] = {
-    "own": ("diagonal-only", "each entry gets the gradient of its own product alone; it is a factor of all later"
-        " products, too",
-        lambda g, x, y, dim: g * y / x),
-    "later": ("missing-path", "each entry gets the gradients of the later products, but not that of its own",
-        lambda g, x, y, dim: (_sum_back(g * y, dim) - g * y) / x),
-    "forwards": ("wrong-local", "the running sum begins at the start of the axis; it must begin at its end",
-        lambda g, x, y, dim: np.cumsum(g * y, dim) / x),
-    "not divided": ("missing-local", "the running sum of product times gradient is not divided by the entry itself",
-        lambda g, x, y, dim: _sum_back(g * y, dim)),
-    "own times sum": ("wrong-local", "the running sum of the upstream gradient is multiplied by the entry's own"
-        " product; each term must be multiplied by the product that it belongs to",
-        lambda g, x, y, dim: _sum_back(g, dim) * y / x),
-    "last alone": ("partial-batch", "only the gradient of the last product is passed on",
-        lambda g, x, y, dim: np.take(g * y, [-1], dim) / x),
+ACCUMULATIONS: Mapping[str, Sequence[Accumulation]] = {  # by operation
+    "cumprod": (
+        Accumulation("diagonal-only", "each entry gets the gradient of its own product alone; it is a factor of all"
+            " later products, too",
+            lambda g, x, y, dim: g * y / x),
+        Accumulation("missing-path", "each entry gets the gradients of the later products, but not that of its own",
+            lambda g, x, y, dim: (_sum_back(g * y, dim) - g * y) / x),
+        Accumulation("wrong-local", "the running sum begins at the start of the axis; it must begin at its end",
+            lambda g, x, y, dim: np.cumsum(g * y, dim) / x),
+        Accumulation("missing-local", "the running sum of product times gradient is not divided by the entry itself",
+            lambda g, x, y, dim: _sum_back(g * y, dim)),
+        Accumulation("wrong-local", "the running sum of the upstream gradient is multiplied by the entry's own"
+            " product; each term must be multiplied by the product that it belongs to",
+            lambda g, x, y, dim: _sum_back(g, dim) * y / x),
+        Accumulation("partial-batch", "only the gradient of the last product is passed on",
+            lambda g, x, y, dim: np.take(g * y, [-1], dim) / x),
+    ),
+    "logcumsumexp": (
+        Accumulation("diagonal-only", "each entry gets the gradient of its own sum alone; it is part of all later"
+            " sums, too",
+            lambda g, x, y, dim: g * np.exp(x - y)),
+        Accumulation("missing-path", "each entry gets the gradients of the later sums, but not that of its own",
+            lambda g, x, y, dim: np.exp(x) * (_sum_back(g * np.exp(-y), dim) - g * np.exp(-y))),
+        Accumulation("wrong-order", "the running sum begins at the start of the axis; it must begin at its end",
+            lambda g, x, y, dim: np.exp(x) * np.cumsum(g * np.exp(-y), dim)),
+        Accumulation("missing-local", "the running sum of the upstream gradient is taken, as for a cumsum; each"
+            " term must be multiplied by the entry's share of the sum",
+            lambda g, x, y, dim: _sum_back(g, dim)),
+        Accumulation("wrong-local", "the running sum of the upstream gradient is multiplied by the entry's share of its"
+            " own sum; each term must be multiplied by the share of the sum that it belongs to",
+            lambda g, x, y, dim: np.exp(x - y) * _sum_back(g, dim)),
+        Accumulation("wrong-local", "each entry gets its share of the sum over the whole axis, as for a logsumexp",
+            lambda g, x, y, dim: np.exp(x - np.take(y, [-1], dim)) * g.sum(dim, keepdims=True)),
+        Accumulation("partial-batch", "only the gradient of the last sum is passed on",
+            lambda g, x, y, dim: np.exp(x - np.take(y, [-1], dim)) * np.take(g, [-1], dim)),
+    ),
 }  # fmt: skip
 
 
 @operator(
-    "running-product-mistaken",
-    code=lambda choice: RUNNING_PRODUCTS[choice][0],
+    "accumulation-mistaken",
+    code=lambda choice: choice.code,
     rank=2.0,
-    at=edges.of("cumprod"),
-    choices=lambda program, place: RUNNING_PRODUCTS,
-    fields=lambda program, place, choice: {"mistake": RUNNING_PRODUCTS[choice][1]},
+    at=edges.of(*ACCUMULATIONS),
+    choices=lambda program, place: ACCUMULATIONS[program.reader(place).name],
+    fields=lambda program, place, choice: {"mistake": choice.mistake},
     message="in the gradient of {operand} through {step}, {mistake}",
 )
-def differentiate_running_product_wrongly(program: Program, place: Place, choice: str) -> Program:
-    """Contribute a wrong sum for a cumprod y of x: the choice is a key of `RUNNING_PRODUCTS`.
+def accumulate_wrongly(program: Program, place: Place, choice: Accumulation) -> Program:
+    """Contribute a wrong sum for a running product or a running logsumexp y of x.
 
-    Right is the sum of g[j] * y[j] over all j from i on, divided by x[i]. `place` is the edge of x.
+    Right is, for a product, the sum of g[j] * y[j] over all j from i on, divided by x[i]; for a logsumexp, exp(x[i])
+    times the sum of g[j] * exp(-y[j]) over all j from i on.
+
+    Args:
+        program: the right program.
+        place: the edge of x.
+        choice: the wrong sum.
+
+    Returns:
+        The rewritten program.
     """
-    rule = RUNNING_PRODUCTS[choice][2]
-
-    def vjp(at: EdgeContext) -> Array:
-        """Return the wrong contribution, shaped like the operand."""
-        return rule(at.g, np.asarray(at.x), at.y, int(str(at.node.options["dim"])))
-
-    return program.with_vjp(place, vjp)
+    return program.with_vjp(
+        place, lambda at: choice.vjp(at.g, np.asarray(at.x), at.y, int(str(at.node.options["dim"])))
+    )
 
 
-@differentiate_running_product_wrongly.example
+@accumulate_wrongly.example
 def _() -> Example:
     """Show the running product of 1 - sigmoid(x), whose gradient goes to the entry of the same place alone."""
 
@@ -1810,50 +1847,7 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n"})
 
 
-RUNNING_LOGSUMEXPS: Mapping[str, tuple[str, str, Accumulated]] = {
-    "own": ("diagonal-only", "each entry gets the gradient of its own sum alone; it is part of all later sums, too",
-        lambda g, x, y, dim: g * np.exp(x - y)),
-    "later": ("missing-path", "each entry gets the gradients of the later sums, but not that of its own",
-        lambda g, x, y, dim: np.exp(x) * (_sum_back(g * np.exp(-y), dim) - g * np.exp(-y))),
-    "forwards": ("wrong-order", "the running sum begins at the start of the axis; it must begin at its end",
-        lambda g, x, y, dim: np.exp(x) * np.cumsum(g * np.exp(-y), dim)),
-    "no probabilities": ("missing-local", "the running sum of the upstream gradient is taken, as for a cumsum; each"
-        " term must be multiplied by the entry's share of the sum",
-        lambda g, x, y, dim: _sum_back(g, dim)),
-    "own share": ("wrong-local", "the running sum of the upstream gradient is multiplied by the entry's share of its"
-        " own sum; each term must be multiplied by the share of the sum that it belongs to",
-        lambda g, x, y, dim: np.exp(x - y) * _sum_back(g, dim)),
-    "softmax": ("wrong-local", "each entry gets its share of the sum over the whole axis, as for a logsumexp",
-        lambda g, x, y, dim: np.exp(x - np.take(y, [-1], dim)) * g.sum(dim, keepdims=True)),
-    "last alone": ("partial-batch", "only the gradient of the last sum is passed on",
-        lambda g, x, y, dim: np.exp(x - np.take(y, [-1], dim)) * np.take(g, [-1], dim)),
-}  # fmt: skip
-
-
-@operator(
-    "running-logsumexp-mistaken",
-    code=lambda choice: RUNNING_LOGSUMEXPS[choice][0],
-    rank=2.0,
-    at=edges.of("logcumsumexp"),
-    choices=lambda program, place: RUNNING_LOGSUMEXPS,
-    fields=lambda program, place, choice: {"mistake": RUNNING_LOGSUMEXPS[choice][1]},
-    message="in the gradient of {operand} through {step}, {mistake}",
-)
-def differentiate_running_logsumexp_wrongly(program: Program, place: Place, choice: str) -> Program:
-    """Contribute a wrong sum for a logcumsumexp y of x: the choice is a key of `RUNNING_LOGSUMEXPS`.
-
-    Right is exp(x[i]) times the sum of g[j] * exp(-y[j]) over all j from i on. `place` is the edge of x.
-    """
-    rule = RUNNING_LOGSUMEXPS[choice][2]
-
-    def vjp(at: EdgeContext) -> Array:
-        """Return the wrong contribution, shaped like the operand."""
-        return rule(at.g, np.asarray(at.x), at.y, int(str(at.node.options["dim"])))
-
-    return program.with_vjp(place, vjp)
-
-
-@differentiate_running_logsumexp_wrongly.example
+@accumulate_wrongly.example
 def _() -> Example:
     """Show a running logsumexp of sin(x), whose gradient goes to the entry of the same place alone."""
 
