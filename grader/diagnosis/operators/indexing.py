@@ -6,7 +6,7 @@ A *selection* is a node that takes entries of its first operand: by an index arr
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -399,7 +399,7 @@ def selections_of(program: Program, value: int) -> list[Selected]:
 
     The entries of a selection that only a maximum reads are written if they are the maximum: the others are not paid.
     """
-    found, budget = list[Selected](), MOST_WRITTEN
+    selected, budget = list[Selected](), MOST_WRITTEN
     for edge in reversed(program.forward.uses[value]):
         if edge[0] == SINK or edge[1] != 0 or program.reader(edge).name not in SELECTIONS:
             continue
@@ -414,8 +414,8 @@ def selections_of(program: Program, value: int) -> list[Selected]:
             written = maximum.vjp(readers[0][1], np.ones(maximum.value.shape)).ravel() != 0
             numbers = np.arange(maximum.value.size).reshape(maximum.value.shape)
             turns = np.asarray(broadcast_to_operand(maximum, numbers)).ravel()
-        found.append(Selected(edge, selected_positions(node).ravel(), written, turns))
-    return found
+        selected.append(Selected(edge, selected_positions(node).ravel(), written, turns))
+    return selected
 
 
 def possible_assignments(program: Program, place: Place) -> Iterator[Assignments]:
@@ -917,53 +917,38 @@ class ConstantIndex:
         return f"the index of {expression_of(program, program.nodes[program.forward.by_key[self.key][0]])}"
 
 
+ALTERED_INDICES: Mapping[str, Callable[[Array], Array]] = {
+    "{index} in sorted order": np.sort,  # the gradients stay in the order of the unsorted one
+    "the position in {index}": lambda array: np.arange(array.size),  # as if it chose the first entries
+}
+
+
 @dataclass(frozen=True)
-class SortedIndex:
-    """Names the index array of a node, sorted: the gradients stay in the order of the unsorted one.
+class AlteredIndex:
+    """Stands for another array that is made of the index array of a node.
 
     Args:
         key: the key of the node.
         slot: the slot in which it reads the index array.
-        name: the index array in words, such as "the index idx".
+        index: the index array in words, such as "the index idx".
+        how: the other array in words, a key of `ALTERED_INDICES`.
     """
 
     key: Key
     slot: int
-    name: str
+    index: str
+    how: str
 
     def find(self, program: Program, reader: int) -> int | None:
-        """Return `None`: the sorted array is no value of the program."""
+        """Return `None`: the array is no value of the program."""
         return None
 
     def describe(self, program: Program) -> str:
         """Return the array in words for a learner, such as "the index idx in sorted order"."""
-        return f"{self.name} in sorted order"
+        return self.how.format(index=self.index)
 
 
-@dataclass(frozen=True)
-class PositionsInIndex:
-    """Stands for the positions 0, 1, 2, ... in an index array, as if it chose the first entries.
-
-    Args:
-        key: the key of the node that reads the index array.
-        slot: the slot in which it reads it.
-        name: the index array in words, such as "the index idx".
-    """
-
-    key: Key
-    slot: int
-    name: str
-
-    def find(self, program: Program, reader: int) -> int | None:
-        """Return `None`: the positions are no value of the program."""
-        return None
-
-    def describe(self, program: Program) -> str:
-        """Return the array in words for a learner, such as "the position in the index idx"."""
-        return f"the position in {self.name}"
-
-
-IndexName = NamedValue | ComputedValue | ConstantIndex | SortedIndex | PositionsInIndex
+IndexName = NamedValue | ComputedValue | ConstantIndex | AlteredIndex
 
 
 def index_array(program: Program, name: IndexName, reader: int) -> Array | None:
@@ -974,12 +959,12 @@ def index_array(program: Program, name: IndexName, reader: int) -> Array | None:
         name: the name.
         reader: the id of the node from which the name is seen.
     """
-    if isinstance(name, ConstantIndex | SortedIndex | PositionsInIndex):
+    if isinstance(name, ConstantIndex | AlteredIndex):
         ids = program.right.forward.by_key.get(name.key, ())
-        array = np.asarray(program.right.nodes[ids[0]].values[name.slot]) if ids else None
-        if isinstance(name, PositionsInIndex):
-            return None if array is None else np.arange(array.size)
-        return np.sort(array) if isinstance(name, SortedIndex) and array is not None else array
+        if not ids:
+            return None
+        array = np.asarray(program.right.nodes[ids[0]].values[name.slot])
+        return ALTERED_INDICES[name.how](array) if isinstance(name, AlteredIndex) else array
     value = name.find(program, reader)
     return None if value is None else program.nodes[value].value
 
@@ -1050,7 +1035,7 @@ def index_replacements(program: Program, place: Place) -> Iterator[IndexReplacem
                 yield IndexReplacement(slot, constant)
 
 
-def sorted_indices(program: Program, place: Place) -> Iterator[IndexReplacement]:
+def altered_indices(program: Program, place: Place) -> Iterator[IndexReplacement]:
     """Yield `IndexReplacement`s: the slot of an index array with one axis, and the wrong array in its place.
 
     That is the same array sorted, or, for a selection, the positions in it: 0, 1, 2, ...
@@ -1063,9 +1048,8 @@ def sorted_indices(program: Program, place: Place) -> Iterator[IndexReplacement]
     for slot in index_slots(node):
         if np.ndim(node.values[slot]) == 1:
             name = name_of_index_array(program, place, slot)
-            yield IndexReplacement(slot, SortedIndex(node.key, slot, name))
-            if node.name in SELECTIONS:
-                yield IndexReplacement(slot, PositionsInIndex(node.key, slot, name))
+            hows = ALTERED_INDICES if node.name in SELECTIONS else ("{index} in sorted order",)
+            yield from (IndexReplacement(slot, AlteredIndex(node.key, slot, name, how)) for how in hows)
 
 
 @operator(
@@ -1073,7 +1057,7 @@ def sorted_indices(program: Program, place: Place) -> Iterator[IndexReplacement]
     code="wrong-operand",
     rank=2.0,
     at=edges.where(lambda program, place: bool(index_slots(program.reader(place)))).in_every_iteration,
-    choices=lambda program, place: (*index_replacements(program, place), *sorted_indices(program, place)),
+    choices=lambda program, place: (*index_replacements(program, place), *altered_indices(program, place)),
     fields=lambda program, place, choice: {
         "there": choice.name.describe(program),
         "here": name_of_index_array(program, place, choice.slot),
