@@ -623,6 +623,7 @@ class _LayoutFinder:
         why = "it lies outside of any student's folder; put it into a folder with the student's name"
 
         def submission(info: _EntryInfo) -> Submission | None:
+            """Return the submission that an entry is; `None` if it is none."""
             is_clone = _is_clone(info.entry)
             is_download = layout == "github" and not is_clone
             return plain_submission(info.entry, prefix, is_clone=is_clone, is_download=is_download)

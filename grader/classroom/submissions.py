@@ -367,19 +367,19 @@ def _code(answer: AnswerFile) -> tuple[str, ...]:
 
     Empty if nobody can tell what they are: for a quiz, a file that cannot be parsed, or a definition in a block.
     """
-    content, names, found = answer.content, {answer.exercise.id}, list[Definition]()
+    content, names, known = answer.content, {answer.exercise.id}, list[Definition]()
     if answer.exercise.is_quiz or not isinstance(content, bytes | tuple):
         return ()
     try:
         texts = (decode(content),) if isinstance(content, bytes) else content
     except UnreadableSource:
         return ()
-    while len(new := definitions(texts, names, literals_count=True)) > len(found):
+    while len(new := definitions(texts, names, literals_count=True)) > len(known):
         if any(each.statement is None or each.is_in_block for each in new):
             return ()
-        found = new
-        names = names.union(*(_free_names(each.statement) for each in found if each.statement))
-    code = tuple(comparable_text(each.statement) for each in found if each.statement)
+        known = new
+        names = names.union(*(_free_names(each.statement) for each in known if each.statement))
+    code = tuple(comparable_text(each.statement) for each in known if each.statement)
     return code if all(code) else ()
 
 
@@ -677,6 +677,7 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
     """
 
     def may_answer(folder: str, name: str) -> bool:
+        """Return whether a file of this name in this folder may be an exercise."""
         return names.find(name, names.unit_of(folder)) is not None
 
     walk, notes = SubmissionWalk(may_answer), list[str](submission.notes)

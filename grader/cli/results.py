@@ -481,6 +481,7 @@ def export(
     """For instructors: write results as another platform reads them."""
     from grader.classroom.class_file import read_class_file, refuse_out_in_assignments, results_path
     from grader.classroom.course_choice import class_course
+    from grader.classroom.student_results import Note
     from grader.export.graded_work import ExportOptions
     from grader.export.platforms import PLATFORMS
     from grader.garbage import without_garbage_collection
@@ -516,7 +517,7 @@ def export(
     for line in (*exported.notes, *_capped_students(records, to), *removed, *problems):
         shown = one_line(line).replace("##[", "# #[")  # which a GitHub runner obeys, wherever it stands in a line
         print_message(f"handgrad: {shown}", sys.stderr)
-    are_outdated = any(getattr(entry, "are_outdated", False) for entry in others)
+    are_outdated = any(isinstance(entry, Note) and entry.are_outdated for entry in others)
     is_unfinished = path is not None and _is_unfinished(path)
     is_partial = any(record.score is None for record in records) or are_outdated or is_unfinished
     raise typer.Exit(3 if problems else 1 if is_partial else 0)

@@ -289,8 +289,8 @@ def _arc(source: int, target: int) -> float:
 
 def _order_sentence(figure: Figure) -> str:
     """Return each value that comes too early and those that it comes before, in a sentence."""
-    found = early_values(figure)
-    return "; ".join(f"{value} comes before {', '.join(late)}" for value, late in found.values()) + "."
+    early = early_values(figure)
+    return "; ".join(f"{value} comes before {', '.join(late)}" for value, late in early.values()) + "."
 
 
 def figures_html(figures: Sequence[Figure], scale: float = 0.0) -> str:

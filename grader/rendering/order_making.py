@@ -97,16 +97,16 @@ def order_figure(answer: Answer, samples: Sequence[Sample], code: str, shown: Tr
         shown: the trial whose arrays are shown beside it; where the order is too long there, or not known, the figure
             is of the trial with the fewest values.
     """
-    found = [(visits, each.trial) for each in samples for visits in _visits_of_list(each) if visits.is_wrong]
+    orders = [(visits, each.trial) for each in samples for visits in _visits_of_list(each) if visits.is_wrong]
     title, others = YOUR_LIST, "other values"
-    if not found and code == "wrong-order":
+    if not orders and code == "wrong-order":
         walk, explained = _walk_of(answer, samples)
         made = [(visits, each.trial) for each in explained for visits in _visits_of_walk(walk, each.trial)]
-        found = [(visits, trial) for visits, trial in made if visits.too_early]
+        orders = [(visits, trial) for visits, trial in made if visits.too_early]
         title, others = BACKWARD, "another program"
-    if not found:
+    if not orders:
         return None
-    visits, trial = min(found, key=lambda one: (one[1] is not shown or len(one[0].values) > MOST_VISITS, one[0].size))
+    visits, trial = min(orders, key=lambda one: (one[1] is not shown or len(one[0].values) > MOST_VISITS, one[0].size))
     return visits.figure(title if trial is shown else f"{title}, for {others}")
 
 

@@ -533,9 +533,9 @@ def sandwich_of(program: Program, place: Place) -> tuple[int, int, int] | None:
 
 def sandwich_choices(program: Program, place: Place) -> Iterator[str]:
     """Yield the keys of `SANDWICHES` whose contribution has the shape of p in a @ p @ b."""
-    found = sandwich_of(program, place)
-    if found is not None:
-        outer, a, b = (program.nodes[value].value for value in found)
+    sandwich = sandwich_of(program, place)
+    if sandwich is not None:
+        outer, a, b = (program.nodes[value].value for value in sandwich)
         for name, (_, _, formula) in SANDWICHES.items():
             try:
                 if formula(outer, a, b).shape == np.shape(program.reader(place).values[place[1]]):
@@ -568,10 +568,10 @@ def mistake_both_sides(program: Program, place: Place, choice: str) -> Program |
     Returns:
         The rewritten program; `None` where there are no two products in this trial.
     """
-    found = sandwich_of(program, place)
-    if found is None:
+    sandwich = sandwich_of(program, place)
+    if sandwich is None:
         return None
-    outer, a, b = found
+    outer, a, b = sandwich
     factors = program.nodes[a].value, program.nodes[b].value
     return program.with_vjp(place, lambda at: SANDWICHES[choice][2](at.sweep.gradient(outer), *factors))
 

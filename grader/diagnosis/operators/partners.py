@@ -597,11 +597,11 @@ def rearrangements_of_partner(program: Program, place: Place, slot: int) -> list
         place: the edge that the operand is a partner of.
         slot: the slot of the partner operand.
     """
-    node, found = program.nodes[program.source((place[0], slot))], list[Node]()
+    node, nodes = program.nodes[program.source((place[0], slot))], list[Node]()
     while node.operation.family in ("rearrangement", "selection") and len(node.operands) == 1:
-        found.append(node)
+        nodes.append(node)
         node = program.nodes[node.operands[0][1]]
-    return found if len(node.values) == 2 else []
+    return nodes if len(node.values) == 2 else []
 
 
 def maker_of_partner(program: Program, place: Place, slot: int) -> Node:
