@@ -87,7 +87,7 @@ def styles() -> Mapping[str, str]:
 
 
 def print_lines(lines: Iterable[Line]) -> None:
-    """Print lines; on a terminal, those that are wider than it are broken between words."""
+    """Print lines; on a terminal, a line that is wider than the terminal is broken between words."""
     console = terminal()
     for line in lines:
         for text in _broken(console, styled_text(line)) if console.is_terminal else [styled_text(line)]:
@@ -109,7 +109,7 @@ def _broken(console: Console, text: Text) -> Iterator[Text]:
 
 
 def print_paged(lines: Iterable[Line]) -> None:
-    """Print lines on the terminal, a page at a time if they are more than it has room for."""
+    """Print lines on the terminal, a page at a time if there are more lines than the terminal has rows."""
     console, shown = terminal(), list(lines)
     if not has_pager() or len(shown) < console.height:
         print_lines(shown)
@@ -120,7 +120,7 @@ def print_paged(lines: Iterable[Line]) -> None:
 
 
 def has_pager() -> bool:
-    """Return whether output may go through a pager: to a terminal that is not plain, and not on Windows."""
+    """Return whether output may go through a pager: to a terminal, not on Windows, and unless plain text was chosen."""
     return sys.stdout.isatty() and not is_plain() and os.name != "nt"
 
 
@@ -134,8 +134,9 @@ def styled_text(line: Line, link: CourseExercise | None = None) -> Text:
     """Return a line as rich text in the terminal's colours.
 
     Args:
-        line: its parts, each with the name of a style.
-        link: an exercise whose file opens at a click wherever the line names it, in terminals that can.
+        line: pairs of a text and the name of its style.
+        link: the exercise whose file name becomes a link to the file wherever it occurs in the line; `None` for no
+            link.
     """
     known = styles()
     text = Text.assemble(*[(part, known.get(style, "")) for part, style in line])
@@ -154,13 +155,13 @@ class Spinner:
     """
 
     def __init__(self, what: str) -> None:
-        """Prepare the line; nothing is shown before the context is entered."""
+        """Prepare the line, `what` behind a spinner; nothing is shown before the context is entered."""
         self.what = what
         is_shown = sys.stderr.isatty() and not is_plain()
         self.status = Console(stderr=True, theme=progress_theme()).status(what) if is_shown else None
 
     def __enter__(self) -> Any:
-        """Show the line, and return the method `say`, which adds a detail to it."""
+        """Show the line, and return the method `say`, which adds a detail to the line."""
         if self.status is not None:
             self.status.start()
         return self.say
@@ -177,10 +178,10 @@ class Spinner:
 
 
 def is_plain() -> bool:
-    """Return whether plain text was chosen: by `--plain`, by ACCESSIBLE=1, or by a terminal that only prints."""
+    """Return whether plain text was chosen: by `--plain`, by ACCESSIBLE=1, or by the terminal type TERM=dumb."""
     return os.environ.get(ACCESSIBLE, "") not in OFF or os.environ.get("TERM") == "dumb"
 
 
 def ask_for_plain() -> None:
-    """Choose plain text for this process and those that it starts, as `--plain` does."""
+    """Choose plain text for this process and all processes that it starts, as `--plain` does."""
     os.environ[ACCESSIBLE] = "1"

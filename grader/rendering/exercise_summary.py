@@ -39,7 +39,7 @@ def formula_or_words(exercise: CourseExercise) -> tuple[str, bool]:
 
 
 def describe_answer(exercise: CourseExercise, answer: Answer) -> str:
-    """Return what an answer is, with its shape: `the gradient of the loss with respect to w, shape (n, m)`."""
+    """Return in words what an answer is, with its shape: `the gradient of the loss with respect to w, shape (n, m)`."""
     declaration = exercise.declaration
     if isinstance(declaration, Routine):
         return f"{exercise.signature}: {declaration.title}"
@@ -71,7 +71,10 @@ def _shape_text(declaration: Exercise, name: str) -> str:
 
 
 def _lambda_body(spec: Path, exercise_id: str) -> str | None:
-    """Return the expression of an exercise's forward pass; `None` if it is no lambda or uses a private name."""
+    """Return the expression of an exercise's forward pass in its spec as source, with constants inlined.
+
+    `None` if the forward pass is no lambda, or the expression uses a name that begins with `_`.
+    """
     assigned = _assigned_values(spec, spec.stat().st_mtime_ns)
     declared = assigned.get(exercise_id)
     if not isinstance(declared, ast.Call):
@@ -94,7 +97,7 @@ class _ConstantsInlined(ast.NodeTransformer):
         self.assigned = assigned
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """Return the constant that the name stands for; the name itself if it stands for none."""
+        """Return the constant that is assigned to the name; the name itself if none is."""
         value = self.assigned.get(node.id)
         return value if isinstance(value, ast.Constant) else node
 

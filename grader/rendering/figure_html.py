@@ -46,7 +46,7 @@ def figure_html(figure: Figure, scale: float = 0.0) -> str:
 
     Args:
         figure: the figure.
-        scale: the largest number in all scatters that it stands beside; 0 for one that stands alone.
+        scale: the largest number in all scatters beside this figure; 0 for a figure that stands alone.
     """
     draw = {"stamp": _stamp, "verdicts": _verdicts, "order": _order}.get(figure.kind, _bars)
     drawing = _scatter(figure, scale) if figure.kind == "scatter" else draw(figure)
@@ -55,11 +55,13 @@ def figure_html(figure: Figure, scale: float = 0.0) -> str:
 
 
 def _scatter(figure: Figure, scale: float) -> SvgDrawing:
-    """Return the scatter, on the scale of those beside it unless its entries would not be seen on that.
+    """Return the drawing of a scatter.
+
+    Its axes end at `scale`, unless its own entries are so much smaller that they would not be seen.
 
     Args:
         figure: the scatter.
-        scale: the largest number in all scatters that it stands beside.
+        scale: the largest number in all scatters beside this one.
     """
     across, yours, *lines = figure.series
     limits = _limits(across.values, yours.values, scale)
@@ -114,8 +116,8 @@ def _limits(across: np.ndarray, yours: np.ndarray, scale: float = 0.0) -> tuple[
     Args:
         across: the numbers along the horizontal axis.
         yours: the numbers along the vertical axis.
-        scale: the greatest number on the axes of the scatters beside this one, which gets the same one unless its own
-            would be much smaller.
+        scale: the greatest number in the scatters beside this one, which is returned for both axes unless the arrays'
+            own numbers are much smaller.
     """
     limits = [largest_magnitude(values) or 1.0 for values in (across, yours)]
     if max(limits) > APART * min(limits):
@@ -125,13 +127,13 @@ def _limits(across: np.ndarray, yours: np.ndarray, scale: float = 0.0) -> tuple[
 
 
 def _line(drawing: SvgDrawing, at: Callable[[float, float], Point], limits: Point, line: Point, style: str) -> None:
-    """Draw a straight line as far as the plot goes.
+    """Draw a straight line from one border of the plot to another.
 
     Args:
         drawing: the drawing.
-        at: returns the point in the drawing of two coordinates.
+        at: takes x and y; returns that point in the pixels of the drawing.
         limits: the greatest coordinate on the horizontal and on the vertical axis.
-        line: its slope and intercept.
+        line: the line's slope and intercept.
         style: the name of its style in the style sheet.
     """
     slope, intercept = line
@@ -225,7 +227,7 @@ def _bars(figure: Figure) -> SvgDrawing:
 
 
 def _verdicts(figure: Figure) -> SvgDrawing:
-    """Return a drawing of the backward passes that a learner's test rejects, as marks in a box, and of the others."""
+    """Return a drawing with a mark for each backward pass; those that a learner's test rejects are in a box."""
     wrong, right = figure.series
     columns = 8
     inside = [(False, bool(ok)) for ok in wrong.values if ok] + [(True, False) for ok in right.values if not ok]
@@ -245,7 +247,7 @@ def _verdicts(figure: Figure) -> SvgDrawing:
 
 
 def _verdict_sentence(figure: Figure) -> str:
-    """Return how many backward passes of each kind are judged rightly."""
+    """Return "3 of 4 wrong ones are rejected, 2 of 2 right ones accepted." for the backward passes of a figure."""
     wrong, right = figure.series
     return (
         f"{int(wrong.values.sum())} of {wrong.values.size} wrong ones are rejected, "
@@ -254,7 +256,7 @@ def _verdict_sentence(figure: Figure) -> str:
 
 
 def _order(figure: Figure) -> SvgDrawing:
-    """Return a drawing of values in their order, with arrows above them, and below them those that point back."""
+    """Return a drawing of values in their order, with arrows above them, and below them the arrows that point back."""
     values, places, arrows = figure.series
     count = len(values.values)
     pairs = [(int(source), int(target)) for source, target in arrows.values]
@@ -283,12 +285,12 @@ def _order(figure: Figure) -> SvgDrawing:
 
 
 def _arc(source: int, target: int) -> float:
-    """Return by how many pixels the middle of the arrow between two values is above or below them."""
+    """Return by how many pixels the middle of an arrow between two values is away from their row; always positive."""
     return min(LOWEST_ARC + ARC * (abs(source - target) - 1), HIGHEST_ARC)
 
 
 def _order_sentence(figure: Figure) -> str:
-    """Return each value that comes too early and those that it comes before, in a sentence."""
+    """Return each value that comes too early and those after it: "3 comes before 5, 6; 4 comes before 7"."""
     early = early_values(figure)
     return "; ".join(f"{value} comes before {', '.join(late)}" for value, late in early.values()) + "."
 
@@ -297,7 +299,7 @@ def figures_html(figures: Sequence[Figure], scale: float = 0.0) -> str:
     """Return figures side by side above a key to them; empty where there are none.
 
     Args:
-        figures: those of an answer.
+        figures: the figures of one answer.
         scale: the largest number in the scatters of the exercise.
     """
     if not figures:

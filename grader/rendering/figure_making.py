@@ -65,16 +65,17 @@ class ComparedAnswer:
     own: str = "yours"
 
     def name_of_axis(self, axis: int) -> str:
-        """Return the name of an axis, counted from the front; `axis 0` if it has none."""
+        """Return the name of the axis with this index; "axis 0" if the axis has none."""
         name = self.axes[axis]
         return f"axis {axis}" if name.startswith("_") else name
 
 
 def figures(compared: ComparedAnswer) -> tuple[Figure, ...]:
-    """Return the figures of a wrong answer: first the kind that its mistake's operator names, then scatters and sums.
+    """Return the figures of a wrong answer: the kind that its mistake's operator declares, then scatters and sums.
 
-    Figures that do not fit the answer are left out. If the points of a scatter against the right entries are on one
-    line, only scatters of that sort are returned.
+    For a mistake whose operator declares none, a stamp is first. Figures that cannot be computed are left out. If the
+    points of the scatter against the right entries are on one line, only scatters whose points are on a line are
+    returned.
     """
     mistake = compared.mistake
     view = view_of(mistake.facts[0].operator) if mistake is not None and mistake.facts else None
@@ -104,10 +105,10 @@ def _is_on_one_line(figure: Figure) -> bool:
 
 
 def scatters(compared: ComparedAnswer) -> Iterator[Figure]:
-    """Yield the scatter of the learner's entries against the right ones, unless there are too few.
+    """Yield the scatter of the learner's entries against the right ones; nothing if there are too few entries.
 
-    If its points are on no single line, those against another array, or against the right entries times an argument,
-    follow, where the points are on a line there.
+    If the points of that scatter are on no single line, yield those of two others whose points are on one: against
+    another array, and against the right entries times an argument.
     """
     is_finite = np.isfinite(compared.right) & np.isfinite(compared.yours)
     right, yours = compared.right[is_finite], compared.yours[is_finite]
@@ -150,9 +151,9 @@ def _scatter(
 
 
 def _entries_of_all_trials(compared: ComparedAnswer) -> tuple[np.ndarray, np.ndarray, list[Series]]:
-    """Return the right entries and the learner's in all usual trials, and the lines through 0 that they are on.
+    """Return the right entries and the learner's in all usual trials, and the lines through 0 on which the points are.
 
-    Without usual samples, they are those of the compared arrays.
+    Without usual samples, the entries are those of `compared`, and there are no lines.
 
     Returns:
         The right entries and the learner's, of shape (entries,), and the lines: one for all trials, or the lines of
@@ -189,7 +190,10 @@ def _usual_samples(compared: ComparedAnswer) -> list[Sample]:
 
 
 def _scatter_by_argument(compared: ComparedAnswer) -> Iterator[Figure]:
-    """Yield the scatter against the right entries times a number that the learner was given, if that is on one line."""
+    """Yield the scatter against the right entries times an argument, the first number that puts all points on one line.
+
+    Nothing is yielded if no argument does.
+    """
     samples = _usual_samples(compared)
     for name in argument_numbers(samples[0].trial) if len(samples) >= LEAST else ():
         numbers = [argument_numbers(sample.trial).get(name) for sample in samples]
@@ -278,7 +282,7 @@ def _lines_along_axes(compared: ComparedAnswer, scale: float) -> list[Series]:
 
 
 def _scatter_of_equal(compared: ComparedAnswer) -> Iterator[Figure]:
-    """Yield the scatter against the first array of the exercise that the learner's equals but for a factor, if any."""
+    """Yield the scatter against the first of the exercise's arrays of which the learner's is a multiple, if any."""
     yours = compared.yours
     if yours.size < LEAST or not yours.any() or not np.isfinite(yours).all():
         return
@@ -293,7 +297,7 @@ def _scatter_of_equal(compared: ComparedAnswer) -> Iterator[Figure]:
 
 
 def _other_arrays(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield arrays that a wrong answer may equal, each behind its name in code: first "right.t()" and the like."""
+    """Yield arrays that a wrong answer may equal, each with its name in code before it, such as "right.t()"."""
     right, title, trial = compared.right, compared.title, compared.trial
     if right.ndim == 2:
         yield f"{title}.t()", right.T
@@ -352,7 +356,10 @@ def _products(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _gradients_of_steps(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the name and the right gradient of each step of the forward pass whose shape is that of the answer."""
+    """Yield the name and the right gradient of each step of the forward pass whose value has the shape of the answer.
+
+    The name is such as "gradient of h". Nothing is yielded for an answer that is no gradient.
+    """
     if compared.answer.kind != "gradient":
         return
     program = faithful_program_of(compared.declaration, compared.trial)
@@ -368,9 +375,9 @@ def _gradients_of_steps(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndar
 
 
 def stamps(compared: ComparedAnswer) -> Iterator[Figure]:
-    """Yield the learner's and the right answer to an upstream gradient that is 1 in one place and 0 elsewhere.
+    """Yield a figure of both answers, the learner's and the right one, to an upstream gradient of 0 but for a single 1.
 
-    The place is the one at which they differ most.
+    The 1 is at the place at which the two answers differ most.
     """
     exercise, answer, trial = compared.declaration, compared.answer, compared.trial
     if not isinstance(exercise, Exercise) or answer.kind != "gradient" or trial.out is None or compared.yours.ndim < 1:
@@ -410,7 +417,7 @@ def stamps(compared: ComparedAnswer) -> Iterator[Figure]:
 
 
 def trial_upstream(program: Program) -> str:
-    """Return the name of the upstream gradient of a program, such as "out.g"."""
+    """Return the name of the upstream gradient of a program's last output, such as "out.g"."""
     return program.upstream_name or f"{program.output_name}.g"
 
 
@@ -420,7 +427,9 @@ def _index_of_largest(array: np.ndarray) -> tuple[int, ...]:
 
 
 def _slice_series(name: str, array: np.ndarray, axes: Axes, at: tuple[int, ...]) -> Series:
-    """Return a slice along the last two axes of an array as a series, such as "w.g[1]"; all of it if it has no more.
+    """Return a slice along the last two axes of an array as a series with a name such as "w.g[1]".
+
+    An array of two axes or fewer is returned whole, under its own name.
 
     Args:
         name: the name of the array.
@@ -457,9 +466,9 @@ def numbers_of_mistake(declaration: Exercise, answer: Answer, trial: Trial, mist
 
 
 def _response(compared: ComparedAnswer, program: Program) -> Response | None:
-    """Return the function by which the learner's backward pass makes the answer of an upstream gradient.
+    """Return the function from an upstream gradient to the array that the learner's backward pass makes of it.
 
-    It is that of the edit or of the declared formula that explains the answer; `None` where neither does.
+    It is computed with the edit, or the declared formula, that explains the answer; `None` where neither explains it.
     """
     mistake, answer, trial = compared.mistake, compared.answer, compared.trial
     if mistake is None:
@@ -520,11 +529,11 @@ def _differ(yours: np.ndarray, right: np.ndarray) -> bool:
 
 
 def _steps(what: str, sizes: Sequence[np.ndarray], compared: ComparedAnswer) -> Figure:
-    """Return the figure of two sizes for each step, the learner's and the right one.
+    """Return the figure with two bars for each step: the learner's number and the right one.
 
     Args:
-        what: the value whose sizes they are, for the title.
-        sizes: the learner's and the right ones, each of shape (steps,).
+        what: the value whose norms the numbers are, for the title.
+        sizes: the learner's numbers and the right ones, each of shape (steps,).
         compared: the answer.
     """
     labels = tuple(map(str, range(len(sizes[0]))))
@@ -537,7 +546,11 @@ def _steps(what: str, sizes: Sequence[np.ndarray], compared: ComparedAnswer) -> 
 
 
 def sums(compared: ComparedAnswer) -> Iterator[Figure]:
-    """Yield the sums along an axis, where those of the right answer are all 0 in every trial and the learner's not."""
+    """Yield a figure of the sums along an axis, the learner's and the right ones.
+
+    It is the last axis along which the right answer adds up to 0 in every trial and the learner's does not; nothing is
+    yielded without such an axis.
+    """
     for axis in reversed(range(compared.right.ndim)):
         if compared.right.shape[axis] > 1 and all(_sums_to_zero(sample, axis) for sample in compared.samples):
             yours, right = compared.yours.sum(axis), compared.right.sum(axis)

@@ -20,7 +20,7 @@ MOST_NAMED = 4  # entries that a sentence names
 
 
 def figure_lines(figure: Figure) -> Iterator[Line]:
-    """Yield the lines of a figure, 60 columns at most but for a stamp, which has two columns for each entry."""
+    """Yield the lines of a figure: at most 60 columns wide, but a stamp has two columns for each entry."""
     yield ((INDENT, ""), (figure.title, "dim"))
     draw = {
         "scatter": _scatter_lines, "stamp": _stamp_lines, "verdicts": _verdict_lines, "order": _order_lines,
@@ -29,7 +29,7 @@ def figure_lines(figure: Figure) -> Iterator[Line]:
 
 
 def _scatter_lines(figure: Figure) -> Iterator[Line]:
-    """Yield a plot of `o`, or `.` where both entries are equal, with the diagonal as `/` and axes through 0."""
+    """Yield the lines of a plot: `o` for a point, `.` if its entries are equal, `/` for the diagonal, axes at 0."""
     across, yours, *lines = figure.series
     limits = [largest_magnitude(series.values) or 1.0 for series in (across, yours)]
     if max(limits) <= APART * min(limits):
@@ -58,7 +58,7 @@ def _scatter_lines(figure: Figure) -> Iterator[Line]:
 
 
 def _stamp_lines(figure: Figure) -> Iterator[Line]:
-    """Yield the upstream gradient and both answers to it side by side: `+` and `-`, twice where the entry is large."""
+    """Yield the upstream gradient and both answers to it side by side: for each entry `++`, `+`, `.`, `-` or `--`."""
     shown = [tiles(series) for series in figure.series]
     limit = largest_magnitude(*shown[1:]) or 1.0
     blocks = []
@@ -105,7 +105,7 @@ def _bar_lines(figure: Figure) -> Iterator[Line]:
 
 
 def _verdict_lines(figure: Figure) -> Iterator[Line]:
-    """Yield a line on the wrong and one on the right backward passes: "wrong  caught ooo escaped x"."""
+    """Yield a line such as "wrong caught ooo escaped x" on the wrong backward passes, and one on the right ones."""
     wrong, right = figure.series
     for series, yes, no in ((wrong, "caught", "escaped"), (right, "accepted", "rejected")):
         good = int(series.values.sum())
@@ -118,7 +118,10 @@ def _verdict_lines(figure: Figure) -> Iterator[Line]:
 
 
 def _order_lines(figure: Figure) -> Iterator[Line]:
-    """Yield a line for each value in an order: its place, its number, and the values that it must not come before."""
+    """Yield a line for each value in an order: its place, its number, and the values that it wrongly comes before.
+
+    A line "..." stands for places that are left out.
+    """
     values, places, _ = figure.series
     early, before = early_values(figure), -1
     size, widest = len(f"{places.values[-1] + 1:g}"), max(len(f"{value:g}") for value in values.values)
@@ -177,7 +180,7 @@ def figure_sentences(figure: Figure, name: str) -> Iterator[str]:
 
 
 def _scatter_sentences(figure: Figure) -> Iterator[str]:
-    """Yield what the points of a scatter have in common."""
+    """Yield a sentence on the line that the points of a scatter are on, or sentences on those off the diagonal."""
     across, yours, *lines = figure.series
     scale = max(largest_magnitude(across.values, yours.values), 1e-300)
     off = np.abs(across.values - yours.values) > ON_LINE * scale
@@ -203,7 +206,7 @@ def _largest_entry(values: np.ndarray) -> tuple[float, str]:
 def _entries(series: Series, figure: Figure) -> str:
     """Return how many entries of a series are not 0, and the first of them: "2 entries other than 0, at [0, 1] (1.50)".
 
-    The values are left out of a shaded figure. "only zeros" if there are none.
+    The values in round brackets are left out of a shaded figure. "only zeros" if every entry is 0.
     """
     limit = largest_magnitude(series.values)
     places: Sequence[Sequence[int]] = np.argwhere(np.abs(series.values) > 1e-6 * limit).tolist() if limit else []

@@ -122,9 +122,9 @@ def _table(lines: list[str]) -> str:
 
 
 def _aligned(rows: Sequence[str]) -> list[str]:
-    """Return rows of formulas in which the matrices that have a single row stand below each other, column by column.
+    """Return rows of MathML in which the columns of all one-row matrices are as wide as each other, so that they align.
 
-    All their cells in a column get the width of the widest entry in it.
+    The first columns of these matrices all get the width of the widest first entry, and so on.
     """
     entries = [
         [unescape(TAG.sub("", entry)) for entry in matrix.split("</mtd>")[:-1]]
@@ -160,7 +160,7 @@ def _first_columns(lines: list[str]) -> list[list[FormulaToken]]:
             a drawn fraction or matrix are removed or blanked, and then the formula's own line is the first.
 
     Raises:
-        NoFormula: they are no formula.
+        NoFormula: the first formula is none, because a character stands in no formula.
     """
     if DRAWN in lines[0]:
         raise NoFormula
@@ -260,10 +260,13 @@ def _columns_of_tokens(text: str) -> list[list[FormulaToken]]:
 
 
 def _cells(columns: Sequence[Sequence[FormulaToken]]) -> str:
-    """Return the columns of a line as MathML cells: of an equation its left side and the rest; one for a remark.
+    """Return the columns of a line as MathML table cells.
+
+    An equation gives two cells, its left side and the rest; any other column, such as a shape, one that spans two.
 
     Raises:
-        NoFormula: no column is an equation, a shape or goes on with `+`, or a column holds numbers alone.
+        NoFormula: no column is an equation or a shape and the line does not begin with `+`, or a column holds numbers
+            alone.
     """
     goes_on = columns[0][:1] != [] and columns[0][0].text == "+"
     if not goes_on and not any(_has_equals(column) or _is_shape(column) for column in columns):
@@ -298,7 +301,7 @@ def _formula(text: str) -> MathNode:
     """Return the text of one formula as MathML.
 
     Raises:
-        NoFormula: it is none.
+        NoFormula: the text is no formula.
     """
     (tokens,) = columns if len(columns := _columns_of_tokens(text)) == 1 else [[]]
     return MathNode(_Reader(tokens).relation())
@@ -316,10 +319,10 @@ class _Reader:
         return self.tokens[self.place].text if self.place < len(self.tokens) else ""
 
     def take(self) -> FormulaToken:
-        """Return the next token, and go on behind it.
+        """Return the next token, and move on to the one after it.
 
         Raises:
-            NoFormula: there is none.
+            NoFormula: no token is left.
         """
         if self.place == len(self.tokens):
             raise NoFormula
@@ -327,7 +330,7 @@ class _Reader:
         return self.tokens[self.place - 1]
 
     def takes(self, sign: str) -> bool:
-        """Return whether the text of the next token is `sign`; if so, go on behind it."""
+        """Return whether the text of the next token is `sign`; if so, move on to the token after it."""
         is_next = self.next_text() == sign
         self.place += is_next
         return is_next
@@ -405,10 +408,10 @@ class _Reader:
         return node
 
     def phrase(self) -> MathNode:
-        """Read a factor with the words before it, such as "mean of", or a sum over indices, and return it as MathML.
+        """Read a factor with the words before it, such as "mean of x", or a sum over indices, and return all as MathML.
 
         Raises:
-            NoFormula: the tokens have no such form, as two factors without a sign.
+            NoFormula: the tokens have no such form, for example two factors without a sign between them.
         """
         words: list[MathNode] = []
         while True:
@@ -498,7 +501,7 @@ class _Reader:
         """Read the indices, attributes and arguments right behind a factor, and return the MathML of all.
 
         Args:
-            node: the factor, which has been read; it is returned if nothing stands right behind it.
+            node: the factor, which has been read; returned unchanged if nothing stands right behind it.
 
         Raises:
             NoFormula: a bracket is not closed, or holds no formula.
@@ -525,17 +528,17 @@ class _Reader:
         return node
 
     def close(self, bracket: str) -> None:
-        """Go on behind a closing bracket.
+        """Move on behind a closing bracket.
 
         Raises:
-            NoFormula: the next token is another one.
+            NoFormula: the next token is not `bracket`.
         """
         if not self.takes(bracket):
             raise NoFormula
 
 
 def _operator(sign: str, form: str = "") -> str:
-    """Return a sign as MathML; `form` is its attribute of this name, such as "prefix", and empty for none."""
+    """Return a sign as MathML; `form`, such as "prefix", is the value of its attribute of that name, if not empty."""
     return f"<mo{f' form={form!r}' if form else ''}>{SIGNS.get(sign, sign)}</mo>"
 
 
@@ -550,5 +553,5 @@ def _bracket(sign: str) -> str:
 
 
 def _word(word: str) -> str:
-    """Return a word as MathML with a blank behind it; the `d` of a derivative stands closer to what follows."""
+    """Return a word as MathML with a blank behind it; the `d` of a derivative as a letter with a narrower gap."""
     return "<mi>d</mi><mspace width='.1em'/>" if word == "d" else f"<mtext>{word}{SPACE}</mtext>"

@@ -80,9 +80,10 @@ class TableLimits:
 
 
 def bands(picture: Picture, limits: TableLimits) -> Iterator[Band]:
-    """Yield the bands of a picture: a table of each grid side by side, for each slice along all axes but the last two.
+    """Yield the bands of a picture, each of which is the tables of one slice, along the last two axes, in every grid.
 
-    If the grids have different shapes, each has bands of its own. Not more slices are shown than `limits` allows.
+    If the grids have different shapes, the bands of each grid hold that grid's table alone. At most as many slices are
+    shown as `limits` allows.
     """
     if len({grid.shape for grid in picture.grids}) == 1:
         yield from _slices_side_by_side(picture.grids, limits)
@@ -130,7 +131,7 @@ def _slices_side_by_side(grids: Sequence[Grid], limits: TableLimits) -> Iterator
 
 
 def _furthest_off(grid: Grid, indices: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the indices of slices, sorted by their largest magnitude, the largest first.
+    """Return the indices of slices sorted by the largest magnitude in each slice, the largest first.
 
     Args:
         grid: the grid; if it is no difference, the order stays as it is.
@@ -143,9 +144,10 @@ def _furthest_off(grid: Grid, indices: Sequence[tuple[int, ...]]) -> list[tuple[
 
 
 def _worst(grid: Grid, index: tuple[int, ...]) -> tuple[int, int]:
-    """Return the row and the column of the entry that a table of a slice must show.
+    """Return the row and the column of the entry that the table of a slice must show.
 
-    That is the entry of a difference that is largest or not finite, and (0, 0) in any other grid.
+    In a difference that is the entry of the greatest magnitude, NaN and infinity before all; in any other grid it is
+    (0, 0).
     """
     values = np.atleast_2d(grid.values[index])
     if grid.kind != "difference" or not values.size:
@@ -177,7 +179,7 @@ def _slice_table(grid: Grid, index: tuple[int, ...], limits: TableLimits, worst:
 
 
 def _window(size: int, room: int, wanted: int) -> slice:
-    """Return the first `room` of `size` indices, or as many around `wanted` if it is not among the first."""
+    """Return the first `room` of `size` indices, or `room` indices around `wanted` if it is not among the first."""
     start = 0 if wanted < room else min(wanted - room // 2, size - room)
     return slice(start, start + room)
 
@@ -193,7 +195,7 @@ def _cell(grid: Grid, value: float) -> Cell:
 
 
 def _shade(level: float) -> str:
-    """Return `++`, `+`, `-` or `--` in place of a number that is confidential: the sign, twice above half the largest.
+    """Return the sign of a confidential number in its place: `+` or `-`, doubled if it is above half of the largest.
 
     Args:
         level: the entry divided by the largest absolute value of the grid, between -1 and 1; neither 0 nor NaN.
@@ -207,7 +209,7 @@ def number(value: float) -> str:
 
 
 def _axis_name(axes: Axes, axis: int) -> str:
-    """Return the name of the axis with this index; `NAMELESS` and the index if it has no name."""
+    """Return the name of the axis with this index; `NAMELESS` and the index, as one word, if the axis has no name."""
     known = axes[axis] if axis < len(axes) else "_"
     return f"{NAMELESS}{axis}" if known.startswith("_") or known.isdigit() else known
 

@@ -47,12 +47,12 @@ class Visits:
 
     @property
     def size(self) -> int:
-        """Return the number of places, those of missing values included."""
+        """Return the number of places in the order, with those behind its end that stand for missing values."""
         return len(self.values) + len(self.missing)
 
     @property
     def too_early(self) -> list[tuple[int, int]]:
-        """Return the arrows that point back, to a value that comes too early."""
+        """Return the arrows that point back: from a place to an earlier one, whose value comes too early."""
         return [(source, target) for source, target in self.arrows if source > target]
 
     @property
@@ -76,7 +76,7 @@ class Visits:
         return Figure("order", f"{title}{part}", series)
 
     def _shown_places(self) -> list[int]:
-        """Return the places that are drawn, in order."""
+        """Return the places that are drawn, in order: at most `MOST_VISITS`, near the first that comes too early."""
         every = range(self.size)
         if len(every) <= MOST_VISITS or not self.too_early:
             return [*every][:MOST_VISITS]
@@ -88,13 +88,13 @@ class Visits:
 
 
 def order_figure(answer: Answer, samples: Sequence[Sample], code: str, shown: Trial) -> Figure | None:
-    """Return the figure of the wrong order that explains a wrong answer; `None` where no order is wrong.
+    """Return the figure of the wrong order that explains a wrong answer; `None` where no wrong order explains it.
 
     Args:
         answer: the answer.
-        samples: its samples.
-        code: the code of its mistake.
-        shown: the trial whose arrays are shown beside it; where the order is too long there, or not known, the figure
+        samples: the samples of the answer.
+        code: the code of the answer's mistake; only for "wrong-order" is an order of the backward pass looked for.
+        shown: the trial whose arrays are drawn beside the figure; where its order is too long or not known, the figure
             is of the trial with the fewest values.
     """
     orders = [(visits, each.trial) for each in samples for visits in _visits_of_list(each) if visits.is_wrong]
@@ -111,13 +111,14 @@ def order_figure(answer: Answer, samples: Sequence[Sample], code: str, shown: Tr
 
 
 def _walk_of(answer: Answer, samples: Sequence[Sample]) -> tuple[Walk, list[Sample]]:
-    """Return the wrong order of a backward pass that gives the most of an engine's wrong arrays, and their samples.
+    """Return the wrong order of a backward pass that gives most of a learner's wrong arrays, and the samples of these.
 
-    There are none unless it gives half of them. (Not all: an engine may make `a - b` of other steps, with more visits.)
+    The list of samples is empty unless the order gives at least half of the wrong arrays. (Not all: an engine may make
+    `a - b` of other steps, with more visits.)
 
     Args:
         answer: the answer.
-        samples: its samples.
+        samples: the answer's samples, wrong and right ones.
     """
     wrong = [each for each in samples if 0 < len(steps_of(each.trial)) <= MOST_STEPS and not each.agrees]
     explained = [
@@ -129,12 +130,15 @@ def _walk_of(answer: Answer, samples: Sequence[Sample]) -> tuple[Walk, list[Samp
 
 
 def steps_of(trial: Trial) -> Sequence[tuple[Any, ...]]:
-    """Return the argument of a trial that is a program, a list of steps such as `("mul", 0, 1)`; empty if none is."""
+    """Return the first argument of a trial that is a list of steps such as `("mul", 0, 1)`.
+
+    Empty if no argument is one.
+    """
     return next((value for value in trial.arguments.values() if _are_steps(value)), ())
 
 
 def _are_steps(value: object) -> bool:
-    """Return whether an argument is a list of steps, each the name of an operation and what it takes."""
+    """Return whether an argument is a list of steps such as `("mul", 0, 1)`: tuples that begin with a text."""
     return (
         isinstance(value, list) and bool(value) and all(isinstance(s, tuple) and s and type(s[0]) is str for s in value)
     )
@@ -144,7 +148,14 @@ def _are_steps(value: object) -> bool:
 
 
 def _gives(order: Order, again: bool, answer: Answer, sample: Sample) -> bool:
-    """Return whether an engine that visits values in an order gives the learner's array in the trial of a sample."""
+    """Return whether a backward pass in this order gives the learner's array in the trial of a sample.
+
+    Args:
+        order: the order in which values are visited.
+        again: whether a value passes on its gradient each time that the order meets it, and not only the first time.
+        answer: the answer.
+        sample: the trial and the learner's array.
+    """
     steps, inputs = steps_of(sample.trial), _inputs_of(sample.trial)
     for session in ({}, {"apart": True}) if _has_calls(steps) else ({},):
         engine = Engine(walk={"order": order, "again": again}, session=session)
@@ -164,13 +175,13 @@ def _has_calls(steps: Sequence[tuple[Any, ...]]) -> bool:
 
 
 def _inputs_of(trial: Trial) -> list[Any]:
-    """Return the values 0, 1, ... that the program of a trial begins with: numbers, or tensors."""
+    """Return the list of inputs, numbers or tensors, that the program of a trial begins with: its values 0, 1, ..."""
     inputs = next(value for name, value in trial.inputs.items() if trial.arguments.get(name) is not steps_of(trial))
     return list(inputs) if isinstance(inputs, (list, tuple)) else inputs.tolist()
 
 
 def _visits_of_walk(walk: Walk, trial: Trial) -> Iterator[Visits]:
-    """Yield the visits of each backward pass that a program or its calls of `backward` make."""
+    """Yield the visits of each backward pass in a trial: one for each call of `backward` in its program, else one."""
     steps = steps_of(trial)
     script = script_of_steps(steps, [np.asarray(value) for value in _inputs_of(trial)])
     forward = script.program.forward
@@ -182,12 +193,12 @@ def _visits_of_walk(walk: Walk, trial: Trial) -> Iterator[Visits]:
 def visits_of_walk(walk: Walk, forward: Forward) -> Visits:
     """Return the values that a backward pass visits, in order; a visit is a value that passes on its gradient.
 
-    An arrow leads to each visit from each user of its value: from the first of its visits after that, if there is one,
-    else from the last one before. Values that the last one does not depend on are left out.
+    An arrow leads to each visit of a value from each user of that value: from the user's first visit that comes later
+    or, if none does, from the user's last one. Values that the output does not depend on are left out.
 
     Args:
-        walk: the backward pass.
-        forward: the forward pass, whose last value is differentiated.
+        walk: the order in which the backward pass visits values.
+        forward: the forward pass, whose last value is the output.
     """
     last = len(forward.nodes) - 1
     visits: list[tuple[int, set[int]]] = []  # the value, and the operands that it passes its gradient on to
@@ -213,7 +224,11 @@ def visits_of_walk(walk: Walk, forward: Forward) -> Visits:
 
 
 def _visits_of_list(sample: Sample) -> Iterator[Visits]:
-    """Yield the values in the order of a learner's list, if the trial gives the parents of each value."""
+    """Yield the values in the order of a learner's list as visits.
+
+    Nothing is yielded if no argument of the trial lists the parents of each value, or the learner's array is no list of
+    values.
+    """
     parents = next((value for value in sample.trial.arguments.values() if _are_parents(value)), None)
     given = sample.given
     if parents is not None and given.ndim == 1 and given.size and np.isin(given, range(len(parents))).all():
@@ -221,7 +236,7 @@ def _visits_of_list(sample: Sample) -> Iterator[Visits]:
 
 
 def _are_parents(value: object) -> bool:
-    """Return whether an argument lists for each value the numbers of those that it is computed from, in a tuple."""
+    """Return whether an argument is a list that has for each value a tuple of the numbers of its operands."""
     return (
         isinstance(value, list)
         and any(value)

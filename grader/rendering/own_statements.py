@@ -45,15 +45,17 @@ class Statement:
 def statements_of(code: Sequence[str], function: str, answer: AnswerResult) -> list[Statement]:
     """Return the statements of a function that store an answer or return it, at most `MOST_STATEMENTS`, in order.
 
-    Where such a statement gives a variable alone, `w.g = total`, the last assignment to it stands before it.
+    If there is one, and its value is only a variable, as in `w.g = total`, the last assignment to that variable stands
+    before it.
 
     Args:
-        code: the text of the file, or of each cell in the order in which they ran; the last definition counts.
+        code: the text of the file, or of each cell in the order in which they ran; the last definition of the function
+            counts.
         function: the name of the function.
-        answer: the answer, whose mistake tells what is marked.
+        answer: the answer; the part that its mistake is about is marked where that is certain.
 
     Returns:
-        Nothing if the code is no Python, or stores the answer in a way that is not seen.
+        The statements; empty if the code is no Python, or no statement is recognised as storing the answer.
     """
     for text in reversed(code):
         definition = _definition(text, function)
@@ -116,14 +118,14 @@ def _assigned_before(definition: ast.FunctionDef, given: Sequence[ast.stmt]) -> 
 
 
 def _targets(statement: ast.stmt) -> list[ast.expr]:
-    """Return what a statement assigns to, the parts of a tuple one by one."""
+    """Return the expressions that a statement assigns to, with each part of a tuple as one of them."""
     if isinstance(statement, ast.Assign):
         return [part for target in statement.targets for part in getattr(target, "elts", [target])]
     return [statement.target] if isinstance(statement, ast.AugAssign | ast.AnnAssign) else []
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a function in the order of the text, with those in blocks, not in inner functions."""
+    """Yield the statements of a function in the order of the text: those in blocks too, but not in inner functions."""
     for statement in body:
         yield statement
         if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -132,11 +134,11 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _statement(text: str, node: ast.stmt, wrong: _Part | None) -> Statement:
-    """Return a node of a text's syntax tree as a statement, cut after `MOST_LINES` lines.
+    """Return a statement as the text of its first `MOST_LINES` lines, with the place of the wrong part if known.
 
     Args:
-        text: the text.
-        node: the statement.
+        text: the text that the statement was parsed from.
+        node: the statement's syntax node.
         wrong: the part that is wrong, in this statement or in another one; `None` if that is not known.
     """
     lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
@@ -147,7 +149,9 @@ def _statement(text: str, node: ast.stmt, wrong: _Part | None) -> Statement:
 
 
 def _place(lines: Sequence[str], shown: str, first: int, part: _Part) -> tuple[int, int] | None:
-    """Return where a part of a statement begins and ends in the text that is shown; `None` if it is not within a line.
+    """Return the index of a part's first character in the shown text, and the index behind its last one.
+
+    `None` if the part is on more than one line, or on a line that is not shown.
 
     Args:
         lines: the lines of the statement as they stand in the file.
@@ -179,9 +183,9 @@ class _Part:
 
     @property
     def span(self) -> tuple[int, int, int, int]:
-        """Return where the part stands: the line and the byte of its begin, and those right behind its end.
+        """Return the part's first line and byte, and the line and byte right behind its end.
 
-        Lines are counted from 1, and bytes from 0. Of a negation, only the minus sign counts.
+        Lines are counted from 1, bytes from 0. For a negation, that is the span of its minus sign.
         """
         node, function = self.node, getattr(self.node, "func", None)
         line, begin = node.lineno, node.col_offset
@@ -289,9 +293,10 @@ def _changes_in_place(part: ast.AST) -> bool:
 
 
 def _operand(key: str) -> Finder:
-    """Return a function that finds an expression among nodes: the one that the mistake's parameter `key` names.
+    """Return a function that finds the expression which the mistake's parameter `key` names.
 
-    It takes the nodes and the parameters, and yields the places at which the expression is read for its value.
+    It takes syntax nodes and the mistake's parameters, and yields the nodes at which the expression is read for its
+    value.
     """
 
     def find(nodes: Sequence[ast.AST], parameters: Mapping[str, Any]) -> Iterator[ast.expr]:
@@ -316,7 +321,7 @@ def _operand(key: str) -> Finder:
 
 
 def _averages(nodes: Sequence[ast.AST], _: Mapping[str, Any]) -> Iterator[ast.expr]:
-    """Yield the calls of `mean` among the nodes, and the divisors that are sizes, such as `len(x)` or `x.shape[0]`."""
+    """Yield the calls of `mean` among the nodes, and the divisors such as `len(x)` or `x.shape[0]` that are sizes."""
     for part in nodes:
         if isinstance(part, ast.Call) and _name_of(part) in ("mean", "nanmean", "average"):
             yield part
@@ -325,7 +330,7 @@ def _averages(nodes: Sequence[ast.AST], _: Mapping[str, Any]) -> Iterator[ast.ex
 
 
 def _is_size(part: ast.expr) -> bool:
-    """Return whether an expression is made of sizes alone."""
+    """Return whether an expression contains attributes or calls, all of which are sizes, such as `len` and `shape`."""
     names = [
         node.attr if isinstance(node, ast.Attribute) else _name_of(node)
         for node in ast.walk(part)
@@ -335,7 +340,10 @@ def _is_size(part: ast.expr) -> bool:
 
 
 def _leading_minus(nodes: Sequence[ast.AST], _: Mapping[str, Any]) -> Iterator[ast.expr]:
-    """Yield the negated factor that the first statement's value begins with, such as `-a` of `-a * b`, if it does."""
+    """Yield the negated factor that the first statement's value begins with: `-a` for `-a * b`.
+
+    Nothing without a minus.
+    """
     part = next((node for node in nodes if isinstance(node, ast.expr)), None)
     while isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult | ast.Div | ast.MatMult):
         part = part.left
@@ -344,9 +352,9 @@ def _leading_minus(nodes: Sequence[ast.AST], _: Mapping[str, Any]) -> Iterator[a
 
 
 def _call(key: str) -> Finder:
-    """Return a function that finds calls among nodes: of the function that the mistake's parameter `key` names.
+    """Return a function that finds the calls of the function which the mistake's parameter `key` names.
 
-    It takes the nodes and the parameters, and yields the calls of a function or method of this name.
+    It takes syntax nodes and the mistake's parameters, and yields the calls of a function or method of this name.
     """
     return lambda nodes, parameters: (
         part for part in nodes if isinstance(part, ast.Call) and _name_of(part) == parameters.get(key)
@@ -365,7 +373,7 @@ def _fractions(nodes: Sequence[ast.AST], _: Mapping[str, Any]) -> Iterator[ast.e
 
 
 def _number(nodes: Sequence[ast.AST], parameters: Mapping[str, Any]) -> Iterator[ast.expr]:
-    """Yield the nodes that are the number which the mistake's parameter "number" names."""
+    """Yield the nodes that are the number in the mistake's parameter "number"."""
     yield from (part for part in nodes if isinstance(part, ast.Constant) and part.value == parameters.get("number"))
 
 

@@ -102,12 +102,16 @@ class Figure:
 
     @property
     def is_of_several_trials(self) -> bool:
-        """Return whether it is a scatter of the entries of several trials, and not only of the one that is shown."""
+        """Return whether the figure is a scatter of the entries of several trials, and not of one alone."""
         return self.kind == "scatter" and len(set(self.series[0].labels)) > 1
 
 
 def early_values(figure: Figure) -> dict[int, tuple[str, list[str]]]:
-    """Return by index in a figure of an order each value that comes too early, and the values that it comes before."""
+    """Return the values that come too early in a figure of an order, each with the values that it comes before.
+
+    Returns:
+        By the index of the value in the figure, its number as text and the numbers of those others.
+    """
     values, _, arrows = figure.series
     early: dict[int, tuple[str, list[str]]] = {}
     for source, target in arrows.values.astype(int).tolist():
@@ -138,7 +142,7 @@ class Picture:
 
     @property
     def is_drawn(self) -> bool:
-        """Return whether there is anything to draw."""
+        """Return whether the picture has a grid or a figure."""
         return bool(self.grids or self.figures)
 
 
@@ -185,7 +189,10 @@ class Graph:
 
     @property
     def key_of_labels(self) -> str:
-        """Return a sentence for each sign in the labels of the marked operations; empty where none needs one."""
+        """Return a sentence for each sign, such as `->`, in the labels of the marked operations.
+
+        Empty if none occurs.
+        """
         labels = " ".join(node.change for node in self.nodes.values())
         return " ".join(sentence for sign, sentence in LABEL_SIGNS.items() if sign in labels)
 
@@ -211,7 +218,10 @@ class ExercisePictures:
 
 
 def no_pictures(result: ExerciseResult) -> ExercisePictures:
-    """Return pictures without arrays, and the reason in a note, for a result that no judge with arrays has made."""
+    """Return pictures without arrays for a result whose arrays are not known, with the reason in a note.
+
+    If every answer is right there is no picture at all.
+    """
     wrong = [answer for answer in result.answers if answer.status != "passed"]
     if not wrong:
         return ExercisePictures(result.id)
@@ -220,12 +230,15 @@ def no_pictures(result: ExerciseResult) -> ExercisePictures:
 
 
 def why_no_picture(answer: AnswerResult) -> str:
-    """Return why an answer has no array to draw, from its code."""
+    """Return a clause on why a wrong answer has no array to draw, chosen by its code."""
     return WHY.get(answer.code or "", NOTHING)
 
 
 def merge_equal_notes(pictures: Sequence[Picture]) -> Iterator[Picture]:
-    """Yield pictures; neighbours that have no arrays and the same note become one that names all their answers."""
+    """Yield pictures in order.
+
+    Neighbours without arrays and with the same note become one, which names all their answers.
+    """
     for (is_drawn, note), neighbours in groupby(pictures, key=lambda picture: (picture.is_drawn, picture.note)):
         if is_drawn:
             yield from neighbours

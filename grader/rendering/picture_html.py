@@ -32,7 +32,7 @@ LONG = 12  # nodes of a graph
 
 
 def pictures_html(shown: ExercisePictures) -> str:
-    """Return an exercise's pictures as HTML that loads nothing."""
+    """Return an exercise's pictures as HTML that loads nothing; a sentence if there are none."""
     if not shown.pictures and shown.graph is None:
         return "<p>Everything is right, so there is nothing to draw.</p>"
     scale = largest_in_scatters([figure for picture in shown.pictures for figure in picture.figures])
@@ -43,18 +43,20 @@ def pictures_html(shown: ExercisePictures) -> str:
 
 
 def figures_of_answer_html(picture: Picture) -> str:
-    """Return the figures of a picture alone, below the name of the answer."""
+    """Return the figures of a picture as HTML, without its tables of numbers, below the name of its answer."""
     head = f"<figcaption><b>{escape(picture.answer)}</b></figcaption>"
     scale = largest_in_scatters(picture.figures)
     return f'<figure class="picture">{head}{figures_html(picture.figures, scale)}</figure>'
 
 
 def _folded_pictures(pictures: Sequence[Picture], scale: float) -> list[str]:
-    """Return the HTML of pictures, those of answers with a cause folded away behind the one that shows the mistake.
+    """Return the HTML of an exercise's pictures.
+
+    Neighbours whose mistake another answer's picture shows already, their `cause`, are folded away behind one line.
 
     Args:
-        pictures: those of an exercise.
-        scale: the largest number in their scatters.
+        pictures: the pictures, in order.
+        scale: the largest number in all their scatters.
     """
     drawn = []
     for cause, group in itertools.groupby(pictures, key=lambda picture: picture.cause):
@@ -87,7 +89,10 @@ def _picture_html(picture: Picture, scale: float) -> str:
 
 
 def _band_html(picture: Picture, band: Band) -> str:
-    """Return the tables of a band as HTML, side by side below their caption; they scroll together if too wide."""
+    """Return the tables of a band as HTML, side by side below their caption.
+
+    If they are too wide, they scroll together.
+    """
     captions = "".join(f'<div class="dim">{escape(line)}</div>' for line in band.caption.splitlines())
     tables = "".join(_table_html(table) for table in band.tables)
     name = f"{picture.answer}: {', '.join(table.heading for table in band.tables)}"
@@ -118,7 +123,7 @@ def _row_html(label: str, cells: Iterable[str]) -> str:
 
 
 def _corner(table: Table) -> str:
-    r"""Return the label of a table's corner, the names of its axes: "n \ m", "m" for those of the columns alone."""
+    r"""Return the names of a table's axes for its upper left corner: "n \ m", or "m" if only columns have an axis."""
     down, across = ("" if name.startswith(NAMELESS) else name for name in (table.down, table.across))
     return f"{down} \\ {across}".rstrip() if down else across
 
@@ -148,7 +153,7 @@ def _background(cell: Cell) -> str:
 def forward_pass_html(graph: Graph) -> str:
     """Return the graph of a forward pass as HTML, with a title, a key to its labels, and a note on unmarked answers.
 
-    A graph of more than `LONG` nodes without a mark is folded away.
+    If no node is marked, a graph of more than `LONG` nodes is folded away.
     """
     head = '<b>forward pass</b> <span class="dim">from the inputs down to the output</span>'
     notes = [graph.key_of_labels] if graph.key_of_labels else []
@@ -184,7 +189,10 @@ class Layout:
     half_heights: Sequence[float] = ()
 
     def edge_path(self, source: str, user: str) -> list[Point]:
-        """Return the points of the edge from a node to another that reads it, straight through the rows between."""
+        """Return the points of the edge from a node to one that reads it.
+
+        It passes the rows between them vertically.
+        """
         between = range(self.depth[source] - 1, self.depth[user], -1)
         lanes = [(*self.places[_lane_key(source, user, row)], self.half_heights[row]) for row in between]
         beside = [(x, y + side) for x, y, half in lanes for side in (-half, half)]
@@ -192,7 +200,7 @@ class Layout:
 
 
 def layout(graph: Graph) -> Layout:
-    """Return a layout with each node in the lowest row above all nodes that read it, the output at the bottom."""
+    """Return a layout with the output at the bottom and each other node one row above all nodes that read it."""
     users: dict[str, list[str]] = {key: [] for key in graph.nodes}
     for node in graph.nodes.values():
         for source in node.operands:
@@ -211,7 +219,7 @@ def layout(graph: Graph) -> Layout:
 
 
 def _node_width(graph: Graph) -> float:
-    """Return the width of all nodes of a graph, in which the longest label fits."""
+    """Return the width of every node of a graph, in which the longest label fits."""
     nodes = graph.nodes.values()
     labels = [_shortened(_label(graph, node)) for node in nodes] + [node.change for node in nodes]
     small = [_shortened(node.shape) for node in nodes] + [_marks(node) for node in nodes]
@@ -223,9 +231,9 @@ def _node_width(graph: Graph) -> float:
 
 
 def _marks(node: GraphNode) -> str:
-    """Return the answers whose mistake is in a node, behind a cross, or as many as fit and how many more there are.
+    """Return the answers whose mistake is in a node as text, such as a cross and "w.g, b.g + 2"; empty for none.
 
-    It is empty for a node without a mark.
+    As many answers are named as fit, at least one, and `+ 2` counts the others.
     """
     for shown in range(len(node.marked), 0, -1):
         more = f" + {len(node.marked) - shown}" if shown < len(node.marked) else ""
@@ -236,12 +244,12 @@ def _marks(node: GraphNode) -> str:
 
 
 def _label(graph: Graph, node: GraphNode) -> str:
-    """Return the label of a node, of the output with its name in front."""
+    """Return the label of a node; for the output, its name stands before the label."""
     return f"{OUT} = {node.label}" if node.key == graph.out else node.label
 
 
 def _lane_key(source: str, user: str, row: int) -> str:
-    """Return the key of the place of an edge in a row that it passes, in which neither of its nodes is."""
+    """Return the key, in a layout, of the place at which an edge passes a row between the rows of its two nodes."""
     return f"{source} {user} {row}"
 
 
@@ -278,12 +286,13 @@ def _row(
 
 
 def _spread(wished: Sequence[float], sizes: Sequence[float], fixed: Sequence[bool]) -> list[float]:
-    """Return places in the given order without overlap.
+    """Return places that are in the given order, near the wished ones, and do not overlap.
 
     Args:
         wished: the wished places, in order.
         sizes: the width of each.
-        fixed: those that stay, on average, at the wished places; all of them if none is.
+        fixed: for each place whether it counts: the mean distance of these from the wished places is 0; all count if
+            none does.
     """
     placed: list[float] = []
     for i, x in enumerate(wished):
@@ -339,7 +348,7 @@ def graph_svg(graph: Graph) -> str:
 
 
 def _node_height(node: GraphNode) -> float:
-    """Return the height of a node, which is greater where marks stand in it."""
+    """Return the height of a node, which is greater if it is marked."""
     return MARKED_HEIGHT + (CHANGE_HEIGHT if node.change else 0) if node.marked else HEIGHT
 
 
@@ -360,7 +369,7 @@ def _draw_node(drawing: SvgDrawing, graph: Graph, node: GraphNode, placed: Layou
 
 
 def _draw_edge(drawing: SvgDrawing, graph: Graph, placed: Layout, source: str, node: GraphNode) -> None:
-    """Draw an arrow from a node to another that reads it; highlighted if the mistake is on this edge."""
+    """Draw an arrow from a node to one that reads it, highlighted if a diagnosis names this edge."""
     path = placed.edge_path(source, node.key)
     (x1, y1), (x2, y2) = path[0], path[-1]
     path = [(x1, y1 + _node_height(graph.nodes[source]) / 2), *path[1:-1], (x2, y2 - _node_height(node) / 2)]
@@ -372,5 +381,5 @@ def _draw_edge(drawing: SvgDrawing, graph: Graph, placed: Layout, source: str, n
 
 
 def _shortened(text: str, most: int = LONGEST) -> str:
-    """Return a text, cut to at most `most` characters, with an ellipsis at the cut."""
+    """Return a text as it is, or cut to `most` characters, the last of which is an ellipsis."""
     return text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"

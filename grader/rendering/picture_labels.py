@@ -205,12 +205,15 @@ class Named:
     facts: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
     def change_at(self, program: Program, places: Sequence[Place], place: Place) -> str:
-        """Return the label of the node that reads a place; of further edits it is empty where no formula is known.
+        """Return the label of the node at one of the mistake's places, such as `+= -> =`.
+
+        It is that of the edit with the same number as the place. Where no short formula is known, it is in words for
+        the first edit and empty for any other.
 
         Args:
             program: the forward pass.
-            places: all places of the mistake in it.
-            place: one of them.
+            places: all places of the mistake in the forward pass.
+            place: one of these places.
         """
         if len(self.facts) > 1 and len(self.facts) != len(places):
             return change_of(self.code, {})
@@ -229,7 +232,9 @@ def named_mistake(mistake: Mistake) -> Named:
 
 
 def change_of(code: str, parameters: Mapping[str, Any]) -> str:
-    """Return a formula of what must be and of what is done instead, such as `+= -> =`, or words where there is none.
+    """Return a formula of what must be and what is done instead, such as `+= -> =`.
+
+    If there is none, the words for the code in `KINDS`, or an empty text.
 
     Args:
         code: the public code of a mistake.
@@ -239,13 +244,15 @@ def change_of(code: str, parameters: Mapping[str, Any]) -> str:
 
 
 def _formula_of(code: str, parameters: Mapping[str, Any]) -> str:
-    """Return a formula of what must be and of what is done instead; empty if the code has none that is short."""
+    """Return a formula of what must be and what is done instead; empty if the code has no short one."""
     formulas = (_filled(template, parameters, NAMES) for template in CHANGES.get(code, ()))
     return next(filter(None, formulas), "")
 
 
 def _filled(template: str, parameters: Mapping[str, Any], names: Container[str]) -> str:
-    """Return a template with message fields, cut to names and clauses; empty if one is missing or it becomes long.
+    """Return a template filled with message fields, each cut to a name or a clause.
+
+    Empty if a field is missing, or the result is longer than `LONGEST_CHANGE`.
 
     Args:
         template: a formula with fields in braces.
@@ -262,7 +269,10 @@ def _filled(template: str, parameters: Mapping[str, Any], names: Container[str])
 
 
 def short_words(text: str) -> str:
-    """Return a clause in the shorter words of `SHORTER`, as many of them as it takes until it fits a label."""
+    """Return a clause with long words replaced by those of `SHORTER`, one after another, until it fits a label.
+
+    The result may still be too long.
+    """
     for long, short in SHORTER:
         if len(text) > LONGEST_CHANGE:
             text = long.sub(short, text)
@@ -270,17 +280,22 @@ def short_words(text: str) -> str:
 
 
 def _name(text: str, is_factor: bool = False) -> str:
-    """Return a message field as code, such as `w`, or as `gradient of w`; empty if it is neither."""
+    """Return a message field as code, such as `w` or `gradient of w`; empty if it is neither a name nor an expression.
+
+    Args:
+        text: the message field.
+        is_factor: whether a sum or a difference gets brackets.
+    """
     name = code_name(text.removeprefix(GRADIENT_OF), is_factor)
     return f"{GRADIENT_OF.removeprefix('the ')}{name}" if name and text.startswith(GRADIENT_OF) else name
 
 
 def code_name(text: str, is_factor: bool = False) -> str:
-    """Return a name or an expression of the source, its calls shortened where it is long; empty where it is neither.
+    """Return a name or an expression of the source, with long calls cut to their names; empty if the text is neither.
 
     Args:
         text: the expression, such as `(x @ w).sigmoid() - targ`, which becomes `sigmoid - targ`.
-        is_factor: a sum or a difference is put in brackets.
+        is_factor: whether a sum or a difference gets brackets.
     """
     text = text.strip("`")
     try:
@@ -295,12 +310,15 @@ class _WithoutArguments(ast.NodeTransformer):
     """Replaces each call by the name of the function that is called."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Return the name of the function."""
+        """Return the node of the function's name in place of the call."""
         return ast.Name(node.func.attr) if isinstance(node.func, ast.Attribute) else node.func
 
 
 def _change_by_operator(operator: str, parameters: Mapping[str, Any], program: Program, place: Place) -> str | None:
-    """Return the label that an operator's mistake has at a place; `None` where its code says all.
+    """Return the label that an operator's mistake has at a place.
+
+    `None` if the label is that of the mistake's code; empty if the operator has one, but it is too long or lacks a
+    name.
 
     Args:
         operator: the name of the operator.
@@ -355,7 +373,9 @@ def _missing_derivative(program: Program, node: Node, slot: int) -> str:
 
 
 def _value_of_another_step(own: str, other: str) -> str:
-    """Return the label `h -> x`, or `h -> h of another step` in a loop; empty if one has no name.
+    """Return the label `h -> x`, or `h -> h of another step` if both names are equal.
+
+    Empty if an expression has no name.
 
     Args:
         own: the expression that must be used.
@@ -366,7 +386,9 @@ def _value_of_another_step(own: str, other: str) -> str:
 
 
 def _gradient_in_place(own: str, other: str) -> str:
-    """Return the label `inp -> gradient of w`: a gradient is used where a value must be; empty if one has no name.
+    """Return the label `inp -> gradient of w`, for a gradient used in place of a value.
+
+    Empty if an expression has no name.
 
     Args:
         own: the expression that must be used.
@@ -377,7 +399,9 @@ def _gradient_in_place(own: str, other: str) -> str:
 
 
 def _mistaken_cofactors(parameters: Mapping[str, Any], program: Program, place: Place) -> str:
-    """Return the factors of an operand in a product, and what is used in their place: `(inp - mean)/sqrt -> out`.
+    """Return the other factors of a product, and what is used in their place, as a label: `(inp - mean)/sqrt -> out`.
+
+    Empty if one of them has no name.
 
     Args:
         parameters: the message fields of the edit.
@@ -402,7 +426,7 @@ def _mistaken_cofactors(parameters: Mapping[str, Any], program: Program, place: 
 def _upstream_inside(parameters: Mapping[str, Any], node: Node) -> str:
     """Return the label of a function whose operand is multiplied by the upstream gradient: `f'(x) * g -> f'(x * g)`.
 
-    Empty if the mistake names no such form; without the names of the function and operand if they are too long.
+    It has the names of the function and the operand if these are short. Empty if the mistake names no such form.
     """
     template, x = INSIDE.get(str(parameters.get("inside", ""))), code_name(str(parameters.get("operand", "")))
     if template is None:
@@ -413,7 +437,10 @@ def _upstream_inside(parameters: Mapping[str, Any], node: Node) -> str:
 
 
 def _other_axes(parameters: Mapping[str, Any], program: Program, node: Node) -> str:
-    """Return over which axes softmax probabilities sum to 1: `sum over t -> over s and t`; empty if one has no name."""
+    """Return over which axes softmax probabilities must and do sum to 1: `sum over t -> over s and t`.
+
+    Empty if an axis has no name.
+    """
     axes = guess_axes(node.values[0].shape, program.sizes)  # type: ignore[union-attr]
     dim = node.options.get("dim")
     if not isinstance(dim, int) or any(axis.startswith("_") for axis in axes):
@@ -425,7 +452,7 @@ def _other_axes(parameters: Mapping[str, Any], program: Program, node: Node) -> 
 def _with_function(change: str, node: Node) -> str:
     """Return the formula of a change with `f'` replaced by the derivative of the node's function, such as `tanh'`.
 
-    Unchanged if the name of the function is long or no word.
+    Unchanged if the name of the function is long or is no word.
     """
     is_function = node.operation.family == "pointwise" and node.name.isalpha() and len(node.name) <= LONGEST_FUNCTION
     is_named = is_function and node.name not in SYMBOLS and "(x" not in change

@@ -57,12 +57,12 @@ MANY_RIGHT = "More than one answer is right here, so there is no other array to 
 
 
 def make_pictures(exercise: CourseExercise, result: ExerciseResult, judge: Judge) -> ExercisePictures:
-    """Return the pictures of all answers that are not right, and the forward pass if any of them has arrays.
+    """Return the pictures of all answers that are not right, and the forward pass if any picture has arrays.
 
     Args:
         exercise: the exercise.
         result: its result.
-        judge: the judge that made the result, with the learner's arrays.
+        judge: the judge that made the result and holds the learner's arrays.
     """
     wrong = [answer for answer in result.answers if answer.status != "passed"]
     answers = {answer.name: answer for answer in exercise.function.answers}
@@ -88,7 +88,10 @@ def _picture_of(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
 
 
 def _picture_of_verdicts(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
-    """Return the picture of a learner's test: the wrong backward passes that it catches, the right ones it accepts."""
+    """Return the picture of a learner's test: the wrong backward passes that it catches, the right ones it accepts.
+
+    If the test failed for another reason, by the result's code, the picture has only a note.
+    """
     if result.code not in ("accepts-wrong", "rejects-right"):
         return Picture(answer.name, note=why_no_picture(result))
     examined = judge.examination.counted
@@ -100,7 +103,10 @@ def _picture_of_verdicts(judge: Judge, answer: Answer, result: AnswerResult) -> 
 
 
 def _cause_of(judge: Judge, answer: Answer) -> str:
-    """Return the name of the answer whose mistake a wrong answer shares or follows from; empty if it has its own."""
+    """Return the name of the answer whose mistake a wrong answer shares or follows from.
+
+    Empty if it has its own, or none.
+    """
     mistake = judge.mistakes.get(answer.name)
     if mistake is None or mistake.cause or mistake.code != "follows":
         return "" if mistake is None else mistake.cause
@@ -108,10 +114,17 @@ def _cause_of(judge: Judge, answer: Answer) -> str:
 
 
 def _figures(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tuple[Figure, ...]:
-    """Return the figures of a wrong answer in a trial; none where it has another shape, or several answers are right.
+    """Return the figures of a wrong answer in a trial.
 
-    A wrong order is shown alone. Where the course keeps expected values back, every number is rounded to steps of the
-    largest one, and no line shows what the entries should be.
+    There are none where its shape is wrong, or the exercise accepts several answers. A figure of a wrong order is the
+    only one. Where the course does not show expected values, every number is rounded to steps of the largest one, and
+    no line shows what the entries should be.
+
+    Args:
+        judge: the judge of the result.
+        answer: the answer.
+        trial: a trial in which it is wrong.
+        yours: the learner's array.
     """
     expected, before, mistake = _expected(answer, trial), trial.prior(answer), judge.mistakes.get(answer.name)
     order = order_figure(answer, judge.given[answer.name].samples, "" if mistake is None else mistake.code, trial)
@@ -131,7 +144,10 @@ def _figures(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> t
 
 
 def _without_stored_gradient(answer: Answer, sample: Sample) -> Sample:
-    """Return a sample with the gradient that was stored before subtracted from both arrays; unchanged if none was."""
+    """Return a sample whose two arrays have the gradient that was stored before subtracted.
+
+    Unchanged if none was stored.
+    """
     before = sample.trial.prior(answer)
     return sample if before is None else Sample(sample.trial, sample.given - before, sample.expected - before)
 
@@ -193,7 +209,15 @@ def _grids(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tup
 
 
 def _axes_in_all_trials(judge: Judge, answer: Answer, rank: int) -> Axes:
-    """Return a name for each axis of a learner's arrays of this rank: that of the axis with its size in every trial."""
+    """Return a name for each axis of a learner's arrays: of the axis that has the same size in every trial.
+
+    A name that begins with `_` is given where no axis has.
+
+    Args:
+        judge: the judge of the result.
+        answer: the answer.
+        rank: the number of axes of the arrays that count.
+    """
     samples = [sample for sample in judge.given[answer.name].samples if sample.given.ndim == rank]
     return axes_in_all([each.given.shape for each in samples], [each.trial.setting.sizes for each in samples])
 
@@ -225,7 +249,7 @@ def shade_figure(figure: Figure) -> Figure:
 
 
 def _expected(answer: Answer, trial: Trial) -> np.ndarray:
-    """Return the right array of an answer in a trial that is compared, where it is never `None`."""
+    """Return the right array of an answer in a trial in which it is compared, so that it is never `None`."""
     expected = trial.expected[answer.name]
     assert expected is not None
     return expected
@@ -234,8 +258,8 @@ def _expected(answer: Answer, trial: Trial) -> np.ndarray:
 def _reference_array(declaration: Declaration, answer: Answer, trial: Trial) -> tuple[np.ndarray, str, str]:
     """Return the array that the learner's is compared with, its title, and a note on how it was computed.
 
-    It does not contain a gradient that was stored before. The title is "nudged" if it is computed by finite
-    differences, and "right", without a note, in any other case.
+    A gradient that was stored before is not contained in it. The title is "nudged" if the array is computed by finite
+    differences, and "right", with an empty note, otherwise.
     """
     if not isinstance(declaration, Exercise) or answer.kind == "value":
         return _expected(answer, trial), "right", ""
@@ -343,16 +367,16 @@ def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Gr
 
 
 def _change_of_rule(mistake: Mistake) -> str:
-    """Return the label of a step whose backward rule is wrong: what the diagnosis says of it, if that is short."""
+    """Return the label of a step whose backward rule is wrong: the diagnosis's clause, or else that of its code."""
     clause = short_words(mistake.says.partition(": ")[2])
     return clause if 0 < len(clause) <= LONGEST_CHANGE else change_of(mistake.code, {})
 
 
 def _mistake_with_places(judge: Judge, answer: Answer) -> Mistake | None:
-    """Return the mistake in an answer with its places in the forward pass; `None` if the answer is right.
+    """Return the mistake in an answer with its places in the forward pass; `None` if the answer has no mistake.
 
-    A declared misconception has no places. An edit of the forward pass that gives the same numbers and has the same
-    code stands for it, if there is one.
+    A declared misconception has no places. If an edit of the forward pass gives the same numbers and has the same code,
+    that edit is returned in its stead.
 
     Args:
         judge: the judge of the result.
@@ -373,14 +397,14 @@ def graph_of(
     places: Mapping[str, Sequence[Place]],
     mistakes: Mapping[str, Named],
 ) -> Graph:
-    """Return the graph of all nodes that the output is computed from; of a loop those of its last iteration alone.
+    """Return the graph of all nodes that the output is computed from; of a loop, the nodes of its last iteration alone.
 
     Args:
         program: the forward pass of a trial with the sizes that are to be shown.
         trial: that trial.
-        answers: names of the answers that are drawn, by the input or step that each is the gradient of.
+        answers: by input or step, the name of the drawn answer that is its gradient.
         places: by answer, the places in the program that its diagnosis names.
-        mistakes: by answer, what the diagnosis says is done there.
+        mistakes: by answer, the code and the message fields of its mistake.
     """
     out = program.forward.outputs[-1]
     read = {out}  # with the numbers that no gradient flows to, such as a slope that is an argument
@@ -435,12 +459,12 @@ def graph_of(
 
 
 def _change_at(program: Program, mistake: Named, places: Sequence[Place], nodes: Container[int]) -> str:
-    """Return the label of the first place of a mistake that is in one of some nodes; empty if the place has none.
+    """Return the label of a mistake at its first place that is in one of some nodes; empty if there is no short label.
 
     Args:
         program: the forward pass.
-        mistake: what the diagnosis says is done at the places.
-        places: all places of the mistake, of which one must be in these nodes.
+        mistake: the code and the message fields of the mistake.
+        places: all places of the mistake; at least one is in these nodes.
         nodes: the ids of the nodes.
     """
     return mistake.change_at(program, places, next(place for place in places if place[0] in nodes))
@@ -449,11 +473,11 @@ def _change_at(program: Program, mistake: Named, places: Sequence[Place], nodes:
 def _with_dropped_steps(nodes: Mapping[str, GraphNode], mistakes: Mapping[str, Named]) -> dict[str, GraphNode]:
     """Return nodes in which a loop's edges from a value to itself in the iteration before are marked as dropped.
 
-    That is done for each value that a mistake names by its node alone, if the mistake's code drops such an edge.
+    That is done for each marked value no edge of which is named, if the code of its mistake means a dropped edge.
 
     Args:
         nodes: the nodes of the graph by key.
-        mistakes: by answer, what the diagnosis says is done.
+        mistakes: by answer, the code and the message fields of its mistake.
     """
     lost = {
         f"{key} before"
@@ -547,9 +571,10 @@ def _with_group_folded(nodes: Mapping[str, GraphNode], group: Sequence[str], lab
 
 
 def _constants_in_source(program: Program, node: Node) -> dict[int, str]:
-    """Return by slot how the source writes a constant operand that is no number there: `{1: "sqrt(d)"}`.
+    """Return, by its slot, a node's constant operand as the source writes it, if not as a number: `{1: "sqrt(d)"}`.
 
-    Only a binary expression is looked at, whose other operand is recognised by its own expression or name.
+    Empty if there is none, or the node is not a binary expression whose other operand is recognised by its expression
+    or name.
     """
     slots = dict(node.operands)
     if len(node.values) != 2 or len(slots) != 1 or not node.text:
@@ -572,10 +597,10 @@ def _constants_in_source(program: Program, node: Node) -> dict[int, str]:
 
 
 def _folded_iterations(program: Program) -> dict[int, int]:
-    """Return for each node of a loop, and each row that a loop takes, the id of its node in the last iteration.
+    """Return, for each node of a loop, the id of its node in the last iteration; rows that a loop reads count too.
 
     Returns:
-        The ids by the id of the node in any iteration; empty without a loop-carried value.
+        The ids by the id of the node in any iteration; empty if no loop has a loop-carried value.
     """
     keys = {key for loop in loops(program) if loop.carried for key in loop.keys}
     if not keys:
@@ -594,8 +619,8 @@ def _value_before(program: Program, folded: Mapping[int, int], node: Node, opera
         operand: the id of one of its operands.
 
     Returns:
-        The id, `operand` itself if the loop starts from a constant; `None` unless the node is of the last iteration,
-        and the operand a loop-carried value of the one before.
+        The id; `operand` itself if the loop starts from a constant; `None` unless `node` is of the last iteration, and
+        `operand` is a loop-carried value of the iteration before it.
     """
     if folded.get(node.id) != node.id or operand not in folded or folded[operand] == operand:
         return None
@@ -606,7 +631,13 @@ def _value_before(program: Program, folded: Mapping[int, int], node: Node, opera
 
 
 def _shape(node: Node, name: str, trial: Trial) -> str:
-    """Return the shape of a node's value as text; the axes are named as those of the argument `name`, or guessed."""
+    """Return the shape of a node's value as text.
+
+    Args:
+        node: the node.
+        name: the argument whose axes name those of the shape; empty to guess their names from the sizes.
+        trial: the trial.
+    """
     axes = trial.axes(name) if name else None
     return describe(node.value.shape, axes) if axes else describe_guessed(node.value.shape, trial.setting.sizes)
 
@@ -615,19 +646,19 @@ class RecordedMistakes:
     """A drawer of records' mistakes from the course alone, without learner code; it reuses trials between records."""
 
     def __init__(self) -> None:
-        """Begin without any trial."""
+        """Begin with no trial and no picture cached."""
         self._trials: dict[tuple[str, int], Trial] = {}
         self._pictures: dict[tuple[str, int, str, str], Picture] = {}
 
     def pictures(self, exercise: CourseExercise, result: ExerciseResult, seed: int) -> ExercisePictures:
-        """Return the graph of a result's mistakes, and figures of those that can be computed from the record.
+        """Return the graph of a result's mistakes, and the figures of those that can be computed from the record.
 
-        Their numbers are computed from the right program with the recorded edit, in the first trial: without the
-        rounding of the learner's code, and for one trial alone.
+        The numbers in the figures are computed from the right program with the recorded edit, in the first trial:
+        without the rounding of the learner's code, and for one trial alone.
 
         Args:
             exercise: the exercise of the course.
-            result: its result from a record.
+            result: the exercise's result in a record.
             seed: the seed of the record.
         """
         graph = self.graph(exercise, result, seed)
@@ -639,7 +670,7 @@ class RecordedMistakes:
         return ExercisePictures(exercise.id, tuple(picture for picture in drawn if picture.figures), graph)
 
     def _picture(self, exercise: CourseExercise, declaration: Exercise, result: AnswerResult, seed: int) -> Picture:
-        """Return the figures of an answer's recorded mistake; a picture without any where they cannot be computed."""
+        """Return the figures of an answer's recorded mistake; a picture without figures if they cannot be computed."""
         key = exercise.id, seed, result.name, json.dumps([result.code, result.message, result.mistake], sort_keys=True)
         if key not in self._pictures:
             self._pictures[key] = Picture(result.name)
@@ -658,8 +689,8 @@ class RecordedMistakes:
 
         Args:
             exercise: the exercise of the course.
-            result: its result from a record.
-            seed: the seed of the record; the graph has the sizes of the trial that the result speaks of.
+            result: the exercise's result in a record.
+            seed: the seed of the record, from which the sizes of the first trial follow.
 
         Returns:
             `None` where no mistake has a place, or the exercise has no forward pass to draw.
@@ -681,7 +712,7 @@ class RecordedMistakes:
         return graph_of(program, trial, wrt, marked, said) if marked else None
 
     def _first_trial(self, exercise: CourseExercise, declaration: Exercise, seed: int) -> Trial:
-        """Return the first trial that an exercise has with this seed; it is drawn once."""
+        """Return the first trial that an exercise has with this seed; it is drawn once, and cached."""
         key = exercise.id, seed
         if key not in self._trials:
             self._trials[key] = first_trial(declaration, random_numbers(seed, exercise.id))
@@ -690,7 +721,10 @@ class RecordedMistakes:
 
 @np.errstate(all="ignore")  # an edit may divide by 0
 def _recorded_figures(declaration: Exercise, result: AnswerResult, trial: Trial) -> tuple[Figure, ...]:
-    """Return the figures of the mistake that the record of an answer holds, in the first trial of its run."""
+    """Return the figures of the mistake in the record of an answer, computed in a trial.
+
+    There are none if the numbers of the mistake cannot be computed, or are not wrong in this trial.
+    """
     answer = next((each for each in declaration.answers if each.name == result.name), None)
     if answer is None or trial.expected[answer.name] is None:
         return ()
@@ -710,7 +744,7 @@ def _recorded_figures(declaration: Exercise, result: AnswerResult, trial: Trial)
 
 
 def _recorded_mistake(answer: AnswerResult) -> Named:
-    """Return the code of an answer's mistake, with the operators and message fields, from its record."""
+    """Return the code of an answer's mistake from its record, with the operator and message fields of each edit."""
     edits = (answer.mistake or {}).get("edits", ())
     return Named(answer.code or "", tuple((edit.get("operator", ""), edit.get("parameters", {})) for edit in edits))
 

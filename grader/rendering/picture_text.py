@@ -29,7 +29,7 @@ MOST_ENTRIES = 8
 
 
 def pictures_as_lines(shown: ExercisePictures, width: int) -> Iterator[Line]:
-    """Yield the lines of an exercise's pictures, at most `width` columns wide; in plain mode sentences instead."""
+    """Yield the lines of an exercise's pictures, at most `width` columns wide; sentences if plain text was chosen."""
     return pictures_in_words(shown, width) if is_plain() else picture_lines(shown, width)
 
 
@@ -73,7 +73,7 @@ def _picture_lines(picture: Picture, width: int) -> Iterator[Line]:
 
 
 def _limits(picture: Picture, room: int) -> TableLimits:
-    """Return table limits with as many columns as fit into `room` columns of text."""
+    """Return table limits with as many columns as fit into `room` characters, at least one."""
     most = TableLimits()
     tables = [table for band in bands(picture, most) for table in band.tables]
     margin, size = max(map(_label_width, tables), default=0), max(map(_column_width, tables), default=1)
@@ -92,7 +92,7 @@ def _note_lines(text: str, width: int, name: str = "") -> Iterator[Line]:
 
 
 def _packed_lines(blocks: Sequence[Block], room: int) -> Iterator[Line]:
-    """Yield the lines of blocks, as many side by side as fit into `room` columns."""
+    """Yield the lines of blocks of text, as many blocks side by side as fit into `room` characters."""
     row: list[Block] = []
     for block in blocks:
         if row and sum(_width(placed) + len(GAP) for placed in row) + _width(block) > room:
@@ -119,13 +119,13 @@ def _label_width(table: Table) -> int:
 
 
 def _corner(table: Table) -> str:
-    r"""Return the label of a table's corner, the names of its axes: "n\m", "m" for those of the columns alone."""
+    r"""Return the names of a table's axes for its upper left corner: "n\m", or "m" if only its columns have an axis."""
     down, across = ("" if name.startswith(NAMELESS) else name for name in (table.down, table.across))
     return f"{down}\\{across}" if down else across
 
 
 def _column_width(table: Table) -> int:
-    """Return the width that a table's columns need, for their numbers and for their indices."""
+    """Return the number of characters of a table's columns, in which each number and each index fits."""
     numbers = max((len(cell.text) for row in table.rows for cell in row), default=1)
     return max(numbers, len(str(table.first[1] + _column_count(table) - 1)))
 
@@ -197,7 +197,7 @@ def _tree_lines(
         key: the key of the node.
         lead: the text before the node.
         below: the text before the nodes below it.
-        drawn: the keys that are drawn already, and whose operands are not drawn again; the node's is added.
+        drawn: the keys of the nodes drawn so far, whose operands are not drawn again; the key of this node is added.
         named: the answers whose diagnosis names the edge to this node.
     """
     node = graph.nodes[key]
@@ -238,7 +238,7 @@ def _node_line(graph: Graph, node: GraphNode, lead: str, *, is_drawn: bool, name
 
 
 def _shortened(line: Line, width: int) -> Line:
-    """Return a line without the node's shape if it is wider than `width`."""
+    """Return a line as it is, or without the node's shape if it is longer than `width` characters."""
     if _length(line) <= width:
         return line
     return tuple(part for number, part in enumerate(line) if number != 2 or part[1] != "dim")
@@ -279,11 +279,11 @@ def _picture_sentences(picture: Picture) -> Iterator[str]:
 
 
 def _comparison_sentences(name: str, grids: Sequence[Grid]) -> Iterator[str]:
-    """Yield sentences on how many entries are off, and on those that are furthest off, with both values.
+    """Yield sentences on how many entries are off, and on the entries that are furthest off, with both values.
 
     Args:
-        name: the answer's.
-        grids: the learner's array or what it adds, the right one, and their difference.
+        name: the name of the answer.
+        grids: three: the learner's array or what it adds to a stored gradient, the right one, and their difference.
     """
     yours, right_values, off = grids
     broken = ~np.isfinite(off.values)
@@ -308,14 +308,14 @@ def _comparison_sentences(name: str, grids: Sequence[Grid]) -> Iterator[str]:
 
 
 def _entry_list(grid: Grid) -> str:
-    """Return the first `MOST_ENTRIES` entries of a grid with three significant digits, and how many more there are."""
+    """Return the first `MOST_ENTRIES` entries of a grid and the number of the others: "1.5, -8.74e+03, and 4 more"."""
     entries = grid.values.ravel()
     more = f", and {entries.size - MOST_ENTRIES} more" if entries.size > MOST_ENTRIES else ""
     return ", ".join(f"{value:.3g}" for value in entries[:MOST_ENTRIES]) + more
 
 
 def _forward_pass_sentences(graph: Graph) -> Iterator[str]:
-    """Yield a sentence for each operation: its operands, its shape, and the answers whose diagnosis names it."""
+    """Yield a sentence for each operation: its operands, its shape, and the answers whose mistake is there."""
     yield "The forward pass, from the inputs to the output:"
     names: dict[str, str] = {}
     steps = [node for node in graph.nodes.values() if node.operands]

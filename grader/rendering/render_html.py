@@ -89,7 +89,7 @@ class ResultDisplay:
     code: Sequence[str] = ()
 
     def __repr__(self) -> str:
-        """Return the result as plain text, with the number of hints that is to be shown."""
+        """Return the result as plain text, with the first `self.hints` hints of each answer."""
         seen = {answer.name: self.hints for answer in self.result.answers}
         title = self.exercise.id
         lines = exercise_report(self.exercise, self.result, WIDTH, seen, title=title, step=after_hint)
@@ -101,11 +101,11 @@ class ResultDisplay:
         return styles_inlined(self.html())
 
     def html(self, level: int = 3, drawing: str = "") -> str:
-        """Return the result as an HTML element for a page of `page`.
+        """Return the result as an HTML element for a page that the function `page` makes.
 
         Args:
-            level: that of the heading, which is the exercise's name.
-            drawing: the HTML of another picture.
+            level: the level of the heading, which is the exercise's id: 3 for `<h3>`.
+            drawing: HTML that stands below the pictures; empty for none.
         """
         about, is_formula = formula_or_words(self.exercise)
         task = f"<code>{_text(about)}</code>" if is_formula else f"<span>{_text(about)}</span>"
@@ -136,7 +136,7 @@ class ResultDisplay:
         )
 
     def _pictures(self) -> str:
-        """Return the HTML of the pictures, in a notebook folded away; empty if there is nothing to draw."""
+        """Return the HTML of the pictures, folded away if it is for a notebook; empty if there is nothing to draw."""
         if self.shown is None or not (self.shown.is_drawn or (self.result.status == "failed" and not self.of_notebook)):
             return ""
         drawn = pictures_html(self.shown)
@@ -145,7 +145,11 @@ class ResultDisplay:
         return f'<details class="folded"><summary class="summary">see the mistake</summary>{drawn}</details>'
 
     def _printed(self, width: int) -> str:
-        """Return the text that the cells printed, and the notes on ignored code unless everything is right."""
+        """Return notes on ignored code, unless everything is right, and what the learner's code printed, as plain text.
+
+        Args:
+            width: the greatest number of characters in a line.
+        """
         harmless = self.result.status == "passed"
         return as_text(printed_lines(replace(self.result, notes=()) if harmless else self.result, width))
 
@@ -173,7 +177,7 @@ def after_hint(exercise: CourseExercise, answer: AnswerResult, seen: int) -> str
 
 
 def next_step(result: ExerciseResult) -> str:
-    """Return a sentence on the next step if the exercise is passed, undefined or not begun; empty otherwise."""
+    """Return a sentence on the next step if the exercise is passed, not defined or not begun; empty otherwise."""
     if result.status == "passed":
         return SAYS_DONE
     if result.answers[0].code == "missing-function":
@@ -187,7 +191,7 @@ def answers_html(answers: Sequence[AnswerResult], shown: int, statements: str = 
     Args:
         answers: at least one; the message, evidence and hints are those of the first.
         shown: the number of hints that are not folded away.
-        statements: the HTML of the learner's statements that give them.
+        statements: the HTML of the learner's statements that give these answers; empty for none.
     """
     first = answers[0]
     names = ", ".join(f"<b>{_text(answer.name)}</b>" for answer in answers)
@@ -203,8 +207,8 @@ def _hints(hints: Sequence[str], shown: int, number: int = 1) -> str:
     """Return the HTML of hints; those after the first `shown` are folded away, each inside the one before it.
 
     Args:
-        hints: the hints from the one with this number on.
-        shown: how many hints of all are not folded away.
+        hints: the hints from number `number` on.
+        shown: how many of the answer's hints, counted from its first, are not folded away.
         number: the number of the first of these hints, from 1.
     """
     if not hints:
@@ -218,7 +222,7 @@ def _hints(hints: Sequence[str], shown: int, number: int = 1) -> str:
 
 
 def styles_inlined(html: str) -> str:
-    """Return HTML of this package for a notebook: with the styles of `NOTEBOOK` in place of its classes."""
+    """Return HTML that this package made, with the styles of `NOTEBOOK` in place of its classes, for a notebook."""
 
     def style(match: re.Match[str]) -> str:
         names = match[1].split()
@@ -231,12 +235,15 @@ def styles_inlined(html: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text as HTML, in which what stands between backticks is a `<code>` element."""
+    """Return a text as HTML, with a `<code>` element for each part between backticks."""
     return CODE.sub(r"<code>\1</code>", escape(plain(text)))
 
 
 def _checked_code(exercise: CourseExercise, result: ExerciseResult) -> tuple[str, ...]:
-    """Return the text of the file that was checked; empty if it is another one by now, or is no UTF-8."""
+    """Return the text of an exercise's file as the only element, if it is still the file that was checked.
+
+    Empty if the file has changed, cannot be read, is no UTF-8, or is a quiz.
+    """
     try:
         content = exercise.path.read_bytes()
         is_checked = result.with_hash_of(content).made_from == result.made_from

@@ -39,7 +39,7 @@ def failure_lines(exercise: CourseExercise, answer: AnswerResult, width: int, se
     Args:
         exercise: the exercise.
         answer: the wrong answer.
-        width: in columns.
+        width: the greatest number of columns in a line.
         seen: the number of hints to show.
     """
     declared = next((a for a in exercise.declaration.answers if a.name == answer.name), Answer(answer.name))
@@ -77,7 +77,7 @@ def hint_lines(
     Args:
         exercise: the exercise.
         answer: the wrong answer.
-        width: in columns.
+        width: the greatest number of columns in a line.
         seen: the number of hints to show.
         step: takes the exercise, the answer and the number of hints seen; returns the next step.
     """
@@ -91,7 +91,7 @@ def first_steps(exercise: CourseExercise, width: int, is_first: bool = False) ->
 
     Args:
         exercise: the exercise.
-        width: in columns.
+        width: the greatest number of columns in a line.
         is_first: whether to say as well which folder to open in the editor.
     """
     yield from wrapped(exercise.declaration.title, width, "  ", "")
@@ -109,7 +109,7 @@ def first_steps(exercise: CourseExercise, width: int, is_first: bool = False) ->
 
 
 def _place_to_write(exercise: CourseExercise) -> str:
-    """Return where the answer goes: in place of the stub's dots if any are left, else in the function's body."""
+    """Return in words where the answer goes: in place of the stub's dots if any are left, else in the function."""
     try:
         text = exercise.path.read_text(encoding="utf-8", errors="replace")
     except OSError:  # it was there when it was checked
@@ -163,7 +163,7 @@ def answer_lines(answers: Sequence[AnswerResult], width: int, hints: int = 0, th
 
     Args:
         answers: at least one; the message, evidence and hints are those of the first.
-        width: in columns.
+        width: the greatest number of columns in a line.
         hints: the number of hints to show.
         then: the next step; empty for none.
     """
@@ -188,7 +188,7 @@ def answer_lines(answers: Sequence[AnswerResult], width: int, hints: int = 0, th
 
 
 def message_with_code(answer: AnswerResult) -> str:
-    """Return the message of a wrong answer with its code in brackets; without, if nothing was written for it yet."""
+    """Return the message of a wrong answer with its code in brackets; of one not attempted, the message alone."""
     return answer.message if answer.status == "todo" or not answer.code else f"{answer.message}  [{answer.code}]"
 
 
@@ -200,7 +200,7 @@ def answer_in_need(result: ExerciseResult, name: str = "") -> AnswerResult | Non
         name: the answer that was asked for; empty for the first wrong one, or else the first untouched one.
 
     Returns:
-        `None` if it is right, or all are.
+        The answer; `None` if the one that was asked for is right, or every answer is.
 
     Raises:
         UsageError: there is no answer of this name.
@@ -214,7 +214,10 @@ def answer_in_need(result: ExerciseResult, name: str = "") -> AnswerResult | Non
 
 
 def differences(own_text: str, worked_text: str) -> Iterator[Line]:
-    """Yield the lines of a line-by-line comparison of the learner's file with the worked solution."""
+    """Yield the lines of a line-by-line comparison of the learner's file with the worked solution.
+
+    If both are equal, one line says so.
+    """
     yours, theirs = plain(own_text).rstrip().splitlines(), worked_text.splitlines()
     if yours == theirs:
         yield (("Yours is the worked solution, word for word.", "good"),)
@@ -228,7 +231,7 @@ def differences(own_text: str, worked_text: str) -> Iterator[Line]:
 
 
 def printed_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
-    """Yield the lines on ignored code, on flags, and on what the learner's code printed."""
+    """Yield the lines on a result's notes and flags, and on what the learner's code printed; none for what is empty."""
     for note in result.notes[:MOST_PRINTED]:
         yield from wrapped(note, width, "  ", "dim")
     yield from flag_lines(result, width)
@@ -242,13 +245,13 @@ def printed_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
 
 
 def flag_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
-    """Yield the lines on what a person should look at, though no points are lost for it."""
+    """Yield a line for each flag of a result: what a person should look at, though no points are lost for it."""
     for flag in result.flags[:MOST_PRINTED]:
         yield from wrapped(flag, width, "  ", "dim")
 
 
 def next_step(exercise: CourseExercise | None) -> Line:
-    """Return the line that names the exercise to do next; `None` means that every exercise is solved."""
+    """Return the line that names the exercise to do next, or says that every exercise is solved if it is `None`."""
     if exercise is None:
         return (("Every exercise is solved.", "good"),)
     return (("next: ", ""), (f"handgrad quiz {exercise.unit}" if exercise.is_quiz else exercise.file, "bold"))
@@ -259,7 +262,7 @@ def key_legend(keys: Sequence[tuple[str, str]], width: int) -> Iterator[Line]:
 
     Args:
         keys: pairs of a key and its effect in a word.
-        width: in columns.
+        width: the greatest number of columns in a line.
     """
     parts: list[tuple[str, Style]] = []
     used = 0
@@ -291,12 +294,12 @@ def wrapped(
     """Yield a text in lines of at most `width` columns, behind a label on the first line and indented on the others.
 
     Args:
-        text: may be of several lines, which are joined.
-        width: in columns.
-        first: the label; if it is longer than the indent it has a line of its own.
-        style: of the text.
-        indent: in columns.
-        label_style: of the label.
+        text: the text; line breaks in it count as blanks.
+        width: the greatest number of columns in a line.
+        first: the label; a label longer than the indent has a line of its own.
+        style: the style of the text.
+        indent: the number of columns before the text.
+        label_style: the style of the label.
     """
     room = max(width - indent, 20)
     parts = textwrap.wrap(plain(text), room, break_long_words=False, break_on_hyphens=False) or [""]

@@ -90,15 +90,15 @@ class SvgDrawing:
     parts: list[str] = field(default_factory=list)
 
     def text(self, x: float, y: float, words: str, style: str = "", anchor: str = "middle", *, size: float = 0) -> None:
-        """Add words whose middle (or `start`, or `end`) is at `x`, on the baseline `y`.
+        """Add words on the baseline `y`, whose start, middle or end is at `x`.
 
         Args:
-            x: where they stand.
-            y: their baseline.
+            x: the place of the anchor.
+            y: the baseline of the words.
             words: the words.
             style: a class of the style sheet.
-            anchor: what is at `x`.
-            size: the size of the letters; 0 for that of the style.
+            anchor: which part of the words is at `x`: "start", "middle" or "end".
+            size: the size of the letters in pixels; 0 for that of the style.
         """
         kind = (f' class="{style}"' if style else "") + (f' style="font-size: {size:g}px"' if size else "")
         self.parts.append(f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{kind}>{escape(words)}</text>')
