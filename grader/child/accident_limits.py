@@ -56,12 +56,12 @@ def forget_inherited_signals() -> None:
 
 
 def limit(header: dict[str, Any], in_use: Memory) -> None:
-    """Limit what this process can use by accident, from now on: processor time, memory, files, processes.
+    """Limit, from now on, what this process can use by accident: processor time, memory, files, processes.
 
-    On Windows only the grader's own limit of time remains.
+    On Windows nothing is limited here, and only the grader's own limit of time remains.
 
     Args:
-        header: of the job, with `time_limit` in seconds (`None` for no limit) and `memory_limit` in MiB.
+        header: the header of the job, with `time_limit` in seconds (`None` for no limit) and `memory_limit` in MiB.
         in_use: the memory that the process used before the job; the job's limit is added to it.
     """
     if sys.platform != "win32":
@@ -99,8 +99,7 @@ def _is_importing(runner: types.CodeType) -> bool:
 def forbid_accidents(runner: types.CodeType) -> None:
     """Make learner code fail if it starts processes or threads, sends signals, or opens files or connections.
 
-    A check refuses what a graded run cannot allow. Python's own imports still read modules. Nothing is refused before
-    `limit` is called.
+    Python's own imports can still read modules. Nothing is refused before `limit` is called.
 
     Args:
         runner: the code of the function that runs all learner code, also that of an imported file.

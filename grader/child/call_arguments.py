@@ -12,8 +12,10 @@ import torch
 def group_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments as a function takes them: `{"ws[0]": a, "ws[1]": b}` becomes `{"ws": [a, b]}`.
 
+    Other arguments stay as they are.
+
     Args:
-        arguments: by name, the items of a list in their order; other arguments are returned unchanged.
+        arguments: the arguments by name, with the items of a list in their order.
     """
     grouped_arguments: dict[str, Any] = {}
     for name, value in arguments.items():
@@ -26,7 +28,7 @@ def function_of(source: str) -> Callable[..., Any]:
     """Return the function that a source defines, which may use `torch` and `math`.
 
     Args:
-        source: of the course's author: an expression, such as `lambda x: x * 2`, or one `def` statement.
+        source: text of the course's author: an expression, such as `lambda x: x * 2`, or one `def` statement.
     """
     names: dict[str, Any] = {"torch": torch, "math": math}
     if not source.startswith("def "):

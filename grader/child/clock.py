@@ -45,7 +45,7 @@ class Clock:
     """
 
     def __init__(self, seconds: float, give_up: GiveUp | None = None) -> None:
-        """Start counting the time of `seconds`; the timer is armed when the context is entered.
+        """Begin with `seconds` in all; the timer is armed when the context is entered.
 
         If learner code catches every `OutOfTime`, `give_up` is called with the first one, and never returns.
         """
@@ -53,7 +53,7 @@ class Clock:
         self._begin()
 
     def __enter__(self) -> Self:
-        """Install the handler and arm the timer for all of the time."""
+        """Install the handler of the timer's signal, and arm the timer for all of the time."""
         if hasattr(signal, "setitimer"):
             signal.signal(signal.SIGALRM, self._on_tick)
         self.allow(None)
@@ -64,22 +64,25 @@ class Clock:
         _set_timer(0)
 
     def allow(self, seconds: float | None) -> None:
-        """Begin a part that may take this many seconds, at most what remains; `None` allows all that remains."""
+        """Begin a part of the job that may take this many seconds, or what remains if that is less.
+
+        All of it for `None`.
+        """
         self.remaining -= self._used()
         self.part = max(self.remaining if seconds is None else min(seconds, self.remaining), 1e-6)
         self._begin()
         self._arm_next_tick()
 
     def extend(self, seconds: float) -> None:
-        """Begin a last part of this many seconds, however little time remains."""
+        """Begin a last part of the job that may take this many seconds, however little time remains."""
         self.remaining = self._used() + seconds
         self.allow(None)
 
     def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call learner code and return its result; only code that is called this way is interrupted.
+        """Call `work` with these arguments, and return its result; only learner code called this way is interrupted.
 
         Raises:
-            OutOfTime: the time of the current part passed.
+            OutOfTime: the time of the current part has passed.
         """
         return work(*args, **kwargs)
 
@@ -93,7 +96,7 @@ class Clock:
         self.ticked, self.began, self.began_computing = 0.0, time.monotonic(), time.process_time()
 
     def _used(self) -> float:
-        """Return the seconds that this part has used: processor time, or real time if it slept through nearly all."""
+        """Return the seconds that the current part has used: processor time, or real time if it has mostly slept."""
         computed = time.process_time() - self.began_computing
         passed = min(time.monotonic() - self.began, self.ticked + self.tick)
         return passed if computed < ASLEEP * passed else computed

@@ -51,7 +51,7 @@ class _ArgumentSteps:
     """
 
     def __init__(self, values: np.ndarray) -> None:
-        """Begin without any step of the argument, which has these values as given."""
+        """Begin without a step; `values` are those of the argument as it was given."""
         self.values = values.astype(complex).ravel()
         self.largest = float(np.abs(values).max(initial=0.0))
         self.unmoved: deque[complex] = deque(maxlen=MOST_NUMBERS)
@@ -59,10 +59,12 @@ class _ArgumentSteps:
         self.current: Step | None = None
 
     def record(self, array: np.ndarray) -> None:
-        """Record an array that is the argument, as given or moved, or a number, which belongs to the current step.
+        """Record an array that learner code computed: one like the argument with an entry moved by a step, or a number.
+
+        A number counts as computed at the last step.
 
         Args:
-            array: of any shape; one of another size than the argument's is passed over.
+            array: an array of any shape; one that has neither one entry nor as many as the argument is ignored.
         """
         if array.size == 1:
             self._record_number(complex(array.reshape(())))
@@ -72,7 +74,10 @@ class _ArgumentSteps:
                 self._record_step(array.T)
 
     def _record_number(self, number: complex) -> None:
-        """Record a number as computed at the current step, or at the argument as given, up to a limit for each."""
+        """Record a number as computed at the current step, or at the argument as given.
+
+        Beyond a limit for each, ignore it.
+        """
         if self.current is not None:
             numbers = self.numbers[self.current]
             if len(numbers) < MOST_NUMBERS:
@@ -86,7 +91,7 @@ class _ArgumentSteps:
         If the size of that change can be a step, the numbers that are recorded from now on belong to it.
 
         Args:
-            array: has as many entries as the argument.
+            array: an array with as many entries as the argument.
         """
         flat = array.ravel()
         steps = flat - self.values
@@ -109,7 +114,7 @@ class _ArgumentSteps:
         """Return the steps, sorted by size, if a gradient consists of finite differences; otherwise an empty list.
 
         Args:
-            gradients: arrays that may be the gradient of the argument; those of another size are passed over.
+            gradients: arrays that may be the gradient of the argument; those of another size are ignored.
         """
         steps: dict[int, list[complex]] = {}
         for entry, step in self.numbers:
@@ -133,8 +138,8 @@ class _ArgumentSteps:
         complex-step differentiation, whose quotient takes no difference.
 
         Args:
-            entry: its index in the flattened argument.
-            steps: by which it was moved.
+            entry: the index of the entry in the flattened argument.
+            steps: the steps by which the entry was moved.
         """
         at_step = {step: np.array(self.numbers[entry, step]) for step in steps}
         quotients = [numbers.imag / step.imag for step, numbers in at_step.items() if step.real == 0]
@@ -150,7 +155,11 @@ class DifferenceWatch(TorchFunctionMode):
     """Observe, within this context, every array that goes into an operation of torch or numpy, or comes out of it."""
 
     def __init__(self, arguments: Mapping[str, np.ndarray]) -> None:
-        """Prepare to watch for steps of the floating-point arrays among `arguments`, the call's, by name."""
+        """Prepare to watch for steps of floating-point arrays.
+
+        Args:
+            arguments: the arguments of the call, by name; other values than such arrays are not watched.
+        """
         super().__init__()
         self.steps = {name: _ArgumentSteps(values) for name, values in arguments.items() if values.dtype.kind == "f"}
         self.recorded = 0
@@ -169,7 +178,9 @@ class DifferenceWatch(TorchFunctionMode):
         vars(np).update(self._plain)
 
     def measuring_steps(self, stored: Mapping[str, Any], returned: Any) -> dict[str, list[complex]]:
-        """Return the steps by which each measured gradient was measured, the least first, by the name of its argument.
+        """Return, by the name of the argument, the steps by which its gradient was measured, the smallest first.
+
+        An argument whose gradient was not measured is missing.
 
         Args:
             stored: the `.g` of each argument after the call.
@@ -205,9 +216,9 @@ class DifferenceWatch(TorchFunctionMode):
 
 
 def _arrays(value: Any) -> Iterator[np.ndarray]:
-    """Yield the floating-point and complex tensors, arrays and numpy numbers in a value as arrays.
+    """Yield as arrays the floating-point and complex tensors, arrays and numpy numbers in a value, or in its items.
 
-    Arrays of more than `MOST_ENTRIES` entries are passed over.
+    Those of more than `MOST_ENTRIES` entries are left out.
     """
     if isinstance(value, (tuple, list)):
         for item in value[:MOST_ITEMS]:
@@ -261,13 +272,19 @@ def watch_arrays(value: Any, watch: DifferenceWatch | None) -> Any:
 
 
 def _without_watch(value: Any) -> Any:
-    """Return a watched array, or each of those in a list or tuple, as a plain numpy array; other values unchanged."""
+    """Return a watched array, or each watched array in a list or tuple, as a plain numpy array.
+
+    Other values unchanged.
+    """
     if isinstance(value, _Watched):
         return value.view(np.ndarray)
     return type(value)(map(_without_watch, value)) if type(value) in (list, tuple) else value
 
 
 def _call_and_watch(watch: DifferenceWatch, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a copying function of numpy; its copy of a tensor or of a watched array is watched as well."""
+    """Return what a copying function of numpy returns.
+
+    The copy of a tensor or of a watched array is watched as well.
+    """
     result = function(*args, **kwargs)
     return watch_arrays(result, watch) if args and isinstance(args[0], (torch.Tensor, _Watched)) else result

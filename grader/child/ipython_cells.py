@@ -60,14 +60,14 @@ def parse(cell: str, before: int, filename: str = "") -> Parsed:
     """Parse one cell as Python, without its magics, shell lines and help lines.
 
     Args:
-        cell: its text.
+        cell: the text of the cell.
         before: the number of lines in the cells before it, which is added to every line number.
-        filename: of the learner's source, for tracebacks.
+        filename: the path of the learner's source, for tracebacks.
 
     Raises:
         SyntaxError: the cell is not Python; the line is numbered through all cells.
         RecursionError: the cell is nested too deeply.
-        MemoryError: the same, from Python's parser.
+        MemoryError: the cell is nested too deeply for Python's own parser.
     """
     return _parse(cell, before, filename, DEEPEST)
 
@@ -76,10 +76,10 @@ def _parse(cell: str, before: int, filename: str, depth: int) -> Parsed:
     """Parse one cell as Python, without its magics, shell lines and help lines.
 
     Args:
-        cell: its text.
+        cell: the text of the cell.
         before: the number of lines in the cells before this one, which is added to every line number.
-        filename: of the learner's source, for tracebacks.
-        depth: how many levels of texts that `get_ipython()` would run are parsed; deeper ones stay calls.
+        filename: the path of the learner's source, for tracebacks.
+        depth: to how many levels the texts in calls of `get_ipython()` are parsed as code; deeper ones stay calls.
     """
     text, ignored, tries = _python_lines(cell), list[int](), 0
     while True:
@@ -108,26 +108,32 @@ def _parse(cell: str, before: int, filename: str, depth: int) -> Parsed:
 
 
 def _parse_lines(text: Sequence[str], before: int, filename: str = "") -> ast.Module:
-    """Parse lines of Python, and number the lines of the tree on from `before`, the number of lines before them.
+    """Parse lines of Python as one module.
 
-    `filename` is that of the learner's source, for tracebacks.
+    Args:
+        text: the lines.
+        before: the number of lines in the cells before them, which is added to every line number.
+        filename: the path of the learner's source, for tracebacks.
 
     Raises:
         SyntaxError: the lines are not Python.
-        ValueError: they hold null characters.
+        ValueError: the lines hold null characters.
     """
     tree = ast.parse("\n".join(text), filename)
     return ast.increment_lineno(tree, before) if before else tree
 
 
 def _python_lines(cell: str) -> list[str]:
-    """Return the lines of a cell; only the first if that is a `%%command` for a cell in another language."""
+    """Return the lines of a cell; only the first line if it is a `%%command` for a cell in another language."""
     command = ABOVE_OTHER_LANGUAGE.match(cell)
     return lines(command[0] if command else cell)
 
 
 def _code_after_magic(line: str) -> str | None:
-    """Return a line without the magic that runs the rest of it (`w.g = y` of `%time w.g = y`), `None` without such."""
+    """Return the code behind a magic that runs the rest of its line, `w.g = y` for `%time w.g = y`.
+
+    `None` without one.
+    """
     magic_line = RUN_LINE.fullmatch(line)
     if magic_line is None:
         return None
@@ -146,11 +152,11 @@ def _without_options(magic: str, line: str) -> str:
 
 
 def _blank_out(text: Sequence[str], numbers: Collection[int]) -> list[str]:
-    """Return the lines of a cell with some of them replaced by `pass`, and by nothing where they continue another line.
+    """Return the lines of a cell with some replaced by `pass`, or by an empty line where they continue another line.
 
     Args:
         text: the lines.
-        numbers: of the lines to be replaced, from 1.
+        numbers: the numbers of the lines to be replaced, from 1.
     """
     replaced = list(text)
     for i in {number - 1 for number in numbers} & set(range(len(text))):
@@ -164,7 +170,8 @@ def _command_lines(text: Sequence[str], number: int) -> list[int]:
 
     Args:
         text: the lines of a cell.
-        number: of the line where Python found a syntax error, from 1; a backslash continues it on the next one.
+        number: the number of the line, from 1, where Python found a syntax error; a backslash at its end continues the
+            command.
     """
     if not 0 < number <= len(text) or not COMMAND.match(text[number - 1]):
         return []
@@ -189,14 +196,17 @@ class _ShellCalls(ast.NodeTransformer):
     ignored: list[int] = field(default_factory=list)
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt | list[ast.stmt]:
-        """Replace a call of `get_ipython()` by the statements that it runs, or by `pass`; other statements stay."""
+        """Return the statements that a call of `get_ipython()` runs, or `pass`; any other statement unchanged."""
         shell_call = _shell_call(node.value)
         if shell_call is None:
             return node
         return [*self._statements(*shell_call, node)] or self._replace_by_pass(node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
-        """Replace `x = get_ipython()...`: by an assignment of the expression that the call runs, or by `pass`."""
+        """Return an assignment of the expression that a call of `get_ipython()` runs, or `pass`.
+
+        Any other unchanged.
+        """
         shell_call = _shell_call(node.value)
         if shell_call is None:
             return node
@@ -214,7 +224,7 @@ class _ShellCalls(ast.NodeTransformer):
         """Yield the statements that a call runs, each with the call's line number.
 
         Args:
-            method: of `get_ipython()`, such as `run_line_magic`.
+            method: the name of the method of `get_ipython()`, such as `run_line_magic`.
             arguments: the texts that the method is called with.
             node: the statement with the call.
 

@@ -111,9 +111,9 @@ class _Job:
         self.call: _ObservedCall | None = None
 
     def facts(self) -> Facts:
-        """Run the code and make all calls, and return the facts of the job.
+        """Run the code, make all calls, and return the facts of the job as JSON data.
 
-        They are `calls`, the facts of each call; `error`, of an exception that ended the calls, if there was one;
+        They are `calls`, the facts of each call; `error`, the exception that ended the calls, if there was one;
         `printed`, a text; and what loading the code adds, such as `defined`, the names of its functions.
         """
         filename = self.header["filename"]
@@ -174,8 +174,8 @@ def _load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Cal
         clock: limits each cell's time.
 
     Raises:
-        BaseException: a file raised it (only the cells of a notebook have a time limit each, and may fail), or a cell
-            raised it when all of the time had passed.
+        BaseException: whatever a file raises; of a notebook's cells, only what a cell raises when the time of the job
+            has passed, as any other failure is entered in the facts.
     """
     facts |= {name: [] for name in MOST_ENTRIES}
     # Cells may import a file that is called like the function: their own module has a name that cannot be imported.
@@ -208,10 +208,10 @@ def _load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Cal
 def _add_unusual_imports(own: Mapping[str, str], facts: Facts) -> None:
     """Add to the facts the imports, in the submission's other files, of modules that a graded run does not have.
 
-    Only files that learner code has imported are read.
+    Only files that were imported are searched.
 
     Args:
-        own: the texts of these files by the names of their modules.
+        own: the texts of the other files, by the names of their modules.
         facts: has and receives `unusual`.
     """
     for name in own.keys() & sys.modules.keys():
@@ -249,35 +249,35 @@ def _run_cell(
 
 
 def _run_text(text: str, filename: str, names: dict[str, Any]) -> None:
-    """Run a file of the submission that is imported.
+    """Run the text of another file of the submission, which learner code imports.
 
     Args:
-        text: its source.
-        filename: its path, for tracebacks.
-        names: the namespace of its module.
+        text: the source of the file.
+        filename: the path of the file, for tracebacks.
+        names: the namespace of the file's module.
     """
     names.update({name: value for name, value in _notebook_names().items() if name not in names})
     run_statements(ipython_cells.parse(text, 0, filename).tree, filename, names)
 
 
 def _notebook_names() -> dict[str, PassedOver]:
-    """Return stand-ins without effect for the names that a notebook's cells can use undefined, such as `display`."""
+    """Return stand-ins without effect for the names that only a notebook has, such as `display`, by name."""
     return {name: PassedOver(owner) for name, owner in NOTEBOOK_NAMES.items()}
 
 
 def run_statements(tree: ast.Module, filename: str, names: dict[str, Any]) -> None:
-    """Run the statements of a module; go on after those that a graded run cannot run.
+    """Run the statements of a module; go on after a statement that a graded run cannot run.
 
-    The name of an import that fails is bound to an `Absent`, which raises the reason when it is used. After a statement
-    that asks for autograd, such as a learner's own check, the next ones are run one by one, and their errors ignored.
+    An import that fails binds its name to an `Absent`, which raises the reason when it is used. From a statement on
+    that asks for autograd, such as a learner's own check, the statements are run one by one, and their errors ignored.
 
     Args:
         tree: the module; its line numbers are those of the source.
-        filename: its path, for tracebacks.
+        filename: the path of the source, for tracebacks.
         names: the namespace to run it in.
 
     Raises:
-        Exception: whatever a statement raises, unless it is one of these cases.
+        Exception: whatever any other statement raises.
     """
     flags, ignores_errors, waiting = 0, False, iter(_import_parts(tree.body))
     while part := next(waiting, None):
@@ -298,10 +298,10 @@ def run_statements(tree: ast.Module, filename: str, names: dict[str, Any]) -> No
 
 
 def _import_parts(statements: Sequence[ast.stmt]) -> list[list[ast.stmt]]:
-    """Return the statements in parts: each imported name is one, and the statements between imports are one.
+    """Return the statements in parts: each imported name is a part, and so are the statements between two imports.
 
-    If one name cannot be imported, the others of its statement still can. It is no generator: where the time limit ends
-    one that is not finished, Python prints a message.
+    If one name cannot be imported, the others of its statement still can. The parts are returned as a list, because
+    Python prints a message where the time limit ends a generator.
     """
     parts = list[list[ast.stmt]]()
     for is_import, group in groupby(statements, lambda statement: isinstance(statement, IMPORT_STATEMENTS)):
@@ -354,7 +354,7 @@ class _ObservedCall:
         self.watch = DifferenceWatch({name: self.before[name] for name in tensors}) if call.get("nudges") else None
 
     def run(self, clock: Clock) -> Facts | None:
-        """Call the function; return the facts of the exception that it raised; `None` without one."""
+        """Call the function; return the facts of the exception that ended the call, or `None` if there was none."""
         floating = (self.arguments[name].dtype for name in self.tensors if self.arguments[name].is_floating_point())
         torch.set_default_dtype(next(floating, torch.float32))  # so that `torch.zeros(...)` without one fits
         try:
@@ -370,7 +370,7 @@ class _ObservedCall:
         """Return the facts of the call: what it returned, stored on its arguments and changed in them, and its cost.
 
         Args:
-            error: the facts of the exception that it raised; `None` without one.
+            error: the facts of the exception that ended the call; `None` if there was none.
             sent: receives the arrays.
         """
         arguments, from_huge = self.arguments, self.meter.from_huge
@@ -455,7 +455,11 @@ class CostMeter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return False  # wrapping for dynamo would import all of it, a second on first use
 
     def __init__(self, huge: float = math.inf) -> None:
-        """Begin with nothing counted; more than `huge` bytes held at once are too much."""
+        """Begin with nothing counted.
+
+        Args:
+            huge: the number of bytes which must not be held at once.
+        """
         super().__init__()  # type: ignore[no-untyped-call]
         self.huge, self.work, self.peak, self.held = huge, 0, 0, 0
         self.from_huge, self.alive = set[int](), dict[int, int]()
@@ -519,7 +523,7 @@ def _strided_tensors(value: Any) -> Iterator[torch.Tensor]:
     """Yield the tensors in the arguments or the result of an operation whose layout is strided, which have a storage.
 
     Args:
-        value: a tensor, or tuples and lists of them; everything else in it is passed over.
+        value: a tensor, or tuples and lists of tensors; any other value is ignored.
     """
     if isinstance(value, (tuple, list)):
         for item in value:

@@ -88,7 +88,10 @@ class PassedOver(Absent, types.ModuleType):
         super().__init__(NOTHING.format(name.partition(".")[0]))
 
     def __call__(self, *args: Any, **_kwargs: object) -> Any:
-        """Return the function that a decorator is given, and otherwise a stand-in for the result of the call."""
+        """Return the function that is the only argument, as for a decorator.
+
+        Otherwise a stand-in for the result of the call.
+        """
         if len(args) == 1 and isinstance(args[0], types.FunctionType):
             return args[0]
         result = PassedOver(self.__name__)
@@ -101,7 +104,10 @@ class PassedOver(Absent, types.ModuleType):
         return super().__getattr__(name) if name.startswith("__") else PassedOver(f"{self.__name__}.{name}")
 
     def __iter__(self) -> Iterator[Any]:
-        """Return an iterator of a progress bar's items, or of stand-ins for `fig, ax = ...`; else an empty one."""
+        """Return an iterator of the items that a progress bar was given, or of stand-ins for `fig, ax = ...`.
+
+        For any other stand-in, it is empty.
+        """
         frame = sys._getframe(1)
         code, at = frame.f_code.co_code, frame.f_lasti
         if code[at] in UNPACKS:  # fig, ax = plt.subplots()
@@ -152,7 +158,10 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.loaded: list[str] = []
 
     def find_spec(self, name: str, *_where: object) -> importlib.machinery.ModuleSpec | None:
-        """Return the spec of a module by its name; `None` unless it is a submission's file or a library that draws."""
+        """Return the spec of a module that is a file of the submission or a library that draws.
+
+        `None` for any other name.
+        """
         if name in self.sources:
             return importlib.util.spec_from_loader(name, self, origin=f"{self.folder}{name}.py")
         return importlib.util.spec_from_loader(name, self, is_package=True) if is_passed_over(name) else None
@@ -175,8 +184,8 @@ def learner_imports(sources: Mapping[str, str], folder: str, run: Run) -> Iterat
 
     Args:
         sources: the texts of the submission's files, by the names of their modules.
-        folder: of the submission, with a slash at its end.
-        run: runs a text: called with it, its path and the namespace of its module.
+        folder: the path of the submission's folder, with a slash at its end.
+        run: runs a file: called with its text, its path and the namespace of its module.
     """
     _available_modules()  # cached before learner code adds to `sys.modules`
     finder = _Finder(sources, folder, run)
@@ -204,11 +213,11 @@ def is_passed_over(name: str) -> bool:
 
 
 def unusual_imports(text: str, tree: ast.Module, own: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """Yield the imports of modules that a graded run does not have or passes over, as `{"name": ..., "line": ...}`.
+    """Yield the imports of modules that a graded run does not have or replaces, as `{"name": "scipy", "line": 3}`.
 
     Args:
         text: the source.
-        tree: the same, parsed.
+        tree: the module that the source was parsed to.
         own: the submission's other files, by the names of their modules.
     """
     for node in ast.walk(tree) if IMPORTS.search(text) else ():

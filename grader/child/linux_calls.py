@@ -40,7 +40,7 @@ def syscall(number: int, *arguments: object) -> int:
     """Make a system call and return its result.
 
     Args:
-        number: of the call on this machine.
+        number: the number of the call on this machine.
         arguments: integers, which are passed as C longs, and whatever else `ctypes` can pass.
     """
     longs = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]

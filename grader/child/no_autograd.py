@@ -201,11 +201,14 @@ def _find_owner(name: str) -> Any:
 
 
 def _called_function(frame: types.FrameType | None, *, only_public: bool = False) -> str:
-    """Return the name of the outermost function of torch, which learner code called; empty if there is none.
+    """Return the name of the outermost function of torch on the stack, which learner code called.
+
+    Empty if there is none.
 
     Args:
-        frame: the innermost frame; the frames of torch that lead to it are searched outwards.
-        only_public: whether a private name is left out; otherwise it is returned where no frame has a public one.
+        frame: the innermost frame; from here outwards, the frames of torch are searched.
+        only_public: whether the name must be public; otherwise a private name is returned where no frame has a public
+            one.
     """
     names: list[tuple[str, bool]] = []
     while frame is not None and (module := str(frame.f_globals.get("__name__"))).partition(".")[0] == "torch":
@@ -346,7 +349,7 @@ class _Engine:
 
 
 def _disable_script_operations() -> None:
-    """Let the operations raise that only scripts have and that run a backward pass: `aten::grad`, `aten::backward`."""
+    """Make the operations raise that only scripts call and that run a backward pass: `aten::grad`, `aten::backward`."""
     with suppress(*LACKING_API):
         original = torch._C._jit_get_operation
 
@@ -379,9 +382,9 @@ def _subclasses(kind: Any) -> Iterator[Any]:
 
 
 def _remove_code(formulas: Iterable[Any]) -> None:
-    """Let functions, and the derivative functions that they wrap, raise `AutogradUsed`, by replacing their code.
+    """Make functions, and the derivative functions that they wrap, raise `AutogradUsed`, by replacing their code.
 
-    The function objects stay the same, so whoever kept a reference to one gets no further.
+    The function objects stay the same, so that whoever kept a reference to one gets no further.
     """
     pending, seen = list(formulas), set()
     while pending:
@@ -403,7 +406,7 @@ def _remove_code(formulas: Iterable[Any]) -> None:
 def _raise_removed(*_arguments: object, **_options: object) -> NoReturn:
     """Raise `AutogradUsed` with the name of the function that has this code: the template for `_remove_code`.
 
-    It replaces the constant `"NAME"` in a copy of this function's code by that name, and gives the function the copy.
+    `_remove_code` replaces the constant `"NAME"` in a copy of this code by that name, and gives the function the copy.
     """
     # it runs among the globals of the function whose code it replaces
     from grader.child.no_autograd import raising_function  # absolute, for it is imported from anywhere

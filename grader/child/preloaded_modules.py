@@ -61,7 +61,10 @@ def is_banned(name: str) -> bool:
 
 
 def ban() -> None:
-    """Refuse to import banned modules in this process, so that an attempt is named; no file could be opened anyway."""
+    """Make imports of banned modules fail with a message that names the module.
+
+    No file could be opened anyway.
+    """
     sys.modules.update(dict.fromkeys([*filter(is_banned, sys.modules), *BANNED]))  # type: ignore[arg-type]
 
 
@@ -100,8 +103,9 @@ def _install_stand_in(name: str, **names: Callable[..., object]) -> None:
     """Register a module of this name with these functions, unless it is imported already.
 
     Args:
-        name: of the module.
-        names: its functions, by name; any other function that a version of torch asks for is a `_size_function`.
+        name: the name of the module.
+        names: the functions of the module, by name; any other function that a version of torch asks for is a
+            `_size_function`.
     """
     module = types.ModuleType(name)
     module.__dict__.update(names, __getattr__=_size_function)

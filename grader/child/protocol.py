@@ -48,8 +48,8 @@ def pack(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> bytes:
     """Return a frame as bytes.
 
     Args:
-        header: what JSON can hold; `arrays` is not among its keys.
-        arrays: of the dtypes in `DTYPES` and of any shape.
+        header: what JSON can hold, without the key `arrays`.
+        arrays: arrays of any shape, of the dtypes in `DTYPES`.
 
     Raises:
         ProtocolError: an array is of another dtype, or the frame is larger than the limits.
@@ -61,8 +61,8 @@ def parts(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> list[byt
     """Return a frame in parts, to be sent one after the other; contiguous arrays are not copied.
 
     Args:
-        header: what JSON can hold; `arrays` is not among its keys.
-        arrays: of the dtypes in `DTYPES` and of any shape.
+        header: what JSON can hold, without the key `arrays`.
+        arrays: arrays of any shape, of the dtypes in `DTYPES`.
 
     Raises:
         ProtocolError: an array is of another dtype, or the frame is larger than the limits.
@@ -128,7 +128,7 @@ def read_frame(stream: BinaryIO) -> bytearray | None:
 
 
 def _read_prefix(prefix: bytes | bytearray) -> tuple[int, int]:
-    """Return the lengths of a frame's header and payload, in bytes, from its prefix."""
+    """Return the lengths of a frame's header and payload, in bytes, from the frame's prefix."""
     if len(prefix) != PREFIX.size:
         raise ProtocolError("the stream ended inside a frame")
     magic, head_size, payload_size = PREFIX.unpack(prefix)

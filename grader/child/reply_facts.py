@@ -237,13 +237,13 @@ class CappedText(io.TextIOBase):
         """Do nothing: a real stdout can change its encoding, and this one takes every character."""
 
     def write(self, text: str) -> int:
-        """Keep as much of a text as there is room for, and return its length, as every stream does."""
+        """Keep as much of a text as there is room for, and return the length of the whole text as any stream does."""
         if len(self.content) < MAX_PRINTED and not self.is_silent:
             self.content += str(text[: MAX_PRINTED - len(self.content)])
         return len(text)
 
     def stop_keeping(self) -> None:
-        """Discard all that is written from now on, when the same code runs again with other inputs."""
+        """Discard all that is written from now on; called before the same code runs again with other inputs."""
         self.is_silent = True
 
     def text(self) -> str:

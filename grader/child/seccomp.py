@@ -106,11 +106,12 @@ def _rule_instructions(rule: Filtered, number: int) -> list[tuple[int, int, int,
     """Return the instructions that allow a system call under its conditions, and refuse it otherwise.
 
     They compare the low word of each argument: of these arguments the kernel reads no more, or the high word is
-    harmless. An instruction is `code, jump if true, jump if false, constant`; a jump counts the instructions it skips.
+    harmless. An instruction is four numbers: code, jump if true, jump if false, constant; a jump is the number of
+    instructions to skip.
 
     Args:
         rule: the conditions.
-        number: of the call on this machine.
+        number: the number of the call on this machine.
     """
     check: list[tuple[int, int, int, int]] = []
     for only in rule.arguments:
@@ -144,7 +145,10 @@ class Filter:
 
 
 def unavailable_reason() -> str:
-    """Return why system calls cannot be filtered on this machine; empty if they can, which a child process tries."""
+    """Return why system calls cannot be filtered on this machine.
+
+    Empty if they can, which is tried in a child process.
+    """
     machine = os.uname().machine if sys.platform == "linux" else sys.platform
     if machine not in MACHINES or sys.maxsize < 1 << 32:
         return f"there is no table of system calls for {machine}"

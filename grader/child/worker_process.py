@@ -216,10 +216,10 @@ def _reset_settings() -> None:
 
 
 def _prepare(isolation: str) -> Confinement | None:
-    """Prepare this process for jobs: make torch plain, load all that learner code may import, and warm everything up.
+    """Prepare this process for jobs: make torch plain, load all that learner code may import, and answer a small job.
 
     Args:
-        isolation: of the jobs, such as `box`.
+        isolation: the isolation of the jobs, such as `box`.
 
     Returns:
         The layers that confine a child; `None` for the isolation `none`.
@@ -302,10 +302,10 @@ def _object_maker(size: int) -> Callable[[], object]:
 
 
 def _rehearse(times: int) -> None:
-    """Answer a small job as a child does, so that all it loads, caches and specializes is there before a fork.
+    """Answer a small job as a child does, so that all that it loads, caches and specializes is there before a fork.
 
     Args:
-        times: how often.
+        times: how often the job is answered.
     """
     array = np.ones((2, 2), np.float32)
     code = "import torch\ndef warm(x):\n    x.g = (x.t() @ x.g).sum(0) + torch.ones(1)\n"

@@ -77,7 +77,7 @@ def open_tree(path: Path) -> Folder:
     """Return a folder on disk, or an archive there as a folder.
 
     Raises:
-        UsageError: the path is neither, or cannot be read.
+        UsageError: there is neither a folder nor an archive at the path, or the archive cannot be read.
     """
     if path.is_dir():
         return folder_on_disk(path)
@@ -103,12 +103,12 @@ def unpack(file: File, budget: UnpackingBudget | None = None) -> Folder:
 
     Args:
         file: the archive.
-        budget: how much may still be unpacked from all archives of the submission together; it is reduced.
-            If left out, the archive is taken for the only one.
+        budget: how much may still be unpacked from all archives of the submission together; it is reduced. By default
+            the limit for a submission that has no other archive.
 
     Raises:
-        OSError: it cannot be read.
-        UnreadableArchiveError: it is damaged, encrypted, or beyond the limits.
+        OSError: the archive cannot be read.
+        UnreadableArchiveError: the archive is damaged, encrypted, or beyond the limits.
     """
     data = file.read(LARGEST_ARCHIVE)
     if len(data) > LARGEST_ARCHIVE:
@@ -164,7 +164,7 @@ def _open_zip_member(archive: zipfile.ZipFile, number: int) -> IO[bytes]:
 
 
 def _version(path: Path) -> tuple[int, ...]:
-    """Return a key that changes once another file has this path: device, inode, size and times.
+    """Return a key of the file at a path, its device, inode, size and times, which another file there does not share.
 
     A process may read the archives of several runs, and caches them by path and key.
     """
@@ -397,20 +397,23 @@ def _add_entry(root: _Entries, path: str, file: File | None) -> None:
 
 
 def _archive_folder(name: str, entries: _Entries) -> Folder:
-    """Return the entries of an archive as a folder, which makes its list of files and folders only when it is read.
+    """Return a folder with these entries of an archive; its list of files and folders is made when it is listed.
 
     Args:
         name: the name of the folder.
-        entries: its entries by name: a file, an error, or the entries of a folder in it.
+        entries: by name a file, the entries of a folder in it, or an error, which is raised when the folder of that
+            name is listed.
     """
     return Folder(name, None, partial(_list_archive_folder, entries))
 
 
 def _list_archive_folder(entries: _Entries) -> Iterator[File | Folder]:
-    """Yield the files and folders of a folder in an archive; for an error, a folder that raises it when it is listed.
+    """Yield the entries of a folder in an archive as files and folders.
+
+    For an error, that is a folder of the same name that raises the error when it is listed.
 
     Args:
-        entries: its entries by name: a file, an error, or the entries of a folder in it.
+        entries: by name a file, the entries of a folder in it, or an error.
     """
     for key, entry in entries.items():
         if isinstance(entry, File):
@@ -450,7 +453,7 @@ class SubmissionWalk:
     _is_full: bool = False
 
     def files(self, folders: tuple[Folder, ...]) -> Iterator[File]:
-        """Yield the files of the folders, and of the archives in them, sorted by name, with their `folders` set.
+        """Yield the files below folders, and in the archives there, sorted by name, each with the names of its folders.
 
         Raises:
             OSError: a folder or a file on disk cannot be read.
@@ -463,7 +466,8 @@ class SubmissionWalk:
 
         Args:
             folder: the folder.
-            above: the names of the folders from the submission down to this one.
+            above: the names of the folders from the submission down to this one, which become the `folders` of each
+                file.
             depth: in how many archives this folder is nested.
             is_clone: whether it lies in a clone of a git repository.
         """
@@ -495,7 +499,9 @@ class SubmissionWalk:
                 yield file
 
     def _files_of_tool(self, folder: Folder, above: tuple[str, ...], depth: int, *, is_clone: bool) -> Iterator[File]:
-        """Yield the files below a folder with a name that tools use that may be answers, or are imported by these.
+        """Yield the files that may be answers in a folder whose name tools use, such as `env`, and what they import.
+
+        If there are none, the folder is added to `skipped`.
 
         Args:
             folder: the folder.
@@ -524,7 +530,10 @@ class SubmissionWalk:
             self.skipped.append(replace(folder, name="/".join(above)))
 
     def _entries_of_tool(self, folder: Folder) -> list[File | Folder]:
-        """Return the entries of a folder that a tool may have made; none if it cannot be listed, or too many were."""
+        """Return the entries of a folder that a tool may have made.
+
+        There are none if the folder cannot be listed, or if `MOST_ENTRIES` entries of such folders were read before.
+        """
         if self._tool_entries >= MOST_ENTRIES:
             return []
         try:
@@ -535,7 +544,10 @@ class SubmissionWalk:
         return entries
 
     def _files_in_archive(self, archive: File, depth: int) -> Iterator[File]:
-        """Yield the files in an archive that is nested in `depth` others; if it must be ignored, add why to `notes`."""
+        """Yield the files in an archive that is nested in `depth` others.
+
+        If the archive is damaged or beyond the limits, nothing is yielded, and `notes` gets the reason.
+        """
         self._archive_count += 1
         if depth >= MOST_NESTED:
             self._ignore(archive, "it is an archive in another in another; ask for one archive of the files")

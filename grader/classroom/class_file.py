@@ -104,7 +104,10 @@ class LatePolicy(StrictModel):
 
     @model_validator(mode="after")
     def _check_per_day(self) -> Self:
-        """Raise a `ValueError` if the rule takes nothing off because it does not say what a day costs."""
+        """Return this rule.
+
+        Raise a `ValueError` if the rule takes nothing off because it does not say what a day costs.
+        """
         if self.model_fields_set and "per_day" not in self.model_fields_set:
             raise ValueError("late work loses nothing without per_day: add it, such as per_day: 0.1")
         return self
@@ -131,7 +134,10 @@ class ClassAssignment(StrictModel):
 
     @model_validator(mode="after")
     def _check_due(self) -> Self:
-        """Raise a `ValueError` if late work would lose nothing, because nobody has a due date."""
+        """Return this assignment.
+
+        Raise a `ValueError` if late work would lose nothing, because nobody has a due date.
+        """
         if self.late != LatePolicy() and self.due is None and not self.extensions:
             raise ValueError("late work is late after a due date: add a line with due")
         return self
@@ -168,7 +174,10 @@ class ClassPlan:
     content: ClassFile = field(default_factory=ClassFile)
 
     def write_layout(self, assignment: str, layout: LayoutName) -> bool:
-        """Write the layout of an assignment as a line of `class.yaml`; return whether there was a place for the line.
+        """Write the layout of an assignment as a line of `class.yaml`.
+
+        Returns:
+            Whether the line was written; false if the file has no block of lines for this assignment.
 
         Raises:
             UsageError: the file cannot be written.
@@ -230,7 +239,7 @@ def read_class_file(folder: Path) -> ClassPlan:
     """Return the `class.yaml` of a folder; an empty one if there is none.
 
     Raises:
-        UsageError: it cannot be read, or is wrong; names the line.
+        UsageError: the file cannot be read, or is wrong; names the line.
     """
     path = folder / CLASS_FILE
     try:
@@ -246,14 +255,14 @@ def read_class_file(folder: Path) -> ClassPlan:
 
 
 def refuse_other_spelling(path: Path, *others: str) -> None:
-    """Refuse a folder without a file that has one of almost the same name, which would not be read.
+    """Refuse a folder in which a file is missing and another has almost its name, which would not be read.
 
     Args:
         path: the file that is missing.
-        others: names that people give it, besides its own with capitals.
+        others: names that people give the file, besides its own in capitals.
 
     Raises:
-        UsageError: there is such a file.
+        UsageError: there is a file of such a name; says to rename it.
     """
     with suppress(OSError):
         for name in sorted(os.listdir(path.parent)):
@@ -266,8 +275,8 @@ def grade_options(plan: ClassPlan, submissions: str | None, given: GradeOptions)
 
     Args:
         plan: the `class.yaml` of the current folder.
-        submissions: the argument of the command: the name of an assignment, or a path, such as `./NAME`; `None` if it
-            was left out.
+        submissions: the argument of the command: the name of an assignment, or a path, such as `./NAME`; `None` if
+            there is no argument.
         given: the options of the command line.
 
     Raises:
@@ -336,7 +345,7 @@ def results_path(plan: ClassPlan, name: str | None) -> Path:
         name: the name of an assignment, or a path; `None` for the only assignment, or the folder `grades`.
 
     Raises:
-        UsageError: nothing is named, and there are several assignments, or there is nothing of this name.
+        UsageError: `name` is `None` and there are several assignments, or there are no results of this name.
     """
     names = list(plan.content.assignments)
     if name in names or (name is None and len(names) == 1):
@@ -360,14 +369,17 @@ def _check_same_file(plan: ClassPlan, given: Path | None, said: Path | None, opt
         *at: the keys that lead to the line in `class.yaml`.
 
     Raises:
-        UsageError: they are two files.
+        UsageError: the two files are not the same.
     """
     if given is not None and said is not None and os.path.realpath(given) != os.path.realpath(said):
         raise UsageError(f"{plan.line(*at)} says {said}: leave out {option}, or change the line.")
 
 
 def _check_folder_is_free(plan: ClassPlan, out: Path) -> None:
-    """Raise a `UsageError` if a results folder belongs to an assignment of `class.yaml`, or lies in its hand-ins."""
+    """Raise a `UsageError` if a results folder belongs to an assignment, or lies in what students handed in to one.
+
+    The assignments are those of `class.yaml`.
+    """
     if name := _assignment_of(plan, out):
         says = f"{out} belongs to the assignment {name} ({plan.line('assignments', name)})"
         raise UsageError(f"{says}: run handgrad grade {name}, or name another folder with --out.")
@@ -396,13 +408,15 @@ def assignment_of(results: Path) -> str:
 
 
 def grade_command(results: Path, exercises: Collection[tuple[str, str]] = (), suffix: str = "") -> str:
-    """Return the command that makes results again: `handgrad grade lab_1`, or with options outside of `class.yaml`.
+    """Return the command that makes results again: `handgrad grade lab_1` for those of an assignment of `class.yaml`.
+
+    For other results, the command has the options `--unit` or `--exercise`, where needed, and `--out`.
 
     Args:
         results: the results folder, a record in it, or a record that was made alone.
-        exercises: unit and id of each exercise that the results have; all of the course if empty.
-        suffix: what is added to the name of the results folder, or of a record made alone, to name another one; empty
-            if the results can be made in the same place.
+        exercises: unit and id of each exercise that the results have; empty for the whole course.
+        suffix: an ending that is added to the name of the results folder, or of a record made alone; empty if the
+            results can be made in the same place.
 
     Raises:
         UsageError: the `class.yaml` of the current folder cannot be read, or is wrong.
@@ -437,11 +451,11 @@ def unit_advice(results: Path, unit: str) -> str:
 
 
 def are_units_outdated(results: Path, graded: Collection[str]) -> bool:
-    """Return whether `class.yaml` names other units for the assignment of results than those that are in them.
+    """Return whether `class.yaml` names other units for the assignment of results than those in the results.
 
     Args:
-        results: the results folder, or a record in it; `False` if it is of no assignment.
-        graded: the ids of the units in the results; `False` if there are none.
+        results: the results folder, or a record in it; the value is `False` if it belongs to no assignment.
+        graded: the ids of the units in the results; the value is `False` if there are none.
 
     Raises:
         UsageError: the `class.yaml` of the current folder cannot be read, or is wrong.
@@ -455,7 +469,7 @@ def are_units_outdated(results: Path, graded: Collection[str]) -> bool:
 
 
 def _is_named(unit: str, names: Iterable[str]) -> bool:
-    """Return whether the id or the number of a unit is among names."""
+    """Return whether `names` contains the id or the number of a unit."""
     return any(unit == name or is_number_of_unit(name, unit) for name in names)
 
 

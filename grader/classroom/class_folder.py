@@ -72,11 +72,11 @@ COPY_MARK = re.compile(r"(?: ?\(\d{1,3}\)| - copy| copy)+$", re.IGNORECASE)
 def counted_submission(submissions: Sequence[Submission]) -> Submission:
     """Return the newest of a student's submissions, by the platform's number or time; the others do not count at all.
 
-    If one of them has no such number, or two have the greatest, the result is a submission without folders whose
-    `conflict` names all of them.
+    If one of the submissions has no such number or time, or two have the greatest, the result is a submission without
+    folders whose `conflict` names all of them.
 
     Args:
-        submissions: the submissions of one student, with one key; at least one.
+        submissions: the submissions of one student, all with the same key; at least one.
     """
     first = submissions[0]
     if len(submissions) == 1:
@@ -155,7 +155,7 @@ def _words_of(name: str) -> set[str]:
 
 
 def _alternatives(submissions: Sequence[Submission]) -> str:
-    """Return the first few students as alternatives in a sentence: "'ada', 'bob' or 'eve'"."""
+    """Return the first few students as alternatives in a sentence, such as "'ada', 'bob', 'eve' or 4 more"."""
     names = [repr(submission.student) for submission in submissions[:MOST_NAMED]]
     more = len(submissions) - len(names)
     return _enumeration([*names, *([f"{more} more"] if more else [])], "or")
@@ -210,7 +210,8 @@ def find_submissions(course: Course, folder: Path, out: Path, layout: LayoutName
         layout: the layout; recognised if `None`.
 
     Raises:
-        UsageError: there are none, they cannot be read, or `out` lies in one of them or holds others.
+        UsageError: there are no submissions, or they cannot be read, or `out` lies in one of them, or holds other
+            submissions.
     """
     refuse_out_in_submission(folder, out)
     refuse_folder_of_submissions(out, folder)
@@ -257,14 +258,14 @@ def refuse_out_in_submission(folder: Path, out: Path) -> None:
 
 
 def refuse_folder_of_submissions(out: Path, graded: Path | None = None) -> None:
-    """Refuse a folder for what handgrad writes that holds what students handed in, and nothing of handgrad.
+    """Refuse an output folder that holds what students may have handed in, and no results of handgrad.
 
     Args:
         out: the folder.
-        graded: the folder of the class that is graded, which may lie in it.
+        graded: the folder of the class that is graded, which is allowed in the output folder; `None` to allow none.
 
     Raises:
-        UsageError: it does; names an entry.
+        UsageError: the folder holds such work; names an entry.
     """
     with suppress(OSError):  # no folder, or one that cannot be listed, and that nothing can be written to either
         for entry in () if _holds_results(str(out)) else sorted(out.iterdir()):
@@ -281,7 +282,7 @@ def _lies_in(path: Path, folder: Path) -> bool:
 
 
 def _may_hold_work(entry: Path) -> bool:
-    """Return whether an entry of a folder is code or an archive, or a folder of such, and no folder of results."""
+    """Return whether an entry of a folder is code, an archive, or a folder that contains either and no results."""
     if not entry.is_dir():
         return entry.name.lower().endswith((*ARCHIVES, *LOOSE))
     walk = islice(os.walk(entry), MOST_SEARCHED)
@@ -423,7 +424,9 @@ class _LayoutFinder:
         return (f"{shown} is taken for the only student: if it is the folder of a class, {step}.",)
 
     def _unwrap(self, folder: Folder, *, guesses: bool) -> tuple[Folder, list[_EntryInfo]]:
-        """Return the folder of a class or section inside those that only wrap it, and its entries.
+        """Return the folder of a class or a section, and its entries.
+
+        That is the outermost folder or, as long as a folder contains nothing but another one, the folder in it.
 
         Args:
             folder: the outermost folder.
@@ -490,7 +493,12 @@ class _LayoutFinder:
         )
 
     def _holds_exercise(self, entries: Iterable[File | Folder], depth: int) -> bool:
-        """Return whether any of some entries, or any below them down to a depth, has a name of the course's."""
+        """Return whether an entry has the name of an exercise's file or of a folder of the course.
+
+        Args:
+            entries: the entries to look at.
+            depth: how many levels of entries are looked at: 1 for these entries alone.
+        """
         return any(
             self._is_of_course(entry)
             or (
@@ -530,7 +538,9 @@ class _LayoutFinder:
         return canvas_submission(entry) is None and self.names.find(entry.name) is not None
 
     def _recognise(self, root: Folder, infos: Sequence[_EntryInfo]) -> tuple[LayoutName, str]:
-        """Return the layout that the entries of a class have, and a clause on why it may be another; empty if not.
+        """Return the layout that the entries of a class have, and a clause on why it may be another.
+
+        Empty if it is certain.
 
         Args:
             root: the folder of the class.
@@ -570,7 +580,10 @@ class _LayoutFinder:
         return None
 
     def _misfit_doubt(self, platform: LayoutName, root: Folder, infos: Sequence[_EntryInfo]) -> str:
-        """Return "a and b are not named as there" on the entries that have no name of `platform`; empty if all have."""
+        """Return a clause on the entries that have no name of `platform`: "a and b are not named as there".
+
+        Empty if all have.
+        """
         prefix = "submission_" if platform == "gradescope" else clones_prefix(root)
         misfits = [
             displayable_name(info.entry.name)
@@ -594,7 +607,10 @@ class _LayoutFinder:
         return not info.is_submission and sum(inner.holds_work for inner in inside) > 1
 
     def _hold_equal_archives(self, sections: Sequence[_EntryInfo]) -> bool:
-        """Return whether these folders contain archives of the same few names, as if each had one student's work."""
+        """Return whether several folders hold archives of few names, at most half as many names as there are archives.
+
+        Then each folder may be one student's work.
+        """
         names = [
             (inner.entry.name, isinstance(inner.entry, File))
             for info in sections
@@ -801,7 +817,7 @@ def _is_clone(entry: File | Folder) -> bool:
 
 
 def _failing_submission(entry: File | Folder, error: Exception) -> Submission:
-    """Return a submission that reports `error` when it is read, for an entry that could not be looked at."""
+    """Return a submission, for an entry that could not be looked at, that raises `error` when it is read."""
     return Submission(entry.name, (failing_folder(entry.name, error),))
 
 
@@ -841,7 +857,10 @@ def _by_key(submissions: Iterable[Submission]) -> list[list[Submission]]:
 
 
 def _one_per_student(submissions: Iterable[Submission]) -> list[Submission]:
-    """Return the submission of each student that counts; for an error, a submission that raises it when read."""
+    """Return for each student the submission that counts.
+
+    If that cannot be told, one that raises the error when read.
+    """
     counted = list[Submission]()
     for same in _by_key(submissions):
         try:
@@ -860,9 +879,9 @@ def _join_parts(parts: Sequence[Submission]) -> Submission:
 
 
 def _with_notes_on_names(submissions: Sequence[Submission]) -> list[Submission]:
-    """Return the submissions, with a note on each whose name differs from another in case, accents or a copy's number.
+    """Return the submissions, with a note on each whose name is another's but for case, accents or a copy's number.
 
-    Such as `ada` and `ada (1)`, which a browser makes of two downloads.
+    A copy's number is what a browser adds to a second download, as in `ada (1)`.
     """
     alike = defaultdict[str, list[Submission]](list)
     for submission in submissions:

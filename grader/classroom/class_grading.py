@@ -83,7 +83,7 @@ class Grading:
 
 
 def refuse_zeros(nothing: Sequence[NothingToGrade]) -> bool:
-    """Answer no to the question whether students who submitted nothing gradable get 0 points."""
+    """Return `False`: students who submitted nothing gradable get no points, and not 0."""
     return False
 
 
@@ -99,7 +99,7 @@ def grade_folder(
         out: the results folder, for a record of each student and `grades.csv`.
         workers: how many processes grade at the same time.
         isolation: how learner code is isolated.
-        seed: the seed of every trial; that of the results folder, or a random one, if `None`.
+        seed: the seed of every trial; if `None`, the seed of the results folder, or a random one for a new folder.
         report: called with the progress whenever a submission is done.
         ask: returns whether students who submitted nothing gradable get 0 points; otherwise they have none.
 
@@ -212,10 +212,10 @@ def _roster_key(class_folder: ClassFolder, name: str) -> str:
 def _submissions_to_grade(
     results: ResultsFolder, chosen: Sequence[Submission], grading: Grading, progress: _ProgressCounter
 ) -> list[Submission]:
-    """Return the submissions that must be graded; count the others, whose stored result is from the same content.
+    """Return the submissions that must be graded; count the others, which have a stored result of the same content.
 
-    If none of them has anything to grade, they are recorded here, so that nothing else is loaded for them, and the list
-    is empty.
+    If no submission has anything to grade, they are all recorded here, so that nothing else is loaded for them, and the
+    list is empty.
 
     Args:
         results: the results folder, which has the stored results.
@@ -292,7 +292,8 @@ def _write_outcomes(results: ResultsFolder, outcomes: Iterable[tuple[Graded, Gra
         outcomes: the outcome of a submission, and the options that it was graded with; `None` if there is none yet.
 
     Yields:
-        For each outcome whether its submission was graded, and not without anything to grade; `None` for `None`.
+        For each outcome `True` if the submission was graded or its result could not be written, `False` if it contains
+        nothing to grade, and `None` for `None`.
 
     Raises:
         ResultsFolderLost: nobody's result can be written any more.
@@ -393,8 +394,8 @@ def _grade_pending(
     """Grade these submissions, here or on a cluster; all processes have ended when the generator is closed.
 
     Yields:
-        The outcome of each submission, when it is there, and the options that it was graded with, with the seed; `None`
-        now and then if no outcome is there.
+        The outcome of each submission, once it is known, and the options that it was graded with, with the seed; `None`
+        whenever some time passes without an outcome.
     """
     names = results.names
     with contextlib.ExitStack() as stack:
@@ -432,8 +433,8 @@ def course_result(
         names: the course, and which of its exercises are graded.
         digest: the hash of the course and of the version of handgrad.
         submission: the submission.
-        graded: its outcome: the results of the exercises that were judged, or why none were.
-        facts: its facts; `None` if it could not be read, so that every exercise counts as submitted.
+        graded: the submission's outcome: the results of the exercises that were judged, or why none were.
+        facts: the submission's facts; `None` if it could not be read, so that every exercise counts as submitted.
         made_in: the options that it was graded with, with the seed.
     """
     by_id = {result.id: result for result in graded.results}
@@ -462,9 +463,9 @@ def _ungraded_result(exercise: CourseExercise, facts: SubmissionFacts | None, fa
 
     Args:
         exercise: the exercise.
-        facts: the facts of the submission, which say if the exercise was not handed in or not read; `None` if there are
+        facts: the facts of the submission, which say whether the exercise was handed in and read; `None` if there are
             none.
-        failure: the reason in any other case.
+        failure: why the exercise was not judged if it was handed in and read.
     """
     if facts is not None and exercise.id not in facts.exercises:
         return exercise.missing_result

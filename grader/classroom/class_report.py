@@ -146,7 +146,7 @@ class UnitReport:
 
     @property
     def tried(self) -> int:
-        """Return how many students have tried the unit: the greatest number that tried one of its exercises."""
+        """Return how many students tried the unit: the greatest number of students who tried one exercise of it."""
         return max(exercise.counts.tried for exercise in self.exercises)
 
 
@@ -212,7 +212,7 @@ class StudentLine:
 
     @property
     def failing(self) -> bool:
-        """Return whether more exercises are wrong than passed, and several are, or all that there are."""
+        """Return whether more exercises are wrong than passed, and at least `SEVERAL` are wrong, or all of them."""
         wrong = self.exercises.wrong
         return wrong > self.exercises.passed and wrong >= min(SEVERAL, self.exercises.total)
 
@@ -355,7 +355,7 @@ class QuestionCounts:
         """Return the item-rest correlation: how well the question separates strong from weak students, from -1 to 1.
 
         It is the correlation between having this question right and the number of other questions that are right.
-        `None` for fewer than ten students, or if all have the same number.
+        `None` for fewer than ten students, or if all students have the same in either.
         """
         n = self.students
         spread = (n * self.right - self.right**2) * (n * self.others_right_squared - self.others_right**2)
@@ -421,7 +421,12 @@ class Tally:
     """
 
     def __init__(self, config: CourseFile | None = None, units: Collection[str] = ()) -> None:
-        """Begin with no results, for the course in `config` and its given units."""
+        """Begin with no results.
+
+        Args:
+            config: the course, for the order and the titles of exercises; `None` if it is not known.
+            units: the ids of the units that are counted; empty for all.
+        """
         self._wanted_units = frozenset(units)
         self._config = config
         listed = config.units if config else ()
@@ -537,13 +542,13 @@ class Tally:
             self._ungraded.append(Ungraded(student, exercise.key, why))
 
     def _line(self, line: StudentLine, passed: int, total: int, required: int) -> StudentLine:
-        """Return a student's line with the exercises that the student's result does not list counted as untried.
+        """Return a student's line in which the exercises that the student's results do not list count as untried.
 
         Args:
             line: the line.
-            passed: how many exercises that are not stretch the student has passed.
+            passed: how many exercises not marked `stretch` the student has passed.
             total: how many exercises there are.
-            required: how many of them are not stretch.
+            required: how many of all exercises are not marked `stretch`.
         """
         untried = line.exercises.untried + total - line.exercises.total
         return replace(line, exercises=replace(line.exercises, untried=untried), finished=0 < required == passed)

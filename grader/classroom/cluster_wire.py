@@ -72,7 +72,7 @@ def unpack_setting(data: bytes, folder: Path) -> GradingSetting:
     """Return the setting in an archive; its course is unpacked into `folder`, which is empty.
 
     Raises:
-        ProtocolError: it was made by another version of handgrad.
+        ProtocolError: the archive was made by another version of handgrad.
         CourseError: the course cannot be used.
     """
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
@@ -159,7 +159,7 @@ def unpack_results(
         batch: the parts of the submissions that were sent there.
 
     Raises:
-        ProtocolError: they are not results of exactly this batch; the message says what is wrong.
+        ProtocolError: the bytes are not results of exactly this batch; the message says what is wrong.
     """
     try:
         document = json.loads(zlib.decompress(data), parse_constant=_refuse_constant, parse_float=_finite_number)
@@ -203,7 +203,7 @@ def _result(exercise: CourseExercise, record: str, printed: str, notes: list[str
         notes: the notes on the answer.
 
     Raises:
-        ProtocolError: it is not a result of this exercise.
+        ProtocolError: the values are no result of this exercise.
     """
     if not isinstance(notes, list) or not all(isinstance(text, str) for text in (printed, *notes)):
         raise ProtocolError(f"the output or the notes of {exercise.id} are no text")

@@ -58,7 +58,7 @@ def connected(scheduler: str, workers: int) -> Iterator[Cluster]:
         The cluster.
 
     Raises:
-        UsageError: dask is not installed, or no scheduler answers there.
+        UsageError: dask is not installed, or no scheduler answers at this address.
     """
     try:
         import dask
@@ -90,10 +90,10 @@ def connected(scheduler: str, workers: int) -> Iterator[Cluster]:
 
 
 def _address(scheduler: str) -> str:
-    """Return the address in a scheduler file; anything that is no file is an address already.
+    """Return the address of a scheduler: that in the file `scheduler` if it is one, or else `scheduler` itself.
 
     Raises:
-        UsageError: it is a file with no address in it.
+        UsageError: the file has no address in it.
     """
     if not Path(scheduler).is_file():
         return scheduler
@@ -384,5 +384,5 @@ def _split_off_parts(read: Graded) -> tuple[Graded, Sequence[Part]]:
 
 
 def _pieces(content: bytes | tuple[str, ...]) -> tuple[bytes, ...] | tuple[str, ...]:
-    """Return a file as a tuple of its bytes alone, and the cells of a notebook as they are; used to add up sizes."""
+    """Return the bytes of a file as the only element of a tuple, and the cells of a notebook as they are."""
     return (content,) if isinstance(content, bytes) else content

@@ -243,7 +243,7 @@ def grade_batch(setting: bytes, batch: bytes) -> bytes:
         batch: the parts of some submissions, packed by `pack_batch`.
 
     Raises:
-        InfrastructureError: this worker cannot grade it.
+        InfrastructureError: this worker cannot grade the batch.
     """
     return _service(setting).grade(batch)
 

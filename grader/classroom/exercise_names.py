@@ -61,7 +61,11 @@ class ExerciseNames:
         return {unit: total(exercise.points for exercise in self.wanted if exercise.unit == unit) for unit in units}
 
     def described(self, ids: Collection[str]) -> str:
-        """Return the exercises with these ids in words: "the whole course", their units, or the first of the ids."""
+        """Return exercises in words: "the whole course", the names of their units, or the first few ids.
+
+        Args:
+            ids: the ids of the exercises.
+        """
         if all(exercise.id in ids for exercise in self.course.exercises):
             return "the whole course"
         units = list(dict.fromkeys(exercise.unit for exercise in self.course.exercises if exercise.id in ids))
@@ -75,9 +79,9 @@ class ExerciseNames:
         return folder == "exercises" or bool(self.unit_of(folder))
 
     def is_wanted(self, folders: Sequence[str]) -> bool:
-        """Return whether a file in the innermost of these nested folders may be graded or imported.
+        """Return whether a file that lies in these nested folders, the innermost last, may be graded or imported.
 
-        It cannot if that folder is that of a unit of which no exercise is graded.
+        That is false only in the folder of a unit of which no exercise is graded.
         """
         unit = self.unit_of(folders[-1]) if folders else ""
         return not unit or unit in self.points
@@ -93,7 +97,8 @@ class ExerciseNames:
 
         Args:
             name: the file's name.
-            unit: the unit whose folder it lies in, if it does; only there a `quiz.yaml` is the quiz of its unit.
+            unit: the id of the unit whose folder the file lies in; empty if it lies in none. Only in such a folder a
+                `quiz.yaml` is the quiz of its unit.
         """
         anywhere, in_unit = self._anywhere, self._in_unit.get(unit, {})
         if exact := in_unit.get(name) or anywhere.get(name):

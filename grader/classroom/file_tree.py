@@ -59,7 +59,7 @@ class File:
 
     @property
     def is_in_tools_folder(self) -> bool:
-        """Return whether a folder that it lies in has a name that tools use, such as env."""
+        """Return whether the file lies in a folder with a name that tools use, such as env, at any level."""
         return any(map(is_housekeeping, self.folders))
 
     @property
@@ -71,8 +71,8 @@ class File:
         """Return the first `limit + 1` bytes of the file, so that a longer result shows that it exceeds `limit`.
 
         Raises:
-            OSError: it cannot be read.
-            UnreadableArchiveError: it lies in an archive that is damaged.
+            OSError: the file cannot be read.
+            UnreadableArchiveError: the file lies in an archive that is damaged.
         """
         with self.open_stream() as stream, archive_errors("is damaged"):
             return stream.read(limit + 1)
@@ -92,7 +92,7 @@ class Folder:
     list_entries: Callable[[], Iterable[File | Folder]] = field(default=tuple, repr=False, compare=False)
 
     def all_entries(self, max_entries: int | None = None) -> list[File | Folder]:
-        """Return all its files and folders, hidden ones included, sorted by name.
+        """Return all files and folders in this folder, hidden ones included, sorted by name.
 
         Args:
             max_entries: how many entries are read, in the order of the file system; all of them if left out.
@@ -110,13 +110,15 @@ def is_housekeeping(name: str) -> bool:
 
 @contextmanager
 def archive_errors(fault: str = "is damaged, or no archive") -> Iterator[None]:
-    """Convert what a module for archives raises on untrusted bytes; errors of the machine pass unchanged.
+    """Convert the exceptions that a module for archives raises on untrusted bytes, within the block.
+
+    `MemoryError` and an `OSError` with an error number, which are the machine's, pass unchanged.
 
     Args:
         fault: the predicate that the message begins with, whose subject is the archive.
 
     Raises:
-        UnreadableArchiveError: the block raised anything but `MemoryError` or an `OSError` with an error number.
+        UnreadableArchiveError: the block raised any other exception.
     """
     try:
         yield
@@ -149,7 +151,10 @@ def folder_on_disk(path: Path) -> Folder:
 
 
 def _folder_entries(path: Path) -> Iterator[File | Folder]:
-    """Yield the files and folders of a folder on disk; an entry that cannot be looked at raises when it is listed."""
+    """Yield the files and folders in a folder on disk.
+
+    An entry that cannot be looked at becomes a folder that raises the error when it is listed.
+    """
     with os.scandir(path) as entries:
         for entry in entries:
             try:
@@ -173,7 +178,7 @@ def failing_folder(name: str, error: Exception) -> Folder:
 
 
 def _raise_when_listed(error: Exception) -> Iterable[File | Folder]:
-    """Raise `error` in place of the entries of a folder."""
+    """Raise `error`; called in place of listing the entries of a folder."""
     raise error
 
 

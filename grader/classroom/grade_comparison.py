@@ -86,7 +86,9 @@ class StoredGrades(NamedTuple):
         return self.points.get(exercise, 0.0 if exercise in self.worth else None)
 
     def has_same_submission(self, after: StoredGrades, exercise: str = "") -> bool | None:
-        """Return whether the same was handed in for the grades `after`; `None` if a record does not say what was.
+        """Return whether these grades and `after` are of the same submission.
+
+        `None` if one of the records does not tell.
 
         Args:
             after: the grades of the same student afterwards.
@@ -104,7 +106,7 @@ class StoredGrades(NamedTuple):
         return self.submission.partition(f" {exercise}:")[2].partition(" ")[0]
 
     def why(self, after: StoredGrades, exercise: str) -> set[str]:
-        """Return the reasons why the points of an exercise differ from those afterwards, of `REASONS`.
+        """Return the reasons, members of `REASONS`, why the points of an exercise are others in the grades `after`.
 
         Args:
             after: the grades of the same student afterwards.
@@ -134,9 +136,9 @@ class StoredGrades(NamedTuple):
         return reasons or self._why_again(after)
 
     def _is_quiz_by_choice(self, after: StoredGrades, exercise: str) -> bool:
-        """Return whether an exercise is a quiz whose sheet counts in one of the runs alone, because of what was asked.
+        """Return whether an exercise is a quiz whose sheet counts in one of two runs alone, which asks no other quiz.
 
-        A `quiz.yaml` outside its unit's folder counts only if one quiz is asked.
+        A `quiz.yaml` outside its unit's folder counts only in a run that asks one quiz.
 
         Args:
             after: the grades of the same student afterwards.
@@ -154,7 +156,7 @@ class StoredGrades(NamedTuple):
         return [exercise for exercise in self.worth if exercise.startswith(QUIZ)]
 
     def why_total(self, after: StoredGrades, exercises: Iterable[str]) -> set[str]:
-        """Return the reasons why the total differs from that afterwards, of `REASONS`.
+        """Return the reasons, members of `REASONS`, why the total is another in the grades `after`.
 
         Args:
             after: the grades of the same student afterwards.
@@ -183,7 +185,7 @@ class StoredGrades(NamedTuple):
         return {UNKNOWN} if is_unknown else self._why_again(after)
 
     def _why_again(self, after: StoredGrades) -> set[str]:
-        """Return the one of `REASONS` why the same submission was judged differently: its seed, a limit, or chance.
+        """Return the reason, a member of `REASONS`, why the same submission got other points: seed, limit, or chance.
 
         Args:
             after: the grades of the same student afterwards.
@@ -228,9 +230,10 @@ class GradeComparison:
     compared: set[str] = field(default_factory=set)
 
     def compare(self, file: str, results: StudentResults) -> None:
-        """Add to `self.changes` how a student's grades differ from those before the run.
+        """Enter in `self.changes`, under the record's file, how a student's grades differ from those before the run.
 
-        Nothing is added where they do not differ, or nobody had grades before. A later call replaces it.
+        Changes that an earlier call entered for the file are replaced, or removed if nothing differs. Nothing is
+        entered if nobody had grades before.
 
         Args:
             file: the name of the record's file.
@@ -275,8 +278,8 @@ class GradeComparison:
         """Return the text of `changes.csv`: for each change student, exercise, points before and after, and reason.
 
         Args:
-            earlier: the text of the last run of the whole class, if some students alone were graded, whose changes
-                follow it; `None` after a run of the whole class.
+            earlier: the text of the last run of the whole class, before the changes of a run of some students alone;
+                `None` after a run of the whole class.
         """
         chosen = [line for file in sorted(self.changes) for line in self.changes[file]]
         rows = [
@@ -332,12 +335,12 @@ def _joined_reasons(reasons: Collection[str]) -> str:
 
 
 def _gain(line: GradeChange) -> float:
-    """Return the points that a student gained; no score counts as no points, so that a zero is no gain."""
+    """Return the points that a student gained, negative for a loss; no score counts as 0."""
     return (line.after or 0.0) - (line.before or 0.0)
 
 
 def _points(points: float | None) -> str:
-    """Return points as a cell, which is blank if there are none."""
+    """Return points as the text of a cell with all digits, such as "2.5" or "3"; empty for `None`."""
     return "" if points is None else number(points)
 
 

@@ -53,7 +53,7 @@ def grade_with_progress(
         class_folder: the submissions of the class.
         out: the results folder.
         grading: the options.
-        yes: whether to give them 0 points without asking.
+        yes: whether to give these students 0 points without asking.
         as_json: whether to print the summary as JSON; nothing is asked then.
 
     Returns:
@@ -95,7 +95,7 @@ def confirm_layout(
         assignment: the name of the assignment in it; empty if none is graded.
 
     Raises:
-        UsageError: it is not right, or nobody is there to ask.
+        UsageError: the answer is no, or nobody is there to ask.
     """
     if is_named or class_folder.doubt or class_folder.layout != PLAIN_LAYOUT:
         print_message(one_line(f"{folder}: {class_folder.heading}."), sys.stderr)
@@ -164,7 +164,7 @@ def with_time_limit(course: Course, seconds: float) -> Course:
     """Return the course with another time limit, in seconds, for each exercise file.
 
     Raises:
-        UsageError: the number is none for a time limit.
+        UsageError: the number cannot be a time limit, such as 0.
     """
     try:
         policy = Policy.model_validate({**course.config.policy.model_dump(), "time_limit": seconds})
@@ -231,7 +231,12 @@ def _confirm_zeros(nothing: Sequence[NothingToGrade], class_folder: ClassFolder,
 
 
 def _nothing_lines(nothing: Sequence[NothingToGrade], total: int) -> list[str]:
-    """Return lines that say which of `total` students submitted nothing that could be graded, and why."""
+    """Return lines that say which students submitted nothing that could be graded, and why.
+
+    Args:
+        nothing: these students, each with the reason.
+        total: the number of students in the class.
+    """
     holds = "holds" if len(nothing) == 1 else "hold"
     lines = [f"{len(nothing)} of {total} {holds} nothing that could be graded:"]
     lines += [one_line(f"  {plain(entry.student)}: {plain(entry.why)}") for entry in nothing[:MOST_NAMES]]
@@ -265,14 +270,14 @@ def print_summary(course: Course, summary: ClassSummary, out: Path) -> None:
 
 
 def score_line(results: StudentResults) -> str:
-    """Return one line with the points of a student, or why there are none."""
+    """Return one line with a student's points, such as "ada: 3.5 of 10 points.", or with why there are none."""
     if results.score is None:
         return one_line(f"{plain(results.student)}: no score ({plain(results.why_no_score)}).")
     return one_line(f"{plain(results.student)}: {shown(results.score)} of {shown(results.max_score)} points.")
 
 
 def _mean(summary: ClassSummary) -> str:
-    """Return the mean score in a sentence, and of how many students it is if some have none."""
+    """Return a sentence such as "Mean score 7.25 of 10 (28 of 30 students).", or that nobody has a score."""
     if summary.mean_score is None:
         return "Nobody has a score."
     some = f" ({summary.scored} of {summary.students} students)" if summary.scored < summary.students else ""
@@ -359,7 +364,7 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
 
 
 def _submissions(count: int) -> str:
-    """Return a number of submissions with its noun."""
+    """Return a number of submissions with its noun: "1 submission" or "3 submissions"."""
     return f"{count} submission{'' if count == 1 else 's'}"
 
 

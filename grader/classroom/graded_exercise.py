@@ -195,7 +195,7 @@ def csv_text(cells: Iterable[str]) -> str:
 
 
 def number(points: float) -> str:
-    """Return points as text with all their digits, for files that are added up: a third is 0.3333333333333333."""
+    """Return points as text with all digits: "3", "2.5", or "0.3333333333333333" for a third."""
     return repr(float(points)).removesuffix(".0")
 
 

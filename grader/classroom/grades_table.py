@@ -299,7 +299,7 @@ class GradesTable:
 
     @cached_property
     def max_score(self) -> float:
-        """Return the points of all exercises that are graded."""
+        """Return the sum of the points of all exercises that are graded."""
         return total(exercise.points for exercise in self.names.wanted)
 
     def _mistake_counts(self, exercise: str) -> tuple[MistakeCount, ...]:
@@ -309,7 +309,7 @@ class GradesTable:
 
 
 def _mistakes(results: StudentResults) -> list[tuple[str, str, str]]:
-    """Return exercise, answer and code of each mistake of a student; `todo` is none."""
+    """Return exercise, answer and code of each wrong answer of a student; one that is not attempted is none."""
     return [
         (exercise.id, answer.name, answer.code or UNNAMED)
         for exercise in results.exercises
@@ -331,5 +331,5 @@ def _line(cells: list[str]) -> str:
 
 
 def _number(points: float | None, instead: str = "error") -> str:
-    """Return points as a cell; another text instead if they are `None`."""
+    """Return points as the text of a cell with all digits, such as "2.5" or "3"; `instead` if they are `None`."""
     return instead if points is None else number(points)

@@ -34,7 +34,7 @@ class UnreadableNotebook(ValueError):
     """
 
     def __init__(self, fault: str, next_step: str = AGAIN) -> None:
-        """Make the message of the fault and the next step."""
+        """Join the fault and the next step, each a clause, to the message."""
         super().__init__(f"{BROKEN} ({fault}): {next_step}")
         self.fault = fault
 
@@ -85,7 +85,10 @@ def read_notebook(data: bytes) -> Any:
 
 
 def lists_of_cells(notebook: Any) -> list[list[Any]]:
-    """Return the lists of cells in a notebook of any version; no list for any other document, and cells of any type."""
+    """Return the lists of cells in a notebook: one, or one for each worksheet of an old version.
+
+    The cells are not checked. Any other document has no list.
+    """
     sheets = [notebook, *(_list(notebook, "worksheets") or ())]
     return [cells for sheet in sheets if (cells := _list(sheet, "cells")) is not None]
 

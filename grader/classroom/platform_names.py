@@ -264,7 +264,7 @@ def _folder_of(name: str, files: Sequence[File]) -> Folder:
 
 
 def _with_name(file: File, name: str | None) -> File:
-    """Return the file under another name, or as it is if the name is `None` or empty."""
+    """Return the file under another name; unchanged if the name is `None` or empty."""
     return replace(file, name=name or file.name)
 
 

@@ -164,7 +164,10 @@ def printable_and_short(value: object) -> object:
 
 
 def percent(part: float, whole: float) -> str:
-    """Return a share as a whole percentage; only none and all are rounded to 0 and 100."""
+    """Return `part` of `whole` as a whole percentage, such as "33%".
+
+    Only nothing and everything are "0%" and "100%"; "0%" if `whole` is 0.
+    """
     share = 100 * part / whole if whole else 0
     percentage = round(share)
     if 0 < share < 100:

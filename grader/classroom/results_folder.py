@@ -121,11 +121,11 @@ class ResultsFolder:
     _file_names: set[str] = field(default_factory=set)  # of the records of the students of this class
 
     def has_result(self, submission: Submission, seed: int | None) -> bool:
-        """Return whether a student has a stored result in which every exercise was graded, with this seed.
+        """Return whether a student has a stored result in which every exercise was graded, with the given seed.
 
         Args:
             submission: the student's submission.
-            seed: the seed; any if `None`. A result of which nothing was graded has no seed, and fits each.
+            seed: the seed; `None` for any. A result of which nothing was graded has no seed, and fits every seed.
         """
         stored = self._stored_results(submission.key)
         return stored is not None and (seed is None or stored.seed in (None, seed)) and not stored.ungraded
@@ -134,7 +134,7 @@ class ResultsFolder:
         """Count the stored result of a student if it was made from the same content.
 
         Returns:
-            Whether it was; if not, the submission must be graded.
+            Whether the result was counted; if not, the submission must be graded.
         """
         stored = self._stored_results(submission.key)
         if stored is None or stored.made_from != facts.made_from:
@@ -178,10 +178,11 @@ class ResultsFolder:
         self.comparison.compare(result_file(self.out, name).name, results)
 
     def keep_others(self, others: Sequence[Submission]) -> None:
-        """Count every stored result in `grades.csv`, except those of the students who are graded.
+        """Count in `grades.csv` the stored results of all students who are not graded in this run.
 
         Args:
-            others: the submissions of students who are not graded.
+            others: the submissions of such students, under whose keys they are counted; a student without one is
+                counted by name.
         """
         keys = {result_file(self.out, submission.key).name: submission.key for submission in others}
         for file, earlier in self.earlier.items():
@@ -198,14 +199,14 @@ class ResultsFolder:
     def check_exercises(self, *, is_assignment: bool) -> None:
         """Check that the results in the folder may stay beside those of this run, or be replaced by them.
 
-        A folder belongs to one set of exercises. After an edit of the course a run of the whole class replaces all
-        results, if it grades every exercise that they hold and that is still in the course.
+        All results in a folder are of the same exercises. After an edit of the course a run of the whole class replaces
+        all results, if it grades every exercise that they hold and that is still in the course.
 
         Args:
-            is_assignment: whether the folder belongs to an assignment, for which no other folder can be named.
+            is_assignment: whether the folder belongs to an assignment, so that the message names no other folder.
 
         Raises:
-            UsageError: the results may not; the message names another folder, or a run of the whole class.
+            UsageError: they may do neither; the message names another folder, or a run of the whole class.
         """
         course, wanted = self.names.course, {exercise.id: exercise.points for exercise in self.names.wanted}
         known = {exercise.id for exercise in course.exercises}
@@ -234,16 +235,17 @@ class ResultsFolder:
                 raise UsageError(f"{self.out} holds results of another version of the course: {again}")
 
     def common_seed(self, seed: int | None) -> int | None:
-        """Return the seed of the run, which all records of the folder share.
+        """Return the seed that all records of the folder share after this run.
 
         Args:
-            seed: the seed that was asked for; if `None`, that of the records in the folder, or of most of them.
+            seed: the seed that was asked for; `None` for the seed of most records in the folder.
 
         Returns:
-            The seed; `None` if a new one can be drawn.
+            The seed; `None` if there is no such record, so that a new seed can be drawn.
 
         Raises:
-            UsageError: another seed was asked for some students alone than the others have.
+            UsageError: some students alone are graded, and the records of others have another seed than the one asked
+                for.
         """
         seeds = Counter(earlier.seed for earlier in self.earlier.values() if earlier.seed is not None)
         if seed is None:
@@ -261,7 +263,10 @@ class ResultsFolder:
         return seed
 
     def has_other_seed(self, seed: int | None) -> bool:
-        """Return whether the folder held records that were graded with another seed than this one; not for `None`."""
+        """Return whether the folder held a record that was graded with another seed than this one.
+
+        `False` for `None`.
+        """
         return seed is not None and any(earlier.seed not in (None, seed) for earlier in self.earlier.values())
 
     @property
@@ -278,7 +283,7 @@ class ResultsFolder:
 
         Raises:
             ResultsFolderLost: no result can be written any more.
-            OSError: this one cannot be written.
+            OSError: this result cannot be written.
         """
         self._check_folder()
         result = self.changes.apply(name, result)
@@ -355,7 +360,7 @@ class ResultsFolder:
 
         Raises:
             ResultsFolderLost: no result can be written any more.
-            OSError: this one cannot be written.
+            OSError: this result cannot be written.
         """
         self.write(name, replace(blank, reason="", notes=(blank.reason, *blank.notes)))
         if not self._has_points(name):
@@ -433,7 +438,7 @@ class ResultsFolder:
         )
 
     def _can_write(self, data: bytes) -> bool:
-        """Return whether the folder has room and permission for a new file with this content; none is left there."""
+        """Return whether a new file with this content can be written into the folder; the file is removed again."""
         with suppress(OSError), tempfile.TemporaryFile(dir=self.out) as file:
             file.write(data)
             return True
@@ -458,13 +463,15 @@ class ResultsFolder:
         self.removed.append(target.name)
 
     def remember(self, named_by: str) -> None:
-        """Write the `Basis` of a run of the whole class into the folder, unless it holds the same one already.
+        """Write what a run of the whole class took from outside of the submissions, a `Basis`, into the folder.
+
+        Nothing is written if the folder holds the same already.
 
         Args:
             named_by: the folded heading of the roster's column that names the students; empty without a roster.
 
         Raises:
-            InfrastructureError: it cannot be written, or the folder was moved.
+            InfrastructureError: the file cannot be written, or the folder was moved.
         """
         zone = time_zone() if self.changes.basis else ""
         basis = Basis(named_by=named_by, late=self.changes.basis, zone=zone)
@@ -600,7 +607,7 @@ def open_results_folder(
         is_assignment: whether the folder belongs to an assignment, so that a whole run may change its exercises.
 
     Raises:
-        UsageError: it cannot be written, another run is writing to it, or it holds results of other exercises.
+        UsageError: the folder cannot be written, another run is writing to it, or it holds results of other exercises.
     """
     with ExitStack() as stack:
         try:
@@ -633,7 +640,7 @@ def open_results_folder(
 
 
 def _earlier_results(out: Path, exercise_of: ReadExercise) -> tuple[dict[str, EarlierResult], dict[str, StoredGrades]]:
-    """Return what tells whether the records in a folder belong to this run, and the grades in these records.
+    """Return, for each record in a folder, what tells whether it belongs to this run, and its grades.
 
     Args:
         out: the results folder.
@@ -689,7 +696,7 @@ def _rename_record(
         before: the grades before this run, by the names of their files.
 
     Raises:
-        UsageError: it cannot be read any more, or not be written.
+        UsageError: the record cannot be read any more, or cannot be written.
     """
     target, stored = result_file(out, key), read_record(out / file)
     if not isinstance(stored, StudentResults):
@@ -712,7 +719,7 @@ def _grades_before(out: Path, grades: dict[str, StoredGrades]) -> dict[str, Stor
 
     Args:
         out: the results folder.
-        grades: the grades that its records have now.
+        grades: the grades that the folder's records have now.
 
     Returns:
         The grades by the name of a record's file.
@@ -728,7 +735,7 @@ def _lock(folder: Path, advice: str) -> Iterator[tuple[int, int]]:
 
     Args:
         folder: the folder.
-        advice: what can be done besides waiting, for the message.
+        advice: what the user can do besides waiting, for the message.
 
     Yields:
         The device and inode of the folder.
@@ -792,7 +799,7 @@ def not_made(error: Exception) -> str:
 
 
 def _cannot_be_written(path: Path, error: OSError, done: str = "written") -> str:
-    """Return the message that a file cannot be written, and what to do.
+    """Return the message that a file cannot be written, with the reason and the next step.
 
     Args:
         path: the file.

@@ -140,9 +140,9 @@ class Roster:
 
         A name of the submission is looked up exactly: as a key, an alias, and in the other columns; then without case
         and accents, in the same order; then in columns that handgrad does not know; then as a number without the zeros
-        at its beginning. The names of one submission must agree. Only if no name is known at all, the first and last
-        name in another order or a part of a name counts; a part of the submission's name, such as the end of a
-        repository's, only if it is one student's. A section tells students of one name apart.
+        at its beginning. The names of one submission must agree. Only if no name is known at all, a first and last name
+        in another order or a part of a name counts. A part of the submission's name, such as the end of a repository's,
+        counts only if it is one student's alone. A section tells students of one name apart.
         """
         if submission.key in self._by_key:
             return Match(self._by_key[submission.key], "key")
@@ -214,11 +214,13 @@ class Roster:
         return self._in_section(self._derived.get(folded_name(name), ()), section)
 
     def _in_section(self, places: tuple[int, ...], section: str) -> tuple[int, ...]:
-        """Return the places of the students who are in a section; all given places if none is, or it is empty.
+        """Return the places of those students who are in a section.
+
+        All given places are returned if none of them is, or if `section` is empty.
 
         Args:
-            places: the places of students on the roster.
-            section: the section.
+            places: the places, on the roster, of students.
+            section: the name of the section.
         """
         inside = [place for place in places if folded_name(self.students[place].section) == folded_name(section)]
         return tuple(inside) if inside and section and len(places) > 1 else places
@@ -256,8 +258,8 @@ def read_roster(
         assignments: the names of all assignments, each of which may have a column of times.
 
     Raises:
-        UsageError: it cannot be read, no column identifies every student, that of earlier results does not any more, or
-            the times in `handed_in` may be those of another assignment, and would cost points.
+        UsageError: the file cannot be read, no column identifies every student, the column of earlier results no longer
+            does, or the times in `handed_in` may be those of another assignment, and would cost points.
     """
     text, remarks = read_csv_text(path, "name a CSV file of the class with --roster")
     rows = [(line, row) for line, row in csv_rows(path, text) if any(cell.strip() for cell in row)]
@@ -391,7 +393,7 @@ def read_csv_text(path: Path, advice: str) -> tuple[str, list[str]]:
         advice: what to do if there is no such file, as a clause.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: the file cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -592,9 +594,10 @@ def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Matc
 
 
 def _remark_on_repositories(roster: Roster, unmatched: Iterable[Submission], absent: Collection[str]) -> str:
-    """Return a sentence on submissions of nobody whose names end as students are called who have no submission.
+    """Return a sentence on submissions of nobody whose names end with the name of a student without a submission.
 
-    Archives of repositories hold no sign that they are some, so that the end of their names names nobody.
+    Empty if there are none. Such an archive may be of a repository, but has no sign of that, so that its end was not
+    looked up.
 
     Args:
         roster: the roster.
@@ -614,11 +617,11 @@ def _remark_on_repositories(roster: Roster, unmatched: Iterable[Submission], abs
 
 
 def _ambiguity(submissions: Sequence[Submission], who: str) -> str:
-    """Return a clause on submissions that may be of several students.
+    """Return a clause that submissions may be of several students, such as "a.zip may be of ada or bob: rename it ...".
 
     Args:
         submissions: the submissions.
-        who: these students, as words.
+        who: the students, as words in a sentence.
     """
     them, student = ("it", "its student") if len(submissions) == 1 else ("them", "their students")
     advice = f"rename {them}, or name {student} under aliases in class.yaml"
@@ -664,7 +667,7 @@ def _places_by_number(names: Iterable[tuple[str, int]]) -> dict[str, tuple[int, 
 
 
 def _identifying_numbers(students: Sequence[RosterStudent]) -> list[str]:
-    """Return the headings that handgrad does not know under which every student has another number."""
+    """Return the headings of columns, unknown to handgrad, in which every student has a different number."""
     headings = [head for head in (students[0].others if students else ()) if all(head in s.others for s in students)]
     columns = {heading: [student.others[heading] for student in students] for heading in headings}
     return [
@@ -680,7 +683,7 @@ def csv_rows(path: Path, text: str) -> Iterator[tuple[int, Sequence[str]]]:
     The first line shows whether commas, semicolons or tabs separate the cells.
 
     Raises:
-        UsageError: it is no CSV.
+        UsageError: the text is no CSV.
     """
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
@@ -704,11 +707,11 @@ def refuse_repeated_headings(
         file: the file, for the message.
         line: the number of the line with the headings.
         headings: the headings, as they are written.
-        names: the same, as they are compared.
+        names: the same headings, in the form in which they are compared.
         read: the names of the columns that are read.
 
     Raises:
-        UsageError: a heading is there twice; names both columns.
+        UsageError: two columns have the same heading; names both.
     """
     first = dict[str, int]()
     for column, (heading, name) in enumerate(zip(headings, names, strict=True), 1):
@@ -733,9 +736,9 @@ def _column(head: Sequence[str], name: str, people: Sequence[tuple[int, Sequence
 
 
 def _with_sections(names: Sequence[str], sections: Sequence[str]) -> list[str]:
-    """Return names, in order, that tell people apart: one that several have gets the person's section before it.
+    """Return names that tell people apart: a name that several people have gets the person's section before it.
 
-    A person without a section whose name another one has gets an empty name.
+    If such a person has no section, the name becomes empty.
 
     Args:
         names: the name of each person.

@@ -87,7 +87,7 @@ class ScoreChanges:
     basis: str = ""
 
     def apply(self, key: str, results: StudentResults) -> StudentResults:
-        """Return the results of a student with the student's changes of points, in place of those that they had.
+        """Return a student's results with the changes of points that are held here for the student, and no others.
 
         Args:
             key: the student's key.
@@ -124,8 +124,8 @@ def lateness(policy: LatePolicy, due: datetime, handed_in: datetime, raw_score: 
 
     Args:
         policy: the rule.
-        due: when it was due, with a zone.
-        handed_in: when it was handed in, with a zone.
+        due: when the submission was due, with a zone.
+        handed_in: when the submission was handed in, with a zone.
         raw_score: the points before lateness.
     """
     in_time_until = _days_later(due, policy.grace.days) + policy.grace % DAY
@@ -155,7 +155,7 @@ def _days_later(moment: datetime, days: int) -> datetime:
 
 
 def _days(count: int) -> str:
-    """Return a number of days with its noun."""
+    """Return a number of days with its noun: "1 day" or "3 days"."""
     return f"{count} day{'' if count == 1 else 's'}"
 
 
@@ -214,13 +214,13 @@ def score_changes(
 def _adjustments_of(
     name: str, rows: Iterable[AdjustmentRow], exercises: Mapping[str, float], why_nobody: Callable[[str], str]
 ) -> tuple[dict[str, list[AdjustmentRow]], list[str]]:
-    """Return the lines of `adjustments.csv` for an assignment by student, and remarks on lines that are there twice.
+    """Return the lines of `adjustments.csv` for an assignment, by student, and remarks on lines that are there twice.
 
     Args:
         name: the name of the assignment.
-        rows: all lines.
+        rows: all lines of the file.
         exercises: the points of the exercises that are graded, by id.
-        why_nobody: returns a clause on a name that is of nobody in the class, and of a student an empty text.
+        why_nobody: takes a name; returns why it is no student's, as a clause, or an empty text if a student has it.
 
     Raises:
         UsageError: a line names a student or an exercise that does not exist, or gives an exercise more than its
@@ -298,7 +298,7 @@ def class_roster(plan: ClassPlan, path: Path, name: str, out: Path | None = None
         out: the results folder of a run without an assignment.
 
     Raises:
-        UsageError: it cannot be read, or does not identify the students of earlier results.
+        UsageError: the roster cannot be read, or does not identify the students of earlier results.
     """
     assignments = plan.content.assignments
     folders = (
@@ -322,9 +322,9 @@ def class_roster(plan: ClassPlan, path: Path, name: str, out: Path | None = None
 
 
 def _unknown_student(name: str, class_folder: ClassFolder) -> str:
-    """Return a clause on a name that is no student's in the results, which advises another one.
+    """Return a clause on a name that is no student's in the results, and that proposes one.
 
-    It names the key of the student who is also called so, or else the most similar name.
+    The proposal is the key of the student who is also called so, or else the most similar name.
     """
     called = [submission.key for submission in class_folder.submissions if name in submission.known_as]
     keys = {*(submission.key for submission in class_folder.submissions), *class_folder.absent}

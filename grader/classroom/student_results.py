@@ -109,9 +109,9 @@ class Basis(BaseModel):
 
 
 def read_basis(results: Path) -> Basis:
-    """Return the `Basis` of the last run of a whole class into a results folder: its column of names and its deadlines.
+    """Return what the last run of a whole class took from outside: its column of names and its deadlines.
 
-    It is empty if there is no file, or it cannot be read.
+    All fields are empty if there is no such file in the results, or it cannot be read.
     """
     with suppress(OSError, ValueError):
         return Basis.model_validate_json((results / BASIS_FILE).read_text(encoding="utf-8-sig"))
@@ -176,7 +176,7 @@ def read_folder(folder: Path, *, for_counting: bool = False) -> Iterator[Student
         The results of a student, or a description of a file that cannot be read.
 
     Raises:
-        UsageError: this is no folder of results, one of another version, or one of several runs.
+        UsageError: the folder holds no results, or results of another version or of several runs.
     """
     students: set[str] = set()
     first, run = None, tuple[object, ...]()
@@ -238,14 +238,14 @@ def cached_exercises(read: ReadExercise = EXERCISE.validate_json) -> ReadExercis
 
 
 def read_record(path: Path, exercise_of: ReadExercise = EXERCISE.validate_json) -> StudentResults | UnreadableResult:
-    """Return the results in a student's record, or a description of it if it cannot be read.
+    """Return the results in a student's record; a description of the file if it cannot be read.
 
     Args:
         path: the file.
-        exercise_of: reads one exercise of it from JSON.
+        exercise_of: reads one exercise of the record from JSON.
 
     Raises:
-        UsageError: it is of another version.
+        UsageError: the record is of another version.
     """
     try:
         content = path.read_bytes()
@@ -289,7 +289,7 @@ def _record_fault(path: Path, error: ValidationError) -> str:
     """Return what is wrong with a record, as a clause.
 
     Raises:
-        UsageError: it is of another version, as others in its folder are likely to be.
+        UsageError: the record is of another version, as others in its folder are likely to be.
     """
     first = error.errors()[0]
     if first["loc"] == ("schema",) and str(first["input"]).startswith(SCHEMA_FAMILY):

@@ -121,17 +121,17 @@ class AnswerFile:
 
     @property
     def precedence(self) -> tuple[int, bool, bool]:
-        """Return a sort key, lower for the answer that counts: minus the number of the upload, and two of its place.
+        """Return a sort key that is lowest for the file that counts.
 
-        The second part is false for a file that lies in its unit's folder in a clone of a git repository, and the third
-        for a file in no folder with a name that tools use.
+        It has three parts: minus the number of the upload; false for a file in its unit's folder in a clone of a git
+        repository, else true; and false for a file in no folder with a name that tools use, else true.
         """
         is_in_clone = self.file.is_in_clone and self.order == 0
         return -self.file.upload, not is_in_clone, self.file.is_in_tools_folder
 
     @property
     def reading_order(self) -> tuple[object, ...]:
-        """Return a sort key in whose order files are read: by precedence, then by how near they are to their place."""
+        """Return a sort key in whose order files are read: by precedence, then by nearness to the exercise's folder."""
         return self.precedence, self.order, len(self.above), not self.is_exact, self.copy, self.file.path
 
 
@@ -164,7 +164,7 @@ def required_content(file: File, limit: int = SIZE_LIMIT) -> bytes | UnreadFile:
         limit: the size in bytes up to which it is read.
 
     Raises:
-        FileLost: it cannot be read, which is no fault of the student's.
+        FileLost: the file cannot be read, which is no fault of the student's.
     """
     content = read_content(file, limit)
     if isinstance(content, UnreadFile) and content.status == "error":
@@ -234,11 +234,11 @@ def _from_file(names: ExerciseNames, file: File, notes: list[str]) -> Iterator[A
 
 
 def _from_exported_notebooks(names: ExerciseNames, others: Sequence[File]) -> Iterator[AnswerFile]:
-    """Yield an answer file for each exercise that a Python file exported from a notebook defines.
+    """Yield an answer file for each exercise that is defined in a Python file which was exported from a notebook.
 
     Args:
         names: the exercises of the course that are graded.
-        others: the files that no exercise has by name; those returned here may still be imported by other answers.
+        others: the files that have no exercise's name; other answers may import them, too.
     """
     python = [file for file in others if file.name.lower().endswith(".py") and names.is_wanted(file.folders)]
     for file in python[:MOST_EXPORTED]:
@@ -283,8 +283,8 @@ def _from_notebook(names: ExerciseNames, file: File, above: tuple[str, ...], not
 def choose_files(answers: Sequence[AnswerFile], notes: list[str]) -> dict[str, AnswerFile]:
     """Return the file that is graded for each exercise, with its content, by the exercise's id.
 
-    It is an answer, and no stub. A file that is only taken for an answer by its content counts if no other file is
-    named after the exercise.
+    An answer is chosen before a stub, and a file named after the exercise before one that is taken for an answer by its
+    content.
 
     Args:
         answers: the files that may be answers, to any exercises.
@@ -588,7 +588,10 @@ class SubmissionFacts:
 
     @property
     def content(self) -> SubmissionContent:
-        """Return the content of the submission, without helpers; the reader must have kept its parts."""
+        """Return the content of the submission, without helpers.
+
+        Only for a reader that kept the answers that it read.
+        """
         files: dict[str, FileContent] = dict(self.unread)
         parts = unpack_submission(self.parts or {"parts": [], "contents": []})
         files |= {part.exercise: part.content for part in parts}
@@ -636,11 +639,11 @@ def short_hash(content: object) -> str:
 
 
 def read_submission(names: ExerciseNames, submission: Submission) -> SubmissionContent:
-    """Return the content of what one student submitted; if a file cannot be read, no exercise is.
+    """Return the content of what one student submitted; if any file cannot be read, every exercise counts as unread.
 
     An exercise is `<unit>/<id>.py`, in any folder, or `<id>.py` anywhere, or a name that is made of these; a quiz is
-    `<unit>/quiz.yaml`, or `quiz_<unit>.yaml`; a notebook is what its cells define. Nothing is unpacked, and no link is
-    followed.
+    `<unit>/quiz.yaml`, or `quiz_<unit>.yaml`; a notebook is what its cells define. Nothing is unpacked to disk, and no
+    link is followed.
     """
     if submission.nothing:
         walk = SubmissionWalk()
@@ -701,9 +704,9 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
 
 
 def _hash_of_files(files: Iterable[File]) -> str:
-    """Return a hash of the paths and the bytes of files, which tells two submissions apart that nobody can grade.
+    """Return a hash of the paths and the bytes of files, to tell two submissions apart of which nothing can be graded.
 
-    Of a file that cannot be read, only the path counts; so it is for all that lies beyond the limits of archives.
+    Of a file that cannot be read, or that lies beyond the limits of archives, only the path counts.
     """
     digest, bytes_left = hashlib.sha256(), MOST_UNPACKED
     for file in files:
@@ -771,7 +774,8 @@ def _unused_helper_notes(
         files: the contents of the files that are graded, by exercise id.
         helpers: the files that may be imported, by folder and name.
         graded: the paths of the files that are graded.
-        replaced: see `_replaced_exports`.
+        replaced: clauses by the paths of exported notebooks, each on why another file was graded for the notebook's
+            exercise.
     """
     mentions = Counter(word for content in helpers.values() for word in set(WORD.findall(content)))
     for content in files.values() if helpers else ():
@@ -783,7 +787,9 @@ def _unused_helper_notes(
 
 
 def _replaced_exports(answers: Iterable[AnswerFile], chosen: Mapping[str, AnswerFile]) -> Iterator[tuple[str, str]]:
-    """Yield the path of each exported notebook that defines an exercise which another file answers, and a clause on it.
+    """Yield pairs: the path of an exported notebook that was not graded for an exercise that it defines, and why.
+
+    The second is a clause on the file that was graded.
 
     Args:
         answers: the files that may be answers.
@@ -822,8 +828,8 @@ def _why_nothing(
         chosen: the files that are graded, by exercise id.
         answers: the files that may be answers to any exercise of the course.
         files: all files.
-        notes: the notes on its files.
-        skipped: its folders with names that tools use, in which nothing may be an answer.
+        notes: the notes on the files.
+        skipped: the folders of the submission with names that tools use, in which nothing may be an answer.
     """
     for answer in chosen.values():
         if not isinstance(answer.content, UnreadFile) or answer.content.status == "error":
@@ -856,9 +862,9 @@ def _why_nothing(
 
 
 def _suggested_name(names: ExerciseNames, file: File) -> str:
-    """Return the question whether a file was meant for the exercise with the most similar name, or one that it defines.
+    """Return " (should a.py be lin_grad.py?)" for a file whose name is similar to an exercise's, or that defines one.
 
-    It is empty if there is none.
+    Empty for any other file.
     """
     ids = [exercise.id for exercise in names.wanted]
     if similar := difflib.get_close_matches(os.path.splitext(file.name)[0].casefold(), ids, 1, 0.8):
@@ -872,12 +878,12 @@ def _suggested_name(names: ExerciseNames, file: File) -> str:
 
 
 def _mentioned_files(part: Part, words_of: Callable[[FileContent], frozenset[bytes]]) -> list[str]:
-    """Return the names of the files beside an answer that it mentions, or that one of these mentions in turn.
+    """Return the names of the files beside an answer that the answer mentions, directly or through other such files.
 
-    No others can be imported, so that a file that another set of exercises names in another way changes no answer.
+    Only these can be imported, so that a file under a name that another set of exercises knows changes no answer.
 
     Args:
-        part: the answer, with the files beside it.
+        part: the answer to look at, with the files beside it.
         words_of: returns the words of a file's content.
     """
     stems = {name: name.removesuffix(".py") for name in part.beside}
@@ -897,7 +903,7 @@ def _mentioned_files(part: Part, words_of: Callable[[FileContent], frozenset[byt
 
 
 def _listed_files(files: Sequence[File]) -> str:
-    """Return the paths of the first files, and how many more there are."""
+    """Return the paths of the first few files, and how many more there are: "a.py, b.py and 3 more files"."""
     paths = ", ".join(dict.fromkeys(file.path for file in files[:MOST_NAMED]))
     more = len(files) - MOST_NAMED
     return f"{paths} and {more} more {'file' if more == 1 else 'files'}" if more > 0 else paths

@@ -24,20 +24,21 @@ HOW_MANY = "How many numbers are held at the same time? Multiply the sizes of th
 
 
 def forbidden_bytes(function: Declaration, trial: Trial) -> float:
-    """Return the bytes of the float32 array that the exercise forbids to hold in a trial, less a margin.
+    """Return the size in bytes of the float32 array that the exercise forbids to hold in a trial, less a margin.
 
     Args:
         function: the declaration, whose `never_holds` has the axes of the array.
-        trial: the trial, which has their sizes.
+        trial: the trial, which has the sizes of these axes.
     """
     axes = axes_of(function.never_holds)
     return LARGEST_SHARE * SINGLE * float(np.prod(shape_of(axes, trial.setting.sizes)))
 
 
 def check_memory(function: Declaration, answer: Answer, rounds: TrialCalls) -> Mistake | None:
-    """Return a mistake if the forbidden array, or as much memory, was held for this answer; else `None`.
+    """Return a mistake if an array of the forbidden size was held for this answer; `None` otherwise.
 
-    If no single tensor was that large, several pieces or numpy arrays were held, and any answer may be the cause.
+    If that much memory was held in several pieces or in numpy arrays, any answer may be the cause, and the mistake is
+    returned, too.
 
     Args:
         function: the declaration, whose `never_holds` has the axes of the array.
@@ -59,17 +60,17 @@ def _memory_mistake(function: Declaration, answer: Answer, says: str) -> Mistake
     """Return the mistake that too much memory is held, with the exercise's own hints on how to do with less.
 
     Args:
-        function: the declaration, which has these hints.
-        answer: the answer that they are about.
+        function: the declaration, which has the exercise's hints.
+        answer: the answer that the hints are about.
         says: the message.
     """
     return Mistake("memory", says, hints=(HOW_MANY, *function.hints.get(answer.name, ())[1:]))
 
 
 def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Mistake | None:
-    """Return a mistake if leaving this gradient out of the request saves no work; `None` otherwise.
+    """Return a mistake if leaving this gradient out of the request saves no work.
 
-    `None` as well if no work was counted.
+    `None` if it does, or no work was counted.
 
     Args:
         answer: the answer whose gradient is left out.
@@ -89,12 +90,13 @@ def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Mistake | None:
 def measured_gradients(
     exercise: CourseExercise, mistakes: Mapping[str, Mistake | None], nudged: Mapping[str, Nudged]
 ) -> dict[str, str]:
-    """Return by name a message on each right gradient that the learner measured by finite differences.
+    """Return messages, by the answer's name, on the right gradients that the learner measured by finite differences.
 
     Args:
         exercise: the exercise.
         mistakes: by name the mistake of each answer; `None` if it is right.
-        nudged: how the learner's code nudged each argument, by name; without those that it did not.
+        nudged: by the name of the argument, how the learner's code nudged it; an argument that was not nudged is
+            missing.
     """
     return {
         answer.name: _measured_message(answer, nudged[answer.wrt])
@@ -104,11 +106,11 @@ def measured_gradients(
 
 
 def _measured_message(answer: Answer, nudges: Nudged) -> str:
-    """Return the message that a gradient was measured by finite differences, equal for every seed.
+    """Return the message that a gradient was measured by finite differences; it does not depend on the seed.
 
     Args:
         answer: the gradient.
-        nudges: the steps by which its input was nudged.
+        nudges: the steps by which the input of the gradient was nudged.
     """
     unit, results = (
         ("j", "imaginary parts of the results") if nudges.is_imaginary else ("", "differences of the results")
@@ -124,19 +126,19 @@ def _measured_message(answer: Answer, nudges: Nudged) -> str:
 def check_tight_memory(
     exercise: CourseExercise, right: Iterable[Answer], trial: Trial, reply: Reply
 ) -> dict[str, Mistake] | None:
-    """Return by name the mistake of each answer that is wrong or missing where a forbidden array fits in no memory.
+    """Return, by name, the mistakes of the answers that fail where memory is too small for the forbidden array.
 
-    The call itself has been made; this function reads its reply.
+    This function makes no call; it judges the reply to one.
 
     Args:
         exercise: the exercise; the axes of the forbidden array are in its `never_holds`.
-        right: the answers that are right in the usual trials.
+        right: the answers that are right in the usual trials, which alone are judged.
         trial: the one large trial, in which the forbidden array exceeds the memory limit.
         reply: the worker's reply to the call with this trial.
 
     Returns:
-        All the answers if the child died. If the call took too long, `None`, because the memory that the code needs was
-        not seen.
+        The mistakes of the answers that are wrong or missing in this call; of all answers if the child died. `None` if
+        the call took too long, so that it is not known how much memory the code needs.
     """
     facts = None if reply.frame is None else read(reply.frame)
     errors = [] if facts is None else [facts.error, *(call.error for call in facts.calls)]
@@ -149,7 +151,7 @@ def check_tight_memory(
 
 
 def _is_right(exercise: CourseExercise, answer: Answer, trial: Trial, facts: Facts) -> bool:
-    """Return whether an answer is right in the one call of this trial."""
+    """Return whether an answer is right in the one call that the facts of a reply describe."""
     given = GivenAnswer(exercise, answer, [trial], [(trial, call) for call in facts.calls])
     sound = len(facts.calls) == 1 and given.first_missing is None
     return sound and any(scaled_error(sample.given, sample.expected) <= RTOL for sample in given.samples)

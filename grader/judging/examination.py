@@ -43,7 +43,7 @@ class Examined:
 
     @property
     def is_judged_rightly(self) -> bool:
-        """Return whether every call of the test rejects a wrong backward pass, or no call rejects a right one."""
+        """Return whether every call of the test rejects a wrong backward pass, or accepts a right one."""
         return self.rejections == {self.is_wrong}
 
 
@@ -63,7 +63,7 @@ class Examination:
 
     @cached_property
     def _all(self) -> list[Examined]:
-        """Return every backward pass that the test was called with, and its calls, in the author's order."""
+        """Return, in the author's order, every backward pass that the test was called with, and how it judged each."""
         trials = {trial.setting.index: trial for trial, _ in self.trial_calls}
         examined = []
         for index in sorted(trials):
@@ -74,7 +74,7 @@ class Examination:
 
     @cached_property
     def counted(self) -> list[Examined]:
-        """Return the backward passes that count for the score: those without a name, as a named one is only a probe."""
+        """Return the backward passes that count for the score: those without a name; a named one is only a probe."""
         return [each for each in self._all if not each.given.name]
 
     @cached_property
@@ -95,9 +95,10 @@ class Examination:
 
     @cached_property
     def mistake(self) -> tuple[Mistake | None, str]:
-        """Return the first mistake of the test, and the backward pass that shows it as evidence.
+        """Return the first mistake of the test, and the text of the backward pass that shows it.
 
-        The mistake is `None` if the test is right; the evidence is empty then, or where the pass is too long.
+        The mistake is `None` if the test is right. The text is empty then, or where the backward pass is too long to
+        show.
         """
         for each in self.counted:
             for call in each.calls:
@@ -131,8 +132,8 @@ class Examination:
     def _why(self, mistaken: Examined) -> tuple[str, tuple[str, ...]]:
         """Return a clause on why the test misjudges a backward pass, and hints; both empty where that is not known.
 
-        It is known if the test returns its verdict instead of raising an exception, or if it treats a probe of the
-        author alike: then the clause and the hint are those of the probe.
+        It is known if the test returns its verdict instead of raising an exception. It is also known if the test
+        misjudges one of the author's named probes in the same way; then clause and hint are those of the probe.
         """
         calls = (call for _, call in self.trial_calls)
         if all(call.error is None and call.returned.kind not in ("none", "ellipsis") for call in calls):

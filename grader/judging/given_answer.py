@@ -43,7 +43,7 @@ TrialCalls = Sequence[tuple[Trial, Call]]
 
 
 def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
-    """Return whether an array is a right answer in a trial, by the exercise's tolerance or own test of answers."""
+    """Return whether an array is a right answer in a trial, by the exercise's tolerance or its own test of answers."""
     declaration, expected = exercise.function, trial.expected[answer.name]
     if array.dtype.kind == "c" or expected is None:
         return False
@@ -62,7 +62,7 @@ def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.n
 
 
 def wrong_by_any_convention(exercise: Exercise, trial: Trial, answer: Answer, array: np.ndarray) -> np.ndarray:
-    """Return a mask, True where an answer is wrong and no other choice at a kink makes it right; shaped like `array`.
+    """Return a mask shaped like `array`, true for entries that are wrong, whichever value is chosen at a kink.
 
     An array of another shape than the right one is wrong everywhere.
 
@@ -70,7 +70,7 @@ def wrong_by_any_convention(exercise: Exercise, trial: Trial, answer: Answer, ar
         exercise: the declaration.
         trial: the trial.
         answer: the answer.
-        array: the array that was given for it.
+        array: the learner's array.
     """
     expected = trial.expected[answer.name]
     if expected is None or array.shape != expected.shape:
@@ -107,14 +107,17 @@ class GivenAnswer:
 
     @cached_property
     def values(self) -> list[tuple[Trial, Call, Value]]:
-        """Return for each call its trial, the call and the value that it gave as this answer.
+        """Return for each call its trial, the call, and the value that it gave for this answer.
 
-        If the call returned too few values, the value is all of them.
+        If the call returned fewer values than answers, the value is all that it returned.
         """
         return [(trial, call, self._value_in(call, self.answer)) for trial, call in self.trial_calls]
 
     def _value_in(self, call: Call, answer: Answer) -> Value:
-        """Return the value of an answer in one call: stored in `.g`, returned, or an item of a returned tuple."""
+        """Return the value that a call gave for an answer: stored in `.g`, returned, or an item of the returned tuple.
+
+        It is of the kind `none` if nothing was stored, and the whole returned value if the tuple has no such item.
+        """
         value, items = call.returned, call.returned.items
         if answer.stored:
             value = call.stored.get(answer.wrt, {}).get("g", NOTHING)
@@ -137,25 +140,29 @@ class GivenAnswer:
 
     @cached_property
     def first_missing(self) -> tuple[Trial, Call, Mistake] | None:
-        """Return the first call whose answer cannot be compared: its trial, the call and the mistake.
+        """Return the first call whose answer cannot be compared: its trial, the call, and the mistake.
 
-        Such a call gave no array, or one where none may be stored. `None` if there is no such call.
+        Such a call gave no array, or gave one where none may be stored. `None` if every answer can be compared.
         """
         checked = ((trial, call, self._check(trial, call, value)) for trial, call, value in self.values)
         return next(((trial, call, mistake) for trial, call, mistake in checked if mistake is not None), None)
 
     @cached_property
     def wrong(self) -> list[Sample]:
-        """Return the samples that are not right; of trials with exact entries only if no other sample is wrong.
+        """Return the samples that are wrong by every convention at a kink.
 
-        At a kink, another value than torch's may be right as well.
+        Those of trials with exact zeros and equal entries are left out if any other sample is wrong.
         """
         exact = [sample for sample in self.samples if sample.trial.setting.kind == EXACT_KIND]
         usual = [sample for sample in self.samples if sample.trial.setting.kind != EXACT_KIND]
         return self._wrong_among(usual) or self._wrong_among(exact)
 
     def _wrong_among(self, samples: Sequence[Sample]) -> list[Sample]:
-        """Return the samples whose array is not right, or does not add up with earlier answers at a tie."""
+        """Return the samples whose array is wrong, or does not add up with the right arrays of earlier answers at ties.
+
+        Args:
+            samples: samples of this answer.
+        """
         return [
             sample
             for sample in samples
@@ -166,10 +173,10 @@ class GivenAnswer:
     def _wrong_at_ties(self, trial: Trial, array: np.ndarray) -> np.ndarray | None:
         """Return where gradients of equal inputs do not add up to the gradient that is due to these inputs together.
 
-        The gradients are this answer and the right ones of the answers before it; they may divide the sum in any way.
+        The gradients are this answer and the right arrays of the answers before it, which may share the sum in any way.
 
         Args:
-            trial: the trial; only one with exact entries is compared.
+            trial: the trial; without exact zeros and equal entries, the result is `None`.
             array: this answer's array.
 
         Returns:
@@ -193,7 +200,10 @@ class GivenAnswer:
 
     @cached_property
     def is_misshapen(self) -> bool:
-        """Return whether the array of a trial has a wrong shape; if several answers are right, whether another rank."""
+        """Return whether the array has a wrong shape in any trial.
+
+        In an exercise with several right answers, a wrong rank.
+        """
         compared = attrgetter("shape" if getattr(self.exercise.function, "accepts", None) is None else "ndim")
         return any(compared(sample.given) != compared(sample.expected) for sample in self.samples)
 
@@ -204,11 +214,11 @@ class GivenAnswer:
 
     @cached_property
     def to_explain(self) -> list[Sample]:
-        """Return the samples in which to search for the mistake: those of all trials, right ones among them.
+        """Return the samples, right ones included, in which the mistake is searched for.
 
-        They are none if the answer is right, is no array, or is not finite. An answer that is not finite only where the
+        There are none if the answer is right, is no array, or is not finite. If it is not finite only where the
         upstream gradient is large, entries are exact, or the batch has one example, and is wrong in other trials too,
-        has its finite samples.
+        its finite samples are returned.
         """
         if self.first_missing is not None:
             return []
@@ -223,9 +233,9 @@ class GivenAnswer:
 
     @property
     def finite_part(self) -> list[Sample]:
-        """Return the samples with the finite entries alone, to explain an answer that has others.
+        """Return the samples cut to their finite entries, to explain an answer that has inf or nan beside them.
 
-        They are none if the forward pass does not treat each entry by itself, or all finite entries are right.
+        There are none if the forward pass does not treat each entry by itself, or all finite entries are right.
         """
         exercise, samples = self.exercise.function, list[Sample]()
         if not isinstance(exercise, Exercise) or self.first_missing is not None or self.is_misshapen:
@@ -281,7 +291,7 @@ class GivenAnswer:
 
     @property
     def _has_masked_softmax(self) -> bool:
-        """Return whether the forward pass masks entries and takes a softmax: a row without entries gives 0 / 0."""
+        """Return whether the forward pass masks entries and takes a softmax: a row with no entry left gives 0 / 0."""
         program = faithful_program_of(self.exercise.function, self.trials[0])
         names = set() if program is None else {node.name for node in program.nodes}
         return "softmax" in names and not names.isdisjoint(("masked_fill", "where"))
@@ -314,7 +324,7 @@ class GivenAnswer:
     def check_kept(self) -> Mistake | None:
         """Return the mistake that something was kept from an earlier call; `None` if there is no sign of that.
 
-        The sign is that the answer is wrong only in the last trial, which has the sizes of an earlier one.
+        The sign is that the answer is wrong only in the last trial, whose sizes are those of an earlier one.
         """
         *earlier, last = self.samples
         if last.trial is not self.trials[-1] or any(sample.trial is not last.trial for sample in self.wrong):
@@ -326,16 +336,16 @@ class GivenAnswer:
 
     @cached_property
     def _wanted(self) -> str:
-        """Return what must be given: "number" or "list of numbers" where a routine returns these, else "tensor"."""
+        """Return what an answer must be: "number" or "list of numbers" if a routine returns that, else "tensor"."""
         routine, expected = self.exercise.function, self.trials[0].expected[self.answer.name]
         if not isinstance(routine, Routine) or expected is None:
             return "tensor"
         return LISTED if routine.listed else "tensor" if expected.ndim else "number"
 
     def _check(self, trial: Trial, call: Call, value: Value) -> Mistake | None:
-        """Return a mistake if a call gave nothing, or an object of a wrong type; `None` if it can be compared.
+        """Return a mistake if a call gave nothing, or a value of a wrong type; `None` if the value can be compared.
 
-        A 0-d array is accepted for a plain number, and any array for a list of numbers.
+        A 0-d array is accepted for a number, and any array for a list of numbers.
         """
         if mistake := self._check_count(trial, call):
             return mistake
@@ -367,7 +377,7 @@ class GivenAnswer:
         return Mistake("wrong-type", f"the function returns {given_count}; it must return {wanted} {what}")
 
     def _diagnose_type(self, value: Value) -> Mistake:
-        """Return the mistake `wrong-type` for a value that is no array, number or list of the kind that is wanted."""
+        """Return the mistake `wrong-type` for a value that is not of the type in `_wanted`."""
         kind = TYPES.get(value.type, value.type) if value.kind == "other" else value.type
         if self._wanted == LISTED and value.kind == "items":
             return Mistake("wrong-type", f"it is a {kind} that contains something other than numbers")
@@ -375,7 +385,7 @@ class GivenAnswer:
         return Mistake("wrong-type", f"it is {article} {kind}, not a {self._wanted}", hints.BY_TYPE.get(kind, ()))
 
     def _diagnose_nothing(self, trial: Trial, call: Call) -> Mistake:
-        """Return the mistake that a call gave no answer, and where it may have put it instead."""
+        """Return the mistake that a call gave no answer, with the place where the learner may have put it instead."""
         answer, expected = self.answer, self._expected(trial)
         if answer.place is not None and call.returned.kind == "items":
             zero = expected is not None and not expected.any()
@@ -397,5 +407,8 @@ class GivenAnswer:
 
 
 def _where(trial: Trial) -> str:
-    """Return " where wrt is {'x'}", if the exercise has an argument that says which gradients are wanted."""
+    """Return " where wrt is {'x'}" for a trial with an argument that says which gradients are wanted.
+
+    Else an empty text.
+    """
     return "".join(f" where {name} is {value}" for name, value in request_texts(trial).items())

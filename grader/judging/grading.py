@@ -42,20 +42,21 @@ class Grader:
     """
 
     def __init__(self, seed: int | None = None) -> None:
-        """Draw the seed if it is `None`; no trial is made yet."""
+        """Begin with no trial made, and with a random seed if `seed` is `None`."""
         self.seed = secrets.randbelow(LARGEST_SEED + 1) if seed is None else seed
         self._trials: dict[str, TrialsOfRun] = {}
         self._prepared: set[str] = set()
 
     def prepare(self, exercises: Iterable[CourseExercise], *, isolated: bool) -> bool:
-        """Load the trials and references of exercises, and the operators, for processes that are forked from this one.
+        """Make the trials and references of exercises, and import the operators, for processes forked from this one.
 
         Args:
             exercises: the exercises.
-            isolated: whether jobs run isolated, so that the trial with hardly any memory to spare is needed too.
+            isolated: whether jobs run isolated; then the trial with too little memory for a forbidden array is made,
+                too.
 
         Returns:
-            Whether any exercise was not prepared before.
+            Whether anything was made for an exercise that an earlier call had not prepared.
         """
         import grader.diagnosis.diagnose  # noqa: F401  # the operators, which each process would import for itself
 
@@ -79,13 +80,13 @@ class Grader:
         self, exercise: CourseExercise, content: Content | None, worker: Worker, on_judged: OnJudged | None = None,
         beside: Files = NO_FILES, on_verdicts: OnVerdicts | None = None,
     ) -> ExerciseResult:  # fmt: skip
-        """Return the result of one file, or of a notebook's code cells, where an error in one does not stop the rest.
+        """Return the result of a file, or of a notebook's code cells; an error in one cell does not stop the others.
 
         Args:
-            exercise: the exercise that it answers.
+            exercise: the exercise that the code answers.
             content: the bytes of the file or the texts of the cells; `None` if there is no such file.
             worker: runs the code; the answers to a quiz are only read.
-            on_judged: called with the judge once the result is there.
+            on_judged: called with the judge once the result is known; not for a quiz, or without a reply to judge.
             beside: the files in the same folder, by name, which the code may import.
             on_verdicts: called with the result before mistakes are searched for, because the search may be cut short.
         """
@@ -125,9 +126,9 @@ class Grader:
         return SubmissionCode(exercise, self.trials(exercise), source, worker)
 
     def together(self, course: Course, submission: Iterable[Part], worker: Worker) -> CombinedJob:
-        """Return one combined job for the exercises of a submission; an empty one if the trials of some cannot be made.
+        """Return one combined job for the exercises of a submission; an empty one if the trials of any cannot be made.
 
-        What the combined job does not settle must be graded alone.
+        An exercise for which the combined job gives no result must be graded alone.
 
         Args:
             course: the course, which has the exercises.
@@ -163,11 +164,11 @@ class SubmissionCode:
     def result(self, on_judged: OnJudged | None = None, on_verdicts: OnVerdicts | None = None) -> ExerciseResult:
         """Run the code on its trials, and return the judged result, with the mistakes behind wrong numbers.
 
-        The trial in which the code is watched comes last; it is not judged.
+        The last trial, in which finite differences are watched for, is not judged.
 
         Args:
-            on_judged: called with the judge once the result is there.
-            on_verdicts: called with the result before mistakes are searched for; not if there is none to search for.
+            on_judged: called with the judge once the result is known.
+            on_verdicts: called with the result before mistakes are searched for; not called if no answer is wrong.
 
         Raises:
             ProtocolError: the reply is malformed.
@@ -211,7 +212,9 @@ class SubmissionCode:
         return Judge(self.exercise, self.source, self.trials.judged_trials, read(reply))
 
     def settled_result(self, reply: protocol.Frame) -> ExerciseResult | None:
-        """Return the result by a reply if every answer is right or not begun; `None` if the code must be run alone.
+        """Return the result by a reply if every answer is right or not begun.
+
+        `None` if the code must be run in a job of its own.
 
         Raises:
             ProtocolError: the reply is malformed.
@@ -221,11 +224,11 @@ class SubmissionCode:
         return result if result is not None and result.status in ("passed", "todo") else None
 
     def _failures(self, judge: Judge) -> tuple[dict[str, Mistake | None], list[str]]:
-        """Return by name what is wrong with each answer, its need of a forbidden array included, and flags.
+        """Return, by name, what is wrong with each answer, `None` if it is right, and flags for a person to look at.
 
-        Where an answer is right, the code is called in too little memory for the array: a right answer that needs the
-        array fails. It is not called if the exercise forbids no array, an answer has failed for its memory already, or
-        the worker is not isolated.
+        Where an answer is right, the code is called once more in too little memory for the forbidden array, and an
+        answer that needs the array fails. That call is left out if the exercise forbids no array, an answer has failed
+        for its memory already, or the worker is not isolated.
 
         Args:
             judge: the judge of the usual trials.
@@ -246,7 +249,12 @@ class SubmissionCode:
         return {**failures, **failing}, []
 
     def _run(self, job: dict[str, Any], arrays: Sequence[np.ndarray]) -> Reply:
-        """Run a job in the worker, and return the reply; the job refers to the `arrays` by their indices."""
+        """Run a job in the worker, and return the reply.
+
+        Args:
+            job: the header of the job.
+            arrays: the arrays to which the job refers by their indices.
+        """
         return self.worker.run(protocol.pack(job, arrays), time_of_job(job["time_limit"]))
 
     def _call(self, trial: Trial, arrays: list[np.ndarray]) -> dict[str, Any]:
@@ -271,7 +279,7 @@ class SubmissionCode:
 
         Args:
             calls: the calls, as `_call` returns them.
-            memory_limit: in MiB, beyond torch itself.
+            memory_limit: the memory that the code may use, in MiB, not counting what torch itself uses.
         """
         time_limit = self.exercise.course.policy.time_limit
         return {
@@ -308,7 +316,7 @@ class CombinedJob:
         return cls(codes, protocol.pack(header, arrays))
 
     def run(self) -> protocol.Frame | None:
-        """Run the job; return the reply, or `None` if the child did not finish in time or there is no code."""
+        """Run the job; return the reply, or `None` if the child did not finish in time or the job has no code."""
         with suppress(InfrastructureError):
             return self.codes[0].worker.run(self.job, TOGETHER).frame if self.codes else None
         return None
@@ -317,7 +325,7 @@ class CombinedJob:
         """Return the results of the exercises that passed or were not begun, by id; all others must be run alone.
 
         Args:
-            reply: the reply of the child; for `None`, if it did not finish, there are no results.
+            reply: the reply of the child; `None` if it did not finish, which gives no results.
         """
         replies = None if reply is None else reply.header.get("together")
         if reply is None or not isinstance(replies, list) or len(replies) != len(self.codes):
@@ -331,7 +339,7 @@ class CombinedJob:
 
 
 def _encode_argument(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
-    """Return an argument as JSON values, with indices in place of its arrays, which are appended to `arrays`.
+    """Return an argument as JSON values, with the index in `arrays` in place of each array, which is appended there.
 
     Returns:
         `{"tensor": index, "g": index or None}`, `{"function": source}`, `{"dtype": name}`, or `{"literal": repr}`.

@@ -83,7 +83,7 @@ Read = Callable[[Course, Any], Reading]  # in another process: it is handed over
 
 
 def parts_as_given(course: Course, parts: Iterable[Part]) -> Reading:
-    """Return these parts as a `Reading`, for a caller that has read the submission itself."""
+    """Return the parts of a submission as a `Reading`, for a caller that has read the submission itself."""
     return Reading(tuple(parts))
 
 
@@ -117,7 +117,7 @@ class _Task:
         return bool(self.failure) or (self.left is not None and not self.left)
 
     def add(self, result: ExerciseResult) -> None:
-        """Append the result of the current exercise and go on to the next."""
+        """Append the result of the current exercise, and make the next exercise the current one."""
         assert self.left
         self.left.popleft()
         self.results.append(result)
@@ -209,7 +209,7 @@ class ReadingPool(Closing):
         """End a process and take it out of the pool, where a new one will take its place.
 
         Returns:
-            The exit code of a process that had ended by itself; `None` if it had not, or could not be closed.
+            The exit code, if the process had ended by itself; `None` if it had not, or could not be closed.
         """
         if process in self._running:
             self._running.remove(process)
@@ -230,9 +230,9 @@ class ReadingPool(Closing):
 
         Args:
             process: the process.
-            task: the submission that it reads and judges.
+            task: the submission that the process reads and judges.
             is_ready: whether the process has sent a message, or ended.
-            queue: the submissions to hand out next; this one is appended if another process must continue it.
+            queue: the submissions to hand out next; `task` is appended if another process must continue it.
 
         Returns:
             The outcome of the submission as the only entry, if it is done; otherwise an empty list.
@@ -257,7 +257,10 @@ class ReadingPool(Closing):
         return []
 
     def _accept_result(self, process: _Process, task: _Task, result: ExerciseResult) -> None:
-        """Store the result of the current exercise; after an error, close the process and allow a second attempt."""
+        """Store the result of a submission's current exercise, unless it is an error and another attempt is due.
+
+        After an error, the process is closed, and verdicts that were sent before count as the result.
+        """
         if result.status == "error":
             self._close_process(process)
             task.attempts += 1
@@ -266,11 +269,13 @@ class ReadingPool(Closing):
             task.add(result)
 
     def _handle_loss(self, process: _Process, task: _Task, failure: str | None) -> None:
-        """Close a process that was lost or failed; at the second loss, record a failure of its submission or exercise.
+        """Close a process that was lost or failed, and record the failure if no other attempt is due.
+
+        It is the failure of the submission while that is read, and then of the exercise that was judged.
 
         Args:
             process: the process.
-            task: the submission that it was reading or judging.
+            task: the submission that the process was reading or judging.
             failure: the failure that the process reported; `None` if the process was lost.
         """
         code = self._close_process(process)
@@ -301,7 +306,7 @@ class GradingPool(ReadingPool):
     def __init__(
         self, course: Course, isolation: Isolation, processes: int, seed: int | None = None, read: Read = parts_as_given
     ) -> None:
-        """Start the workers, import torch and draw the seed if it is `None`."""
+        """Start the workers, import torch, and draw a random seed if `seed` is `None`."""
         super().__init__(course, processes, read)
         self.isolation = isolation
         self._warm: list[Worker] = []
@@ -324,7 +329,7 @@ class GradingPool(ReadingPool):
         """Check that a worker can answer a small job, before anything is read.
 
         Raises:
-            NoGradedRuns: it cannot; the message gives the reason.
+            NoGradedRuns: no worker can; the message gives the reason.
         """
         if self._warm:
             probe(self._warm[-1])
@@ -333,7 +338,7 @@ class GradingPool(ReadingPool):
                 probe(worker)
 
     def prepare(self, exercises: Iterable[CourseExercise]) -> None:
-        """Compute the references of these exercises once, for all processes to inherit; end processes without them."""
+        """Compute the references of these exercises once, for all processes to inherit; end processes that lack any."""
         if self.grader.prepare(exercises, isolated=self.isolation != "none"):
             super().close()
 
@@ -386,7 +391,13 @@ class _Process:
     """
 
     def __init__(self, course: Course, read: Read, judging: _JudgingSetup | None = None) -> None:
-        """Start the process, with a pipe for messages to and from it."""
+        """Start the process, with a pipe for messages to and from it.
+
+        Args:
+            course: the course.
+            read: reads a submission.
+            judging: what the process needs to judge submissions; `None` for a process that only reads them.
+        """
         forks = sys.platform == "linux"
         context: Any = multiprocessing.get_context("fork" if forks else "spawn")
         self.task: _Task | None = None
@@ -426,14 +437,18 @@ class _Process:
         return message
 
     def is_frozen(self) -> bool:
-        """Return whether an answer is overdue although neither the process nor its worker is running or runnable."""
+        """Return whether an answer is overdue, and neither the process nor its worker is running or runnable."""
         if time.monotonic() <= self.heard + PATIENCE * time_of_job(self.limit) + TICK:
             return False
         processes = [self.process.pid, self.worker.pid if self.worker is not None else 0]
         return not any(state in AT_WORK for pid in processes for _, state in states_below(pid))
 
     def close(self) -> int | None:
-        """End the process and its worker; return the exit code of a process that had ended by itself, else `None`."""
+        """End the process and its worker.
+
+        Returns:
+            The exit code, if the process had ended by itself; else `None`.
+        """
         with ExitStack() as stack:
             if self.worker is not None:
                 stack.callback(self.worker.close)
@@ -446,19 +461,19 @@ class _Process:
 
 
 def _close_all(processes: Sequence[_Process | Worker]) -> None:
-    """Close each of these, even if closing another one raises; the exception is raised again afterwards."""
+    """Close each of the processes, even if closing one raises; the exception is raised again at the end."""
     with ExitStack() as stack:
         for running in processes:
             stack.callback(running.close)
 
 
 def _sent_verdicts_or(task: _Task, result: ExerciseResult, why: str) -> ExerciseResult:
-    """Return the result of an exercise whose process was lost: the verdicts that it had sent, or else `result`.
+    """Return the result of an exercise whose process was lost: the verdicts that were sent before, else `result`.
 
     Args:
-        task: the submission, with the verdicts that were sent on its current exercise, if any.
-        result: the result without any verdicts.
-        why: why the verdicts do not name mistakes, for a note in them.
+        task: the submission; it holds the verdicts that were sent on its current exercise, if any.
+        result: the result to return if no verdicts were sent.
+        why: why no mistakes were found, for a note in the result with the verdicts.
     """
     return result if task.verdicts is None else task.verdicts.without_mistakes(why)
 
@@ -526,10 +541,10 @@ def _serve(connection: Connection, course: Course, read: Read, judging: _Judging
 
 
 def _read(course: Course, read: Read, submission: Any) -> Reading:
-    """Return what the function `read` reads of a submission, within `READING_TIME` and `READING_MEMORY`.
+    """Return what `read` makes of a submission, within `READING_TIME` and `READING_MEMORY`.
 
     Raises:
-        MemoryError: it takes more memory. A process that takes more time is ended by a signal.
+        MemoryError: reading takes more memory. A process that takes more time is ended by a signal.
     """
     with _time_limit(READING_TIME), _memory_limit(READING_MEMORY):
         return read(course, submission)
@@ -551,13 +566,19 @@ class _Judge:
     """
 
     def __init__(self, course: Course, connection: Connection, judging: _JudgingSetup, stack: ExitStack) -> None:
-        """Make the grader, unless it is inherited; a missing worker is started at the first job."""
+        """Make the grader, unless one is inherited from the process that forked this one.
+
+        A missing worker is started at the first job; `stack` closes it at the end.
+        """
         self.course, self.connection, self.isolation, self.stack = course, connection, judging.isolation, stack
         self.grader = new_grader(judging.grader) if isinstance(judging.grader, int) else judging.grader
         self.worker = judging.worker
 
     def judge(self, parts: Iterable[Part]) -> None:
-        """Judge the parts of a submission, in one combined job if that succeeds, and send a result for each."""
+        """Judge the parts of a submission, and send a result for each.
+
+        They are run in one combined job; those for which it gives no result are run alone.
+        """
         parts, limit = list(parts), self.course.policy.time_limit
         known_results: dict[str, ExerciseResult] = {}
         with _time_limit(limit), contextlib.suppress(Exception):  # whatever it is, each exercise alone may do better
@@ -570,11 +591,11 @@ class _Judge:
             self.connection.send_bytes(message)
 
     def _judge_part(self, part: Part, known_results: dict[str, ExerciseResult]) -> bytes:
-        """Judge the answer to one exercise, and return the message with its result.
+        """Return the message with the result of the answer to one exercise, which is judged if it has no result yet.
 
         Args:
             part: the answer.
-            known_results: the results of the combined job, by exercise id; an exercise with one is not judged again.
+            known_results: by exercise id, the results of the combined job.
         """
         exercise = self.course.find(part.exercise)
         try:
@@ -590,9 +611,9 @@ class _Judge:
             return _encoded_result(exercise.unread_result(f"{_grader_fault(error)}: run the same command again"))
 
     def _send_verdicts(self, result: ExerciseResult) -> None:
-        """Send the verdicts before mistakes are looked for, because that may cost this process its life.
+        """Send a result in which mistakes are not yet searched for, because the search may cost this process its life.
 
-        The search has a time of its own: on a slow or busy machine a record must not lack what it has on another.
+        The search has a time limit of its own: on a slow or busy machine a record must not lack what it has on another.
         """
         self.connection.send_bytes(_encoded_result(result, is_final=False))
         _limit_time(SEARCH_TIME)

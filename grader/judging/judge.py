@@ -63,10 +63,10 @@ class Judge:
 
     @cached_property
     def failures(self) -> dict[str, Mistake | None]:
-        """Return by name the mistake of the first check that each answer fails, before any search; `None` if right.
+        """Return, by name, the mistake of the first check that each answer fails; `None` for a right answer.
 
-        Wrong numbers are stated as a plain fact; `result` searches for the mistakes behind them. If the file as a whole
-        fails, every answer has that mistake.
+        Nothing is searched for: wrong numbers are stated as a fact, and `result` searches for the mistake behind them.
+        If the file as a whole fails, every answer has that mistake.
 
         Raises:
             ProtocolError: the reply has the wrong number of calls.
@@ -88,9 +88,9 @@ class Judge:
         """Return the result, with the mistakes behind wrong numbers; if the search for them fails, with a note on why.
 
         Args:
-            failures: by name what is wrong with each answer, without any search; `None` if it is right.
+            failures: by name what is wrong with each answer, as `Judge.failures` returns it; `None` if it is right.
             flags: sentences on what a person should look at.
-            on_verdicts: called with the result before mistakes are searched for; not if there is none to search for.
+            on_verdicts: called with the result before mistakes are searched for; not called if no answer is wrong.
         """
         if on_verdicts is not None and any(mistake is not None and mistake.facts for mistake in failures.values()):
             on_verdicts(self._result_with(failures, flags))
@@ -117,9 +117,9 @@ class Judge:
         }
 
     def _result_with(self, mistakes: Mapping[str, Mistake | None], flags: Sequence[str]) -> ExerciseResult:
-        """Return the result with these mistakes, each with hints and, where there is any, evidence.
+        """Return the result with these mistakes, each with hints and with evidence if there is any.
 
-        Notes tell what of the file was not run and what an exception ended, and flags which gradients were measured by
+        Notes in it say which code was not run, and what an exception ended; flags say which gradients were measured by
         finite differences.
 
         Args:
@@ -168,12 +168,12 @@ class Judge:
 
     @cached_property
     def _whole_file(self) -> Mistake | None:
-        """Return what is wrong with the whole file, so that no answer can be judged; `None` if nothing is."""
+        """Return the mistake of the file as a whole, for which no answer can be judged; `None` if there is none."""
         return _check_source(self.facts, self.exercise, self.source)
 
     @cached_property
     def given(self) -> dict[str, GivenAnswer]:
-        """Return what the file gave as each answer, by the answer's name."""
+        """Return, by the answer's name, what the calls of the learner's function gave for each answer."""
         return {
             answer.name: GivenAnswer(self.exercise, answer, self.trials, self._trial_calls)
             for answer in self.exercise.function.answers
@@ -181,14 +181,18 @@ class Judge:
 
     @cached_property
     def mistakes(self) -> dict[str, Mistake]:
-        """Return the mistakes behind the numbers of the wrong answers, by the answer's name."""
+        """Return, by the answer's name, the mistakes behind the numbers of the wrong answers."""
         right = [name for name, given in self.given.items() if given.is_right]
         return self._find_mistakes(self._samples_to_explain, right)
 
     def _find_mistakes(self, wrong: Mapping[str, Samples], right: Sequence[str] = ()) -> dict[str, Mistake]:
-        """Return the mistake in each wrong answer, by its name; see `find_mistakes`.
+        """Return, by the answer's name, the mistake that `find_mistakes` finds in each wrong answer.
 
         The operators are imported only now: right answers, which are judged without them, need not wait for that.
+
+        Args:
+            wrong: by the answer's name, its samples.
+            right: the names of the answers that are right.
         """
         from grader.diagnosis.diagnose import find_mistakes
 
@@ -196,29 +200,32 @@ class Judge:
 
     @cached_property
     def _plain_facts(self) -> dict[str, Mistake]:
-        """Return facts about the numbers of the wrong answers that need no search, by the answer's name."""
+        """Return, by the answer's name, a mistake that states only how the numbers of a wrong answer are wrong."""
         return plain_facts(self.exercise.function, self._samples_to_explain)
 
     @property
     def _samples_to_explain(self) -> dict[str, list[Sample]]:
-        """Return the samples of each answer whose numbers are wrong, by the answer's name."""
+        """Return, by the answer's name, the samples of each answer whose numbers are wrong."""
         return {name: given.to_explain for name, given in self.given.items() if given.to_explain}
 
     @cached_property
     def _asked_trials(self) -> list[Trial]:
-        """Return the trial of each call that the child was asked for; some trials are there twice (`repeat_some`)."""
+        """Return the trial of each call that the child was asked for.
+
+        Trials that `repeat_some` repeats are there twice.
+        """
         return repeat_some(self.exercise.function, self.trials)
 
     @cached_property
     def _trial_calls(self) -> list[tuple[Trial, Call]]:
-        """Return each call with its trial, up to the last call that was answered."""
+        """Return each call that was answered, after its trial, in the order of the trials."""
         return list(zip(self._asked_trials, self.facts.calls, strict=False))
 
     def _failure(self, answer: Answer) -> Mistake | None:
-        """Return the mistake of the first check that an answer fails, before any search; `None` if it passes them all.
+        """Return the mistake of the first check that an answer fails, without a search; `None` if it passes all checks.
 
-        If the function lets torch differentiate, it is that mistake instead, but not for a right answer, nor for one
-        whose code is in `KEPT_BESIDE_AUTOGRAD`.
+        If the function lets torch differentiate, that is the mistake of every wrong answer whose code is not in
+        `KEPT_BESIDE_AUTOGRAD`.
         """
         mistake = self._deciding_judge(answer)._first_failures[answer.name]
         if mistake is None or mistake.code in KEPT_BESIDE_AUTOGRAD or self._autograd_use is None:
@@ -226,9 +233,10 @@ class Judge:
         return self._autograd_use
 
     def _deciding_judge(self, answer: Answer) -> Judge:
-        """Return the judge of the trials within the recursion limit if an answer is wrong there and missing elsewhere.
+        """Return the judge that decides on an answer: this one, or that of the trials within the recursion limit.
 
-        In any other case, and for the verdicts of a test, return this judge, of all trials.
+        It is the second if the answer is missing in some trial, and fails a check within the limit; never for a
+        learner's test.
         """
         others = None if answer.kind == "verdict" else self._without_deep_trials
         if others is None or self.given[answer.name].first_missing is None:
@@ -243,7 +251,10 @@ class Judge:
 
     @cached_property
     def _first_failures(self) -> dict[str, Mistake | None]:
-        """Return by name the mistake of the first check that each answer fails in this judge's trials; else `None`."""
+        """Return, by name, the mistake of the first check that each answer fails in this judge's trials.
+
+        `None` if none.
+        """
         return {answer.name: self._first_failure(answer) for answer in self.exercise.function.answers}
 
     def _first_failure(self, answer: Answer) -> Mistake | None:
@@ -265,7 +276,7 @@ class Judge:
         return mistake
 
     def _check_numbers(self, given: GivenAnswer) -> Mistake | None:
-        """Return the mistake of the first check that an answer fails, from shape and dtype to cost; else `None`."""
+        """Return the mistake of the first check, from shape and dtype to cost, that an answer fails; `None` if none."""
         name = given.answer.name
         if given.is_misshapen:  # it may still be a mistake with a name
             return self._plain_facts[name]
@@ -285,12 +296,14 @@ class Judge:
         )
 
     def _cause(self, name: str, failure: Mistake | None) -> Mistake | None:
-        """Return the mistake behind wrong numbers, or that in the finite entries beside inf or nan.
+        """Return the mistake behind the numbers of an answer.
+
+        A failure that is not about numbers is returned as it is. Of an answer with inf or nan, it is the mistake in the
+        finite entries, if one is found.
 
         Args:
-            name: of the answer.
-            failure: the mistake of the first check that it fails, which is returned where it is not about its numbers;
-                `None` if it is right.
+            name: the name of the answer.
+            failure: the mistake of the first check that the answer fails; `None` if it is right, which is returned.
         """
         if failure is None or not failure.facts:
             return failure
@@ -308,10 +321,10 @@ class Judge:
 
     @cached_property
     def _changed_inputs(self) -> dict[bool, Mistake]:
-        """Return the mistake of the first argument that a call changed, by whether the change is within rounding.
+        """Return the mistakes of the first arguments that a call changed, by whether the change is within rounding.
 
         Under `False` is the first real change, under `True` the first one within rounding; a key is missing if there is
-        none.
+        no such change.
         """
         return _check_inputs(self._trial_calls)
 
@@ -322,7 +335,7 @@ class Judge:
 
     @cached_property
     def _without_deep_trials(self) -> Judge | None:
-        """Return a judge of the trials other than those that exceeded the recursion limit; `None` if none did, or all.
+        """Return a judge of the trials that did not exceed the recursion limit; `None` if all exceeded it, or none did.
 
         How deep a recursion goes is a question of its own: what is wrong in other trials is reported first.
         """
@@ -336,17 +349,23 @@ class Judge:
 
     @cached_property
     def _raised(self) -> tuple[Trial, Raised] | None:
-        """Return the first exception that ended a call, with its trial; `None` if none did, or for a test."""
+        """Return the first exception that ended a call, after its trial.
+
+        `None` if there is none, or in a learner's test.
+        """
         calls = [] if self.exercise.function.is_test else self._trial_calls
         return next(((trial, call.error) for trial, call in calls if call.error is not None), None)
 
     def _diagnose_exception(self, trial: Trial, error: Raised) -> Mistake:
-        """Return the mistake of an exception in a trial."""
+        """Return the mistake that a trial ended in this exception."""
         limit = self.exercise.course.policy.time_limit
         return diagnose_error(error, self.source, trial, signature=self.exercise.signature, time_limit=limit)
 
     def _diagnose_error(self, given: GivenAnswer, trial: Trial, error: Raised) -> Mistake:
-        """Return the mistake of an exception, and in which trials it occurs if the answer is right in all others."""
+        """Return the mistake that a trial ended in this exception.
+
+        If the answer is right in all other trials, its message says in which kind of trial the exception occurs.
+        """
         mistake = self._diagnose_exception(trial, error)
         if mistake.code != "error" or not given.is_right_elsewhere:
             return mistake
@@ -359,7 +378,10 @@ class Judge:
         return replace(mistake, says=f"{mistake.says}. The answer is right only when {where}") if where else mistake
 
     def _answer_result(self, answer: Answer, mistake: Mistake | None) -> AnswerResult:
-        """Return the result of an answer with this mistake, right for `None`; with evidence where there is any."""
+        """Return the result of an answer with this mistake, and evidence if there is any.
+
+        Right if the mistake is `None`.
+        """
         if answer.kind == "verdict" and mistake is self.examination.mistake[0]:
             evidence = self.examination.mistake[1]
             return answer_result(self.exercise, answer, mistake, evidence=evidence, share=self.examination.share)
@@ -401,11 +423,11 @@ def answer_result(
     Args:
         exercise: the exercise.
         answer: the answer, which has the hints that the exercise declares.
-        mistake: what is wrong with it; `None` if it is right.
-        status: the status of an answer that is neither right nor unanswered.
+        mistake: what is wrong with the answer; `None` if it is right.
+        status: the status if the answer is neither right nor unanswered.
         evidence: a sentence on what was measured; may be empty.
         error: the greatest scaled error, if it was measured.
-        share: the share of the answer's points that a failed one earns.
+        share: the share of the answer's points that it earns if it failed.
     """
     declaration = exercise.function
     points = exercise.points_of_answer
@@ -422,9 +444,9 @@ def answer_result(
 
 
 def _samples_told(wrong: Sequence[Sample], mistake: Mistake) -> list[Sample]:
-    """Return the samples with the two numbers that a mistake tells, so that its evidence tells the same.
+    """Return the samples whose value and right value are the two numbers in a mistake's message, for the evidence.
 
-    They are none where it does not tell what the value is and what it must be.
+    There are none if the message has no such numbers.
 
     Args:
         wrong: the samples in which the answer is wrong.
@@ -439,7 +461,9 @@ def _samples_told(wrong: Sequence[Sample], mistake: Mistake) -> list[Sample]:
 
 
 def _check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Mistake | None:
-    """Return what is wrong with the whole file or notebook, so that no answer can be judged; `None` if nothing is.
+    """Return the mistake of the file or notebook as a whole, for which no answer can be judged.
+
+    `None` if there is none.
 
     Args:
         facts: the worker's reply on how the source was run.
@@ -465,7 +489,7 @@ def _check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Mis
 
 
 def _notes(facts: Facts, source: Source) -> Iterator[str]:
-    """Yield notes on what of the source was not run, and on what it uses that a graded run does not have."""
+    """Yield notes on the lines of a source that were not run, and on what it uses that a graded run does not have."""
     yield from source.notes
     for line in facts.ignored:
         yield f"skipped, because it is not Python{source.location(line)}"
@@ -479,7 +503,10 @@ def _notes(facts: Facts, source: Source) -> Iterator[str]:
 
 
 def _passed_over_inside(facts: Facts, function: str, source: Source) -> str:
-    """Return a clause on the lines of a function that were not run because they are not Python; empty if none."""
+    """Return a clause on the lines of a function that were not run, since they are no Python.
+
+    Empty if there are none.
+    """
     inside = sorted(source.lines_of(function) & set(facts.ignored)) if facts.ignored else []
     if not inside:
         return ""
@@ -488,7 +515,9 @@ def _passed_over_inside(facts: Facts, function: str, source: Source) -> str:
 
 
 def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float) -> Mistake | None:
-    """Return the mistake that the cell which defines the function failed, or was not read; `None` if no cell did.
+    """Return the mistake that a cell failed which may define the function, or that a cell is too long to be read.
+
+    `None` if there is no such cell.
 
     Args:
         facts: the worker's reply, with the errors of cells.
@@ -522,14 +551,14 @@ def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) ->
 
 
 def _check_inputs(trial_calls: TrialCalls) -> dict[bool, Mistake]:
-    """Return the mistake of the first argument that a call changed, by whether the change is within rounding.
+    """Return the mistakes of the first arguments that a call changed, by whether the change is within rounding.
 
     Args:
         trial_calls: the calls of the learner's function, each with its trial.
 
     Returns:
-        Under `False` the first real change, under `True` the first one within rounding; a key is missing if there is
-        none.
+        Under `False` the first real change, under `True` the first one within rounding; a key is missing if there is no
+        such change.
     """
     mistakes: dict[bool, Mistake] = {}
     for trial, call in trial_calls:
@@ -546,8 +575,8 @@ def _changed_inputs(call: Call, trial: Trial) -> Iterator[tuple[bool, Mistake]]:
         trial: the trial, with the arguments as they were before the call.
 
     Yields:
-        Whether the change is within rounding, as where the step of a finite difference was added and subtracted again;
-        and the mistake.
+        Whether the change is within rounding, as where a finite difference added its step and subtracted it again, and
+        the mistake.
     """
     for name, argument in trial.arguments.items():
         if not isinstance(argument, Array):

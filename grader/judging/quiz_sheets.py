@@ -29,11 +29,11 @@ def grade_quiz(exercise: CourseExercise, content: bytes | Sequence[str] | None) 
 
     Args:
         exercise: the quiz.
-        content: the bytes of the answer sheet, or the texts of a notebook's cells, which are not run; `None` if there
-            is neither.
+        content: the bytes of the answer sheet, or the texts of a notebook's cells, which are not run; `None` if nothing
+            was handed in.
 
     Raises:
-        SpecError: the questions cannot be read.
+        SpecError: the quiz's questions cannot be read.
     """
     return ExerciseResult(exercise.id, exercise.unit, _question_results(exercise, content), max_score=exercise.points)
 
@@ -89,7 +89,7 @@ def _grade_question(quiz: Quiz, name: str, sheet: Sheet, points: float) -> Answe
     Args:
         quiz: the quiz.
         name: the id of the question.
-        sheet: the answers, and the variant.
+        sheet: the learner's answers, and the variant of the quiz.
         points: the points of a right answer.
     """
     answer, question = sheet.answers.get(name), question_with_key(quiz, name, sheet.variant)
@@ -109,17 +109,19 @@ def _grade_question(quiz: Quiz, name: str, sheet: Sheet, points: float) -> Answe
 
 
 def _shortened(answer: str) -> str:
-    """Return an answer as harmless text on one line, of at most `SHOWN` characters."""
+    """Return an answer as printable text on one line, of at most `SHOWN` characters."""
     text = plain(" ".join(answer.split()))
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
 def _misnamed(name: str, unknown: tuple[Text, ...]) -> str:
-    """Return the message that a question is not answered, or is answered under a name that no question has.
+    """Return the message that a question is not answered.
+
+    It names keys of the sheet that no question has, if there are any.
 
     Args:
         name: the id of the question.
-        unknown: the keys of the sheet that are no question's, each with its line.
+        unknown: the keys of the sheet that are no question's, each with its line; may be empty.
     """
     likely = [key for key in unknown[:MOST_MISNAMED] if abs(len(key) - len(name)) <= len(name) // 2]
     near = difflib.get_close_matches(name, likely, 1)

@@ -28,7 +28,7 @@ MOST_NOTES = 5
 
 
 def is_unanswered(exercise: CourseExercise, definition: Definition) -> bool:
-    """Return whether a function is as its stub has it: only placeholders, or the faulty body to be corrected."""
+    """Return whether a function has the body of its stub: only placeholders, or the faulty body to be corrected."""
     statement = definition.statement
     if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
@@ -39,7 +39,7 @@ def is_unanswered(exercise: CourseExercise, definition: Definition) -> bool:
 
 
 def is_untouched(exercise: CourseExercise, texts: Sequence[str]) -> bool:
-    """Return whether a file, or the cells of a notebook, define the function of an exercise only as its stub does."""
+    """Return whether a file, or a notebook's cells, define the function of an exercise, and only as its stub does."""
     function_definitions = definitions(texts, {exercise.id})
     return bool(function_definitions) and all(
         is_unanswered(exercise, definition) for definition in function_definitions
@@ -47,7 +47,7 @@ def is_untouched(exercise: CourseExercise, texts: Sequence[str]) -> bool:
 
 
 def answered_cells(exercise: CourseExercise, texts: Sequence[str]) -> list[int]:
-    """Return the indices of the cells that bind the name of an exercise to anything but its stub, in their order.
+    """Return the indices, in order, of the cells that bind the name of an exercise to anything but its stub.
 
     Args:
         exercise: the exercise; the stub of a quiz is an answer sheet that is not filled in.
@@ -58,10 +58,11 @@ def answered_cells(exercise: CourseExercise, texts: Sequence[str]) -> list[int]:
 
 
 def with_answer_beside(exercise: CourseExercise, content: Content, beside: Files) -> tuple[Content, str]:
-    """Return a notebook's cells, with an import of the answer that stands in the exercise's file beside the notebook.
+    """Return a notebook's cells and a note.
 
-    It is imported only if no cell answers the exercise; the answer sheet of a quiz is not read in place of the cell.
-    The second value is a note on that file; empty if there is none with an answer, or the cells import it themselves.
+    An answer in the exercise's file beside the notebook is imported by a new cell. That is done only if no cell answers
+    the exercise, and not for a quiz, whose answer sheet is not read in place of a cell. The note is on that file; it is
+    empty if the file has no answer, or the cells import it themselves.
 
     Args:
         exercise: the exercise.
@@ -101,7 +102,7 @@ def _is_blank(exercise: CourseExercise, definition: Definition) -> bool:
 
 
 def without_copied_stubs(exercise: CourseExercise, source: Source) -> Source:
-    """Return the source without the stubs of an exercise below its answer, and with notes on where they were."""
+    """Return the source without copies of an exercise's stub below its answer, and with notes on where these were."""
     defined = [
         definition for definition in definitions(source.cells, {exercise.id}) if definition.statement is not None
     ]
@@ -129,7 +130,7 @@ def without_copied_stubs(exercise: CourseExercise, source: Source) -> Source:
 
 
 def replaced_definitions(exercise: CourseExercise, source: Source) -> tuple[str, ...]:
-    """Return notes on other answers to an exercise that the last one of a file or notebook replaces."""
+    """Return notes on the answers to an exercise that a later definition in the same source replaces."""
     answered = [
         definition
         for definition in definitions(source.cells, {exercise.id})
@@ -148,21 +149,20 @@ def replaced_definitions(exercise: CourseExercise, source: Source) -> tuple[str,
 
 
 def _place(source: Source, definition: Definition) -> str:
-    """Return the line of a definition in a file, or its cell and the line there in a notebook."""
+    """Return the place of a definition in words: its line, and in a notebook its cell too."""
     return f"line {definition.line} of {_cell_name(source, definition)}"
 
 
 def _without_copies(text: str, given: Collection[str], below: int, copies: Mapping[int, ast.stmt | None]) -> str:
-    """Return a cell with the copies, and the other statements of the stub below the answer, replaced by `pass`.
+    """Return a cell with copies of the stub, and of the stub's other statements below the answer, replaced by `pass`.
 
     Every line keeps its number.
 
     Args:
         text: the source of the cell.
         given: the statements of the stub, as `ast.dump` shows them.
-        below: the line in which the answer begins if it is in this cell; 0 if it is in an earlier one: all lines are
-            below it.
-        copies: the statements of this cell that copy the function's stub, by any key; `None` is passed over.
+        below: the line in which the answer begins, if it is in this cell; 0 if it is in an earlier cell.
+        copies: the statements of this cell that copy the function's stub; the keys are not used, and `None` is skipped.
     """
     lines, tree = ipython_cells.lines(text), parse_cell(text)
     body = tree.body if tree is not None else []

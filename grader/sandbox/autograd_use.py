@@ -95,10 +95,10 @@ class _File:
         return _File(definitions, dict(_imports(tree)), frozenset(_members(tree)))
 
     def reached_from(self, function: str) -> list[ast.stmt]:
-        """Return the statements that define a function, and all that it uses directly or through others.
+        """Return the statements that define a function and all names that it uses, directly or through others.
 
         Args:
-            function: its name.
+            function: the name of the function.
         """
         waiting, seen, reached = [function], set[str](), dict[int, ast.stmt]()
         while waiting:
@@ -183,9 +183,9 @@ def _assigned_names(tree: ast.AST) -> Iterator[str]:
 
 
 def _members(tree: ast.Module) -> Iterator[str]:
-    """Yield the methods of all classes, and the attributes set in them; `backward` for each class.
+    """Yield the names of the methods of all classes, of the attributes set in them, and `backward`, in this file.
 
-    The classes that extend torch's own are passed over.
+    Classes that extend one of torch's are left out.
     """
     waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
     while waiting:
@@ -239,5 +239,5 @@ def _free_names(part: ast.stmt) -> Iterator[str]:
 
 
 def _is_constant(constant: bool, value: ast.expr) -> bool:
-    """Return whether an expression is the literal `True`, or `False`, as `constant` says."""
+    """Return whether an expression is the literal `True` if `constant` is true, or the literal `False` if it is not."""
     return isinstance(value, ast.Constant) and value.value is constant

@@ -24,10 +24,10 @@ SYSTEM_LIBRARIES = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
 
 
 def box_command(arguments: Sequence[str]) -> list[str]:
-    """Return the command that runs this Python in a box; `PACKAGES` is not on its path yet.
+    """Return the command that runs this Python in a sandbox of bubblewrap; `PACKAGES` must still be put on its path.
 
     Args:
-        arguments: of Python.
+        arguments: the arguments of Python.
 
     Raises:
         FileNotFoundError: bubblewrap, torch or numpy is not installed.
@@ -43,7 +43,7 @@ def box_command(arguments: Sequence[str]) -> list[str]:
 
 
 def _file_options(python: str) -> list[str]:
-    """Return the options of bubblewrap for the files in the box, all of them read-only.
+    """Return the options of bubblewrap for the files in the sandbox, all of them read-only.
 
     Args:
         python: the path of the interpreter.
@@ -74,7 +74,7 @@ def _library_folders() -> list[Path]:
 
 
 def _packages() -> Iterator[tuple[str, Path]]:
-    """Yield the path below `PACKAGES` and the path outside the box of all that the child imports.
+    """Yield all that the child imports: its path in the sandbox, below `PACKAGES`, and its path outside.
 
     Raises:
         FileNotFoundError: torch or numpy is not installed.

@@ -29,10 +29,10 @@ MOST = 160  # entries of a list or a dict in a reply; an honest worker sends few
 
 
 def _readable(longest: int) -> BeforeValidator:
-    """Return a validator that makes text safe to show and store: no control characters, no lone surrogates.
+    """Return a validator that makes text safe to show and store: without control characters and lone surrogates.
 
     Args:
-        longest: characters after which the text is cut.
+        longest: the number of characters after which the text is cut.
     """
 
     def read(text: object) -> object:
@@ -45,12 +45,10 @@ def _readable(longest: int) -> BeforeValidator:
 
 
 def _few(entries: object) -> object:
-    """Return a list or a dict unchanged if it has few entries.
-
-    Its length is checked before the entries are, as each error in them takes memory.
+    """Return a list or a dict unchanged if it has few entries; a validator that runs before the entries are checked.
 
     Raises:
-        ValueError: it has more than `MOST` entries.
+        ValueError: there are more than `MOST` entries.
     """
     if isinstance(entries, (list, dict)) and len(entries) > MOST:
         raise ValueError("too many entries")
@@ -58,15 +56,15 @@ def _few(entries: object) -> object:
 
 
 def _contents(index: object, reply: ValidationInfo) -> np.ndarray | None:
-    """Return the array that an index stands for in a reply; `None` for no index.
+    """Return the array that an index stands for in a reply; `None` if the index is `None`.
 
     Args:
-        index: what the reply has in its place.
-        reply: with all arrays of the reply as its context.
+        index: what the reply has in place of the array.
+        reply: the validation, whose context is the list of all arrays of the reply.
 
     Raises:
-        ValueError: it is no index.
-        ProtocolError: the reply holds no such array.
+        ValueError: `index` is neither an integer nor `None`.
+        ProtocolError: the reply holds no array with this index.
     """
     if index is None:
         return None
@@ -116,10 +114,10 @@ class Value(_Model):
 
     @model_validator(mode="after")
     def _check_array(self) -> Self:
-        """Return this value if its array is what its other fields say of it.
+        """Return this value if its array agrees with its other fields.
 
         Raises:
-            ProtocolError: its array has another dtype or shape, or is missing, or must not be there.
+            ProtocolError: the array has another dtype or shape than they say, is missing, or must not be there.
         """
         array = self.array
         if array is None:
@@ -241,7 +239,7 @@ def read(frame: protocol.Frame) -> Facts:
     """Read and check a reply.
 
     Args:
-        frame: from a worker; its arrays become those of the facts.
+        frame: the reply of a worker; its arrays become those of the facts.
 
     Raises:
         ProtocolError: a field is missing, unknown or of another type, or an array is not what it claims.

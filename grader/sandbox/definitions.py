@@ -62,8 +62,8 @@ def definitions(texts: Sequence[str], names: Collection[str], *, literals_count:
     Blocks of `if`, `try`, `with` and loops are searched; the bodies of functions and classes are not.
 
     Args:
-        texts: of the cells; a file is one cell.
-        names: to be searched for.
+        texts: the texts of the cells; a file is one cell.
+        names: the names to be searched for.
         literals_count: whether an assignment of a number, text or list binds a name, too.
     """
     places = list[Definition]()

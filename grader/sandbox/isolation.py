@@ -40,7 +40,10 @@ class Machine:
 
     @property
     def missing(self) -> str:
-        """Return what the weakest isolation lacks on this machine, and how to get it; empty if it lacks nothing."""
+        """Return what this machine lacks for the weakest isolation, and how to get it, in words.
+
+        Empty if it lacks nothing.
+        """
         if sys.platform != "linux":
             return (
                 f"isolation needs Linux, this is {sys.platform} (a Linux machine, WSL 2 or a virtual machine will do)"
@@ -80,7 +83,8 @@ def choose(offered: Machine, wanted: Isolation | None = None, option: str = "--i
         option: how the user asks for one, for the message; `{}` is replaced by its name.
 
     Raises:
-        InfrastructureError: the machine does not offer it; the message says what is missing and how to get it.
+        InfrastructureError: the machine does not offer the isolation; the message says what is missing and how to get
+            it.
     """
     if wanted == "none":
         return "none"
@@ -115,7 +119,7 @@ def weakness(chosen: Isolation, offered: Machine) -> str:
 
 
 def _box_refusal() -> str:
-    """Return why bubblewrap cannot make a box; empty if it can, which a box that runs an empty program shows."""
+    """Return why bubblewrap cannot make a sandbox; empty if it can run an empty program in one, which is tried."""
     try:
         command = bubblewrap.box_command(["-c", ""])
         done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, env={}, timeout=PROBE_LIMIT)

@@ -78,7 +78,7 @@ class Source:
         Args:
             content: the bytes of a file, or the texts of cells.
             file: the name that a file has in the course; ignored for a notebook.
-            other_files: the files in the same folder, which it may import.
+            other_files: the files in the same folder, which the source may import.
 
         Raises:
             UnreadableSource: the file is not text in its encoding.
@@ -101,8 +101,8 @@ class Source:
         """Return a place in the source for the end of a sentence: ` (lin_grad.py, line 3: w.g = ...)`.
 
         Args:
-            line: numbered through all cells, from 1.
-            module: the name of another file of the submission that the line is in.
+            line: the line, numbered through all cells from 1.
+            module: the name of the submission's other file that the line is in; empty for the source itself.
         """
         if module:
             text = self.modules.get(PurePath(module).stem, "")
@@ -115,7 +115,7 @@ class Source:
         return f" ({where}: {code})" if code else f" ({where})"
 
     def loop_around(self, line: int) -> int | None:
-        """Return the line of the outermost `while` loop around a line; `None` if it is in none.
+        """Return the line of the outermost `while` loop around a line; `None` if the line is in no loop.
 
         Both lines are numbered through all cells, from 1.
         """
@@ -157,10 +157,10 @@ class Source:
         return f"cell {number + 1}"
 
     def last_failed_cell(self, name: str, failed: Iterable[int]) -> int | None:
-        """Return the last of the failed cells whose text has a name in it; `None` if there is none.
+        """Return the last of the failed cells whose text contains a name; `None` if there is none.
 
         Args:
-            name: of a function that the notebook does not define, perhaps since one of these cells failed.
+            name: the name of a function that the notebook does not define, perhaps because one of these cells failed.
             failed: the indices of the cells that raised, as a worker reports them.
         """
         word = re.compile(rf"\b{re.escape(name)}\b")
@@ -168,14 +168,17 @@ class Source:
         return cells[-1] if cells else None
 
     def has_body(self, function: str, body: str) -> bool:
-        """Return whether the last definition of a function consists of the statements of `body`; false for no body."""
+        """Return whether the last definition of a function consists of the statements of `body`.
+
+        False if `body` is empty.
+        """
         expected = [ast.dump(statement) for statement in ast.parse(body).body]
         places = definitions(self.cells, {function}) if expected else []
         statements = without_docstring(getattr(places[-1].statement, "body", [])) if places else []
         return bool(expected) and list(map(comparable_text, statements)) == expected
 
     def _cell_of(self, line: int) -> int:
-        """Return the index of the cell with a line, which is numbered through all cells from 1."""
+        """Return the index of the cell that a line is in; the line is numbered through all cells from 1."""
         return max((number for number, before in enumerate(self._starts) if before < line), default=0)
 
     @cached_property
@@ -185,7 +188,7 @@ class Source:
 
     @cached_property
     def _starts(self) -> list[int]:
-        """Return for each cell how many lines all cells before it have together."""
+        """Return for each cell how many lines the cells before it have together."""
         return ipython_cells.line_offsets(self.cells)
 
 
@@ -200,9 +203,9 @@ def importable_files(folder: Path) -> dict[str, bytes]:
 
 
 def decode(content: bytes) -> str:
-    """Decode the bytes of a source file by the encoding that it declares, UTF-8 without a declaration.
+    """Return the text of a source file, decoded by the encoding that it declares; UTF-8 without a declaration.
 
-    Python itself reads no other file, so that a learner could not have run it either.
+    Python itself reads a file in no other way, so that a learner could not have run it either.
 
     Raises:
         UnreadableSource: the bytes are not text in that encoding; the message names the line and the byte.
@@ -228,7 +231,7 @@ def decode(content: bytes) -> str:
 
 
 def _first_wrong_byte(content: bytes, error: UnicodeDecodeError) -> str:
-    """Describe the first byte that is not in the encoding: its line, its value, and what it is in Latin-1."""
+    """Describe the first byte that is not in the encoding: its line, its value, and the character it is in Latin-1."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return ZEROS
     before = content[: error.start].decode("utf-8", "replace")
@@ -246,8 +249,8 @@ def _imported_files(texts: Iterable[str], other_files: Files) -> dict[str, str]:
     A file may be imported if the name of its module is a word in the text of another one.
 
     Args:
-        texts: of the source's cells.
-        other_files: the files in its folder.
+        texts: the texts of the source's cells.
+        other_files: the files in the source's folder.
     """
     waiting, modules, room = list(texts), dict[str, str](), LONGEST_MODULES
     contents = {PurePath(name).stem: content for name, content in other_files.items() if name.endswith(".py")}

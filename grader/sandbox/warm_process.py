@@ -91,13 +91,13 @@ class WarmProcess(ABC):
         """Start the process, without waiting until it is ready.
 
         Args:
-            arguments: of `grader.child.worker_process.main`.
-            isolation: of the jobs.
-            streams: options of `subprocess.Popen`: which streams and descriptors it inherits.
+            arguments: the arguments of `grader.child.worker_process.main`.
+            isolation: the isolation of the jobs.
+            streams: options of `subprocess.Popen`: which streams and descriptors the process inherits.
 
         Raises:
             InfrastructureError: the system refuses a process.
-            FileNotFoundError: bubblewrap, torch or numpy is not installed, and a box needs it.
+            FileNotFoundError: the isolation is `box`, and bubblewrap, torch or numpy is not installed.
         """
         self.is_in_box, self.owner, self.is_ready = isolation == "box", os.getpid(), False
         command, environment = _command(arguments, isolation), _environment(isolation)
@@ -126,11 +126,12 @@ class WarmProcess(ABC):
 
         Args:
             job: the job as a frame of the protocol.
-            time_limit: seconds; the child itself keeps to it, and is killed soon after.
+            time_limit: the seconds that the job may take; the child itself keeps to them, and is killed soon after.
             announce: called with a function that ends the job while it is running, and with `None` when it is over.
 
         Returns:
-            The child's reply; without a frame, and with the reason, if it ran out of time, was ended or crashed.
+            The child's reply; one without a frame, and with the reason, if the child ran out of time, was ended or
+            crashed.
 
         Raises:
             InfrastructureError: the process was lost, or the system refuses it a child.
@@ -140,7 +141,8 @@ class WarmProcess(ABC):
         """Wait until the process is ready.
 
         Raises:
-            InfrastructureError: it has ended, is stopped by a signal or a debugger, or takes longer than `START_LIMIT`.
+            InfrastructureError: the process has ended, is stopped by a signal or a debugger, or takes longer than
+                `START_LIMIT`.
         """
         deadline = time.monotonic() + START_LIMIT
         while not (self.is_ready or (ready := self.is_ready_within(LOOK))):
@@ -213,7 +215,7 @@ class ForkingProcess(WarmProcess):
 
         Raises:
             InfrastructureError: the system refuses the socket or the process.
-            FileNotFoundError: bubblewrap, torch or numpy is not installed, and a box needs it.
+            FileNotFoundError: the isolation is `box`, and bubblewrap, torch or numpy is not installed.
         """
         try:
             self.control, child_end = socket.socketpair(type=socket.SOCK_SEQPACKET)
@@ -249,11 +251,12 @@ class ForkingProcess(WarmProcess):
 
         Args:
             job: the job as a frame of the protocol.
-            time_limit: seconds; the child itself keeps to it, and is killed soon after.
+            time_limit: the seconds that the job may take; the child itself keeps to them, and is killed soon after.
             announce: called with a function that ends the job while it is running, and with `None` when it is over.
 
         Returns:
-            The child's reply; without a frame, and with the reason, if it ran out of time, was ended or crashed.
+            The child's reply; one without a frame, and with the reason, if the child ran out of time, was ended or
+            crashed.
 
         Raises:
             InfrastructureError: the process was lost, or the system refuses it a child.
@@ -270,10 +273,10 @@ class ForkingProcess(WarmProcess):
                 os.close(child)
 
     def _start_child(self, job: bytes, content: int, result: int) -> int:
-        """Have a child started for a job, and return a handle of it.
+        """Have a child started for a job, and return a handle of the child, a file descriptor.
 
         Args:
-            job: its frame.
+            job: the frame of the job.
             content: the descriptor of an empty file, which brings the frame to the child.
             result: the descriptor of the pipe that the child writes its reply to.
 
@@ -297,12 +300,12 @@ class ForkingProcess(WarmProcess):
         raise InfrastructureError(f"the system refuses another process ({why}): run the same command again later.")
 
     def _read_outcome(self, child: int, reply: FileIO, time_limit: float) -> Reply:
-        """Read a child's reply, kill the child if it goes on after that, and return how the job ended.
+        """Return how a job ended, from the child's reply; a child that goes on after its reply or its time is killed.
 
         Args:
             child: a handle of the child.
-            reply: the pipe that it writes to.
-            time_limit: in seconds.
+            reply: the pipe that the child writes its reply to.
+            time_limit: the seconds that the job may take.
         """
         from grader.child.protocol import MAX_FRAME
 
@@ -325,7 +328,7 @@ class ForkingProcess(WarmProcess):
         return replace(outcome, killed=killed, cpu=cpu)
 
     def _lost_error(self) -> InfrastructureError:
-        """Mark this process as spent, and return the error for the job that it was lost with."""
+        """Mark this process as spent, and return the error for the job with which it was lost."""
         self.is_spent = True
         return InfrastructureError("the warm process was lost and has been replaced: run the same command again.")
 
@@ -367,11 +370,11 @@ class SpawnedProcess(WarmProcess):
 
         Args:
             job: the job as a frame of the protocol.
-            time_limit: seconds; the process itself keeps to it, and is killed soon after.
+            time_limit: the seconds that the job may take; the process itself keeps to them, and is killed soon after.
             announce: called with a function that ends the job while it is running, and with `None` when it is over.
 
         Returns:
-            The reply; without a frame, and with the reason, if the process ran out of time, was ended or crashed.
+            The reply; one without a frame, and with the reason, if the process ran out of time, was ended or crashed.
         """
         started, frame = time.monotonic(), None
         try:
@@ -425,7 +428,7 @@ def states_below(pid: int) -> Iterator[tuple[int, str]]:
 
 
 def is_readable(fd: int, seconds: float) -> bool:
-    """Return whether a file descriptor, of any number, has something to read within `seconds` (not on Windows).
+    """Return whether a file descriptor has something to read within `seconds`; not on Windows.
 
     The handle of a process becomes readable when the process ends.
     """
@@ -440,14 +443,14 @@ def _could_not_start(why: str) -> InfrastructureError:
 
 
 def _command(arguments: Sequence[str], isolation: Isolation) -> list[str]:
-    """Return the command that starts the warm process; in a box, this package has another path.
+    """Return the command that starts the warm process; in a sandbox, this package has another path.
 
     Args:
-        arguments: of `grader.child.worker_process.main`.
-        isolation: of the jobs.
+        arguments: the arguments of `grader.child.worker_process.main`.
+        isolation: the isolation of the jobs.
 
     Raises:
-        FileNotFoundError: bubblewrap, torch or numpy is not installed, and a box needs it.
+        FileNotFoundError: the isolation is `box`, and bubblewrap, torch or numpy is not installed.
     """
     root = PACKAGES if isolation == "box" else str(PACKAGE.parent)
     run = "from grader.child.worker_process import main; main()"
@@ -459,7 +462,7 @@ def _command(arguments: Sequence[str], isolation: Isolation) -> list[str]:
 def _environment(isolation: Isolation) -> dict[str, str]:
     """Return the environment of the warm process, all of which learner code can read.
 
-    Of the grader's own, it has only the variables that Python needs to start in this isolation.
+    Of this process's own variables it has only those that Python needs to start in this isolation.
     """
     useful = KEPT if isolation == "none" else () if isolation == "box" else KEPT_STRICTLY
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -469,11 +472,11 @@ def _environment(isolation: Isolation) -> dict[str, str]:
 
 
 def _reply_of(frame: bytes | bytearray, code: int | None = None) -> Reply:
-    """Return the reply that a frame makes, or a crash if it is empty or malformed.
+    """Return the reply that a frame holds; a reply that tells of a crash if the frame is empty or malformed.
 
     Args:
-        frame: all that was sent.
-        code: the exit code of the process that sent it, if it has ended; it describes a crash.
+        frame: all bytes that the process sent.
+        code: the exit code of the process, for the description of a crash; `None` if it has not ended.
     """
     from grader.child import protocol
 
@@ -519,9 +522,9 @@ def _read_until(reply: FileIO, child: int, seconds: float, most: int) -> bytes |
     Args:
         reply: the pipe.
         child: a handle of the child.
-        seconds: that the child may take. The time for which it waits for a processor on a busy machine does not count,
-            nor does time in which this process stands still.
-        most: bytes after which reading ends.
+        seconds: the seconds that the child may take. The time for which it waits for a processor on a busy machine does
+            not count, nor does time in which this process stands still.
+        most: the number of bytes after which reading ends.
 
     Returns:
         The bytes; `None` if the child's time is over before.
@@ -558,7 +561,10 @@ def _seconds_waited(child: int) -> float:
 
 
 def _pump(stream: Any, replies: queue.Queue[bytearray | None]) -> None:
-    """Put each frame of a stream into a queue until the stream ends or sends something else; then `None`."""
+    """Put each frame of a stream into a queue.
+
+    At the stream's end, or at anything that is no frame, put `None`, and stop.
+    """
     try:
         from grader.child import protocol  # numpy: not needed before the worker process has been started
 

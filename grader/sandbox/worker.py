@@ -34,7 +34,7 @@ class Worker(Closing):
         """Start the first process, without waiting until it is ready.
 
         Raises:
-            InfrastructureError: the system refuses it.
+            InfrastructureError: the system refuses a process.
         """
         self.isolation, self._start = isolation, start
         self._is_answering = threading.Lock()  # held while a job is answered
@@ -61,11 +61,11 @@ class Worker(Closing):
         process, unless the worker was stopped.
 
         Args:
-            job: its frame.
-            time_limit: seconds for the job.
+            job: the frame of the job.
+            time_limit: the seconds that the job may take.
 
         Raises:
-            InfrastructureError: no process could be started, or it was lost with the job.
+            InfrastructureError: no process could be started, or the process was lost with the job.
         """
         with self._is_answering:
             reply = self._attempt(job, time_limit)
@@ -84,7 +84,10 @@ class Worker(Closing):
                 self.replace_process()
 
     def stop(self) -> None:
-        """End the job that is running, and every later one as soon as it runs, until `resume`; for other threads."""
+        """End the job that is running and, until `resume`, every later job as soon as it runs.
+
+        To be called from another thread.
+        """
         with self._lock:
             self._stopped = True
             if self._end_job is not None:
@@ -99,7 +102,7 @@ class Worker(Closing):
         """Remember how to end the job that is running, and end it at once if the worker is stopped.
 
         Args:
-            end: ends the job; `None` when it is over.
+            end: ends the job; `None` once the job is over.
         """
         with self._lock:
             self._end_job = end
@@ -145,10 +148,11 @@ def start_worker(isolation: Isolation) -> Worker:
 
 
 def worker_mode(isolation: Isolation) -> str:
-    """Return how a worker answers jobs: `fork` or `spawn`, or what the environment variable `HANDGRAD_WORKER` says.
+    """Return how a worker answers jobs: `fork` or `spawn`.
 
-    Every isolation needs `fork`. Without one, `fork` is usual on Linux and `spawn` elsewhere. A worker that forks can
-    be used in a process that was forked from the one that started it.
+    For the isolation `none` the environment variable `HANDGRAD_WORKER` says it or, without that, `fork` is usual on
+    Linux and `spawn` elsewhere; for any other it is `fork`. A worker that forks can be used in a process that was
+    forked from the one that started it.
     """
     usual = "fork" if sys.platform == "linux" else "spawn"
     return "fork" if isolation != "none" else os.environ.get(MODE_VARIABLE) or usual

@@ -70,7 +70,7 @@ def _check_versions(reply: Reply) -> Versions:
     """Check the reply to the small job, and return the versions that it printed.
 
     Raises:
-        InfrastructureError: there is no answer, or it is wrong.
+        InfrastructureError: there is no answer, or the answer is wrong.
     """
     from . import checked_reply
 
