@@ -53,7 +53,11 @@ class Candidate(Protocol):
         """
 
     def changes_right_answer(self, case: Case) -> bool:
-        """Return whether the candidate changes a gradient that the learner got right, which makes it less likely."""
+        """Return whether the candidate changes a gradient that the learner got right, which makes it less likely.
+
+        Args:
+            case: the wrong answers of one function, and the targets whose answers are right.
+        """
 
 
 class Rewriting(Protocol):
@@ -333,6 +337,9 @@ class ScreeningTrial:
     def __init__(self, sample: ProgramSample, names: Sequence[str]) -> None:
         """Draw two random directions of each target, and project the learner's arrays on them.
 
+        A direction is an array shaped like the target, and the projection on it the sum of its products with a
+        gradient.
+
         Args:
             sample: a trial in which the answers are wrong.
             names: their targets; the learner's array for each has the right shape here.
@@ -357,9 +364,10 @@ class ScreeningTrial:
             self.bounds[rows] = SPREAD * error * np.sqrt(array.size) + TINY * np.abs(self.tangents.right[rows])
 
     def effect_of(self, edit: Rewriting) -> Effect:
-        """Return the `Effect` of a rewriting in this trial: its change of each projection, and the work to compute it.
+        """Return the `Effect` of a rewriting in this trial: what it adds to the projections, and the work for that.
 
-        The effect does not depend on the learner's arrays. It is cached for further answers of the same function.
+        A projection is the sum of a gradient times a random direction. The effect does not depend on the learner's
+        arrays. It is cached for further answers of the same function.
         """
         effect = self._effects.get(edit)
         if effect is None:
@@ -369,7 +377,7 @@ class ScreeningTrial:
     def _compute_effect(self, edit: Rewriting) -> Effect:
         """Return the `Effect` of a rewriting on this trial's right program, without a cache.
 
-        Its `change` is `None` where the rewriting changes no gradient of the screen's targets, or cannot be computed.
+        Its `change` is `None` where the rewriting changes no gradient of `self.names`, or cannot be computed.
         """
         effect = Effect()
         try:
@@ -385,10 +393,12 @@ class ScreeningTrial:
             return effect
 
     def matched_targets(self, change: Array) -> tuple[str, ...]:
-        """Return the targets for which each right projection plus its change is that of the learner's array.
+        """Return the targets for which a rewriting gives the projections of the learner's array.
+
+        A projection is the sum of a gradient times a random direction.
 
         Args:
-            change: what a rewriting adds to each projection of the right gradients; shape: (rows,).
+            change: what the rewriting adds to each projection of the right gradients; shape: (rows,).
         """
         fits = abs(change - self.wanted) <= self.bounds
         return tuple(name for name in self.names if fits[self.tangents.rows[name]].all()) if fits.any() else ()
@@ -431,13 +441,13 @@ class Case:
     def listing(self) -> Program:
         """Return the right program whose spots and choices the search lists as edits.
 
-        It is the program of the first screen; of the first trial where there is no screen.
+        It is the program of the first of `screens`; of the first trial where there are none.
         """
         return self.screens[0].sample.program if self.screens else self.samples[0].program
 
     @cached_property
     def _best_for_screens_first(self) -> list[ProgramSample]:
-        """Return the samples sorted by how well they serve as screens, the best first."""
+        """Return the samples sorted by `_screening_order`: those with usual sizes and a quick forward pass first."""
         return sorted(self.samples, key=_screening_order)
 
     @cached_property
@@ -455,11 +465,11 @@ class Case:
 
     @cached_property
     def screens(self) -> tuple[ScreeningTrial, ...]:
-        """Return the screens: a few trials, each with the targets whose answers are compared in it by projections.
+        """Return the screens: a few trials in which answers are compared by projections, which costs no backward pass.
 
-        A projection is the sum over a gradient times a random direction; see `ScreeningTrial`. Each target has a
-        screen in which its answer is wrong. A target has none if its answer has the wrong shape wherever it is wrong,
-        or is 0 everywhere. There are no screens for answers that are values, which are computed without a backward
+        A projection is the sum of a gradient times a random direction; see `ScreeningTrial`. Each target has one
+        screen, in which its answer is wrong. A target has none if its answer has the wrong shape wherever it is wrong,
+        or is 0 everywhere; and there are no screens for answers that are values, which are computed without a backward
         pass.
         """
         if self.samples and self.samples[0].is_value:
@@ -481,13 +491,14 @@ class Case:
 
     @cached_property
     def forms(self) -> FactorForms:
-        """Return a table of expressions such as 1 / n with their values in each trial, to find that of a factor."""
+        """Return a table of expressions such as 1 / n, with their values in each trial, to find one for a factor."""
         return FactorForms([sample.trial for sample in self.samples])
 
     def is_screened_as(self, other: Case) -> bool:
-        """Return whether another case has all answers of this one, and screens each in the same trial.
+        """Return whether another case has all answers of this one, and each has its screen in the same trial in both.
 
-        Then what passes the screens of this case has passed those of the other.
+        A screen is the trial in which an answer is compared by projections first. What passes the screens of this case
+        has then passed those of the other.
 
         Args:
             other: a case of the same function.
@@ -496,7 +507,7 @@ class Case:
 
     @cached_property
     def _screen_trials(self) -> dict[str, int | None]:
-        """Return by target Python's `id` of the trial in which its answer is screened; `None` if it has no screen."""
+        """Return by target Python's `id` of the trial that is the screen of its answer; `None` if it has no screen."""
         screened = {name: id(screen.sample.trial) for screen in self.screens for name in screen.names}
         return {name: screened.get(name) for name in self.names}
 
@@ -505,8 +516,8 @@ class Case:
         """Return the targets whose wrong arrays are the right consequence of the learner's arrays nearer to the loss.
 
         The gradient of `mean` follows from that of `centred = inp - mean` if it is what the chain rule makes of the
-        learner's own gradient of `centred`, in every trial. So does a gradient that is a matrix
-        product with another one.
+        learner's own gradient of `centred`, in every trial. So does a gradient that is a matrix product with another
+        one.
 
         Returns:
             For each of these targets, the targets with wrong arrays that it depends on, nearest to the loss first,
@@ -548,10 +559,11 @@ class Case:
         return frozenset(self.names).difference(*self.explaining.values())
 
     def targets_explained_by(self, edit: Rewriting, names: Iterable[str] | None = None) -> tuple[str, ...]:
-        """Return the targets whose answers a rewriting explains, judged by the screens and then by all gradients.
+        """Return the targets whose answers a rewriting explains.
 
-        Trials in which rounding hides the answer (see `ProgramSample.is_vague`) are left out. What the rewriting adds
-        to the projections is stored in the field `changes` or `results`.
+        It is judged by the projections in the screens first, and where it passes these by all its gradients. Trials in
+        which rounding hides the answer (see `ProgramSample.is_vague`) are left out. What the rewriting adds to the
+        projections is stored in the field `changes` or `results`.
 
         Args:
             edit: the rewriting.
@@ -562,10 +574,10 @@ class Case:
         return names + self._zeros_explained_by(edit) if names and self.zeros else names
 
     def _zeros_explained_by(self, edit: Rewriting) -> tuple[str, ...]:
-        """Return the targets in `zeros` for which a rewriting gives zeros, too, in each trial whose program it changes.
+        """Return the targets of answers of zeros alone (`zeros`) that a rewriting makes zero, too.
 
-        Many edits make a gradient zero, so that an answer of zeros alone has no certain cause. So only a rewriting that
-        explains another answer explains zeros as well.
+        It must do so in each trial whose program it changes. Many edits make a gradient zero, so that an answer of
+        zeros alone has no certain cause: this is asked only of a rewriting that explains another answer.
         """
         names = set(self.zeros)
         for sample in self.samples:
@@ -626,10 +638,10 @@ class Case:
         return reaches_targets(edit.apply(self.listing), self.right_names)
 
     def _screen(self, edit: Rewriting) -> tuple[str, ...]:
-        """Return the targets whose answers a rewriting may explain, judged by the screens alone.
+        """Return the targets whose answers a rewriting may explain, judged by the projections in the screens alone.
 
-        What it adds to the projections is stored in the field `changes`, or `results`, if it has an effect in each
-        screen.
+        What the rewriting adds to the projections is stored in the field `changes`, or `results`, if it has an effect
+        in each screen.
         """
         self.work += 1
         if not self.screens:
@@ -715,7 +727,7 @@ def reaches_targets(program: Program, names: Iterable[str]) -> bool:
 
 
 def _screening_order(sample: ProgramSample) -> tuple[bool, bool, bool, float]:
-    """Return a key that sorts samples by how well they serve as screens, the best first.
+    """Return a key that sorts samples by how well answers can be compared in them, the best first.
 
     It is (has an infinite output, has a special setting such as a batch of one, has a loop of two iterations, time that
     a forward pass takes): of small arrays, the number of iterations counts more than the number of entries.
@@ -737,12 +749,14 @@ def _structure(program: Program) -> tuple[tuple[bool, ...], ...]:
 
 
 def work_of(program: Program, full: bool = False) -> float:
-    """Return an estimate of the work of comparing an edited program, in calls of numpy: the same on any machine.
+    """Return an estimate of the work to compute what an edited program changes, in calls of numpy.
+
+    It is the same on any machine.
 
     Args:
         program: the edited program.
-        full: whether all its gradients are computed, as `Program.gradients` does, and not only by how much the edits
-            move the projections, as `Program.change` does.
+        full: whether all its gradients are computed, as `Program.gradients` does; else only what the edits add to the
+            gradients' products with random directions, as `Program.change` does.
     """
     forward, right = program.forward, program.right.forward
     costs, work = right.costs, 5.0

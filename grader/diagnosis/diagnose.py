@@ -68,7 +68,11 @@ class DeclaredMistake:
         return dict.fromkeys(names, mistake)
 
     def changes_right_answer(self, case: Case) -> bool:
-        """Return False: a formula is about the answers that it is declared for alone."""
+        """Return False: a formula is about the answers that it is declared for alone.
+
+        Args:
+            case: not read.
+        """
         return False
 
     def _reproduces_answer(self, answer: Answer, samples: Samples) -> bool:

@@ -233,7 +233,12 @@ def clause_of_equals(clauses: Iterable[str], count: int) -> str:
 
 
 def _differ_in_operation(program: Program, *facts: Fact) -> bool:
-    """Return whether facts say the same about different operations, or that the same number is missing at each."""
+    """Return whether facts say the same about different operations, or that the same number is missing at each.
+
+    Args:
+        program: the program of the trial that the clauses of the facts are for.
+        facts: two facts or more.
+    """
     numbers = {_missing_number(fact) for fact in facts}
     return _differing_field(program, facts) in OF_OPERATION or (len(numbers) == 1 and None not in numbers)
 
@@ -242,6 +247,10 @@ def _differing_field(program: Program, facts: Sequence[Fact]) -> str:
     """Return the name of the only message field in which facts differ; empty if there is none.
 
     Empty as well where the facts are of several operators, or a clause says more than the message of its operator.
+
+    Args:
+        program: the program of the trial that the clauses of the facts are for.
+        facts: two facts or more.
     """
     first = facts[0]
     if first.operator not in REGISTRY or any(fact.operator != first.operator for fact in facts):
@@ -253,7 +262,12 @@ def _differing_field(program: Program, facts: Sequence[Fact]) -> str:
 
 
 def _template_clause(program: Program, fact: Fact) -> str:
-    """Return the message of a fact's operator, filled in with the fact's message fields, with short names."""
+    """Return the message of a fact's operator, filled in with the fact's message fields, with short names.
+
+    Args:
+        program: the program of the trial that the message is for.
+        fact: the fact.
+    """
     return with_short_names(program, REGISTRY[fact.operator].message.format_map(fact.parameters))
 
 
@@ -340,9 +354,9 @@ class EditOnPath(ExplanatoryRewriting):
         return program
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the edit's fact, its clause beginning with the path, as a tuple of one.
+        """Return the edit's fact, as a tuple of one, whose clause names the path first.
 
-        The clause is "on the path through h in `h @ u`, " and that of the edit.
+        The clause is "on the path through h in `h @ u`, " followed by the clause of the edit.
         """
         (fact,) = self.edit.facts(program)
         place, *_ = self.spot.places(program)
@@ -380,7 +394,7 @@ class EditVariant(ExplanatoryRewriting):
         return self.edit.rank + self.added_rank
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the facts of the edit alone."""
+        """Return the facts of the edit, which say nothing about the variant."""
         return self.edit.facts(program)
 
 
@@ -499,9 +513,10 @@ class WithRightLogSums(EditVariant):
     added_rank: ClassVar[float] = OUTPUT_RANK
 
     def apply(self, program: Program) -> Program:
-        """Return the edited program, in which an edited gradient g of a log_softmax is passed on as g - p * sums.
+        """Return the edited program, in which a log_softmax whose gradient g is edited contributes g - p * sums.
 
-        The sums are those of the right gradient. Return the program unchanged where the edit does not apply.
+        p are its probabilities, and the sums those of its right gradient along its axis. Return the program unchanged
+        where the edit does not apply.
 
         Raises:
             NoCandidate: the edit changes no contribution to a log_softmax.
@@ -655,10 +670,10 @@ class FactorOnPath:
         return self.edit.rank + SCALED_PATH_RANK
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return by target the mistake in each answer in which the edges count with a factor, and all else is right.
+        """Return by target the mistake in each answer in which some edges count with a factor, and all else is right.
 
-        The factor must be explained: one expression of sizes and constants, such as 2 or 1 / bs, gives it in every
-        trial.
+        The edges are those that `self.edit` drops. The factor must be explained: one expression of sizes and constants,
+        such as 2 or 1 / bs, gives it in every trial.
         """
         mistakes = {}
         for name in self.names:
@@ -669,13 +684,17 @@ class FactorOnPath:
         return mistakes
 
     def changes_right_answer(self, case: Case) -> bool:
-        """Return whether the edit that drops the edges changes a gradient that the learner got right."""
+        """Return whether `self.edit`, which drops the edges with the factor, changes a gradient that is right.
+
+        Args:
+            case: the wrong answers, and the targets whose answers are right.
+        """
         return bool(self.edit.code) and case.changes_right_answer(self.edit)
 
     def _readers(self, program: Program) -> str:
         """Return in words what reads the edges that have the factor: `` `h @ u` and `x * h` ``.
 
-        An edge of a sum is called by the summand, if that is computed.
+        An edge of a sum is called by the summand, if an operation computes it.
         """
         dropped = [place for place, rule in self.edit.apply(program).edited_vjps.items() if rule is zero_vjp]
         named = []
@@ -687,9 +706,13 @@ class FactorOnPath:
         return with_short_names(program, texts)
 
     def _arrays(self, name: str, sample: ProgramSample) -> tuple[Array, Array]:
-        """Return two arrays: what the edges contribute to the target `name` in the learner's and in the right array.
+        """Return two arrays: what the edges with the factor contribute to a target, in the learner's array and rightly.
 
         Each is the learner's or the right array minus the gradient without the edges.
+
+        Args:
+            name: the target.
+            sample: the trial.
 
         Raises:
             NoCandidate: the learner's array has the wrong shape, or the edit's gradient cannot be computed.
@@ -792,9 +815,10 @@ class EditInRows(ExplanatoryRewriting):
         return explained_mistakes(self, case, case.confirm(self, [self.name]))
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the edit's facts, with the rows added to the clause of the first one.
+        """Return the edit's facts, of which the first says in which rows: "w is not transposed in the last row only".
 
-        The clause is that of the edit, and "in the last row only", or "in every row but the first".
+        For the field `rows`, "in the first row only", "in the last row only", "in every row but the first" or "in every
+        row but the last" is appended to the clause. The fact has the rows as a message field, too.
         """
         (fact, *others) = self.edit.facts(program)
         which = f"in {ROW_WORDS[self.rows]} only" if self.rows in ("first", "last") else f"in {ROW_WORDS[self.rows]}"
@@ -819,7 +843,7 @@ class TwoEdits(ExplanatoryRewriting):
 
     @property
     def rank(self) -> float:
-        """Return the likelihood rank (less is likelier): the sum of both plus a constant.
+        """Return the likelihood rank (less is likelier): the sum of the two edits' ranks plus a constant.
 
         If `first_explains`, it is that of the second edit plus a lesser constant.
         """

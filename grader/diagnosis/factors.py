@@ -274,10 +274,12 @@ class FactorForms:
         self._values = values[(~np.isnan(values)).sum(1) > 1]  # what one trial has alone is no expression of a factor
 
     def may_give(self, places: Sequence[int], ratios: Sequence[float]) -> bool:
-        """Return whether any expression, times a constant, has the values of a factor wherever it is defined.
+        """Return whether any expression of the table, times a constant, has a factor's value in each of some trials.
+
+        Trials in which an expression has no value are ignored for this expression.
 
         Args:
-            places: the positions of these trials in the list that the table was made for.
+            places: the positions of the trials in the list that the table was made for.
             ratios: the factor in each of them.
         """
         own = self._values[:, places]

@@ -195,7 +195,11 @@ def differing_entries(array: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def have_right_shapes(samples: Samples) -> bool:
-    """Return whether the learner's array has the right shape in every trial."""
+    """Return whether the learner's array has the right shape in every trial.
+
+    Args:
+        samples: an answer in each trial.
+    """
     return all(sample.has_shape for sample in samples)
 
 
@@ -510,11 +514,12 @@ def _entry_fields(answer: Answer, trial: Trial, place: tuple[int, ...]) -> dict[
 
 
 def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistake:
-    """Return the fact that an answer is wrong only in the trial whose inputs have exact zeros and equal entries.
+    """Return a fact about an answer that is wrong only in the trial whose inputs have exact zeros and equal entries.
 
-    It is another one where every wrong entry is one of those at which the variable is 0, is equal to another entry, or
-    has one of two values; of the first two, the one with fewer entries. Its message fields are the number of
-    wrong entries, and the index of the first one with the input's entry there.
+    It says that the answer is wrong where the variable is 0, where it is equal to another entry, or where it has one of
+    a few values, if this holds of every wrong entry; of the first two, what holds of fewer entries. Else it names the
+    trial alone. Its message fields are the number of wrong entries, and the index of the first one with the input's
+    entry there.
 
     Args:
         answer: the answer.
@@ -554,10 +559,11 @@ class _Tie(NamedTuple):
 
 
 def _ties(name: str, trial: Trial, place: tuple[int, ...]) -> Iterator[_Tie]:
-    """Yield the ways in which the entry `place` of an input is equal to another entry that its gradient may depend on.
+    """Yield the ways in which an entry of an input is equal to another entry that its gradient may depend on.
 
-    They are the entries at the same place in other inputs of the same shape, and, where the output has another shape,
-    those along an axis of the input, and any of it.
+    These other entries are: the one at the same index in each further input of the same shape; and, unless the output
+    has the input's shape, those along each axis of the input, and then all of its entries. A way is yielded if one of
+    them is equal.
 
     Args:
         name: the name of the input.
@@ -583,7 +589,14 @@ def _ties(name: str, trial: Trial, place: tuple[int, ...]) -> Iterator[_Tie]:
 
 
 def _is_repeated(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """Return True for each entry that has an equal one along some axes together; shaped like the array."""
+    """Return a mask, shaped like an array, of the entries that have an equal one along some axes together.
+
+    For [[1, 2], [2, 3]] and both axes, the two entries 2; for one of the axes, none.
+
+    Args:
+        values: the array.
+        axes: the axes.
+    """
     end = tuple(range(values.ndim - len(axes), values.ndim))
     moved = np.moveaxis(values, axes, end)
     rows = moved.reshape(*moved.shape[: values.ndim - len(axes)], -1)
@@ -780,14 +793,13 @@ def nothing_to_compare() -> Mistake:
 
 
 def plain_facts(exercise: Declaration, samples: Mapping[str, Samples]) -> dict[str, Mistake]:
-    """Return a fact about each wrong answer that needs no search: a wrong shape, or how many entries are wrong.
+    """Return by name of each wrong answer what its numbers show without a search for the mistake.
+
+    That is its wrong shape, or how many entries are wrong and by how much; see `plain_fact`.
 
     Args:
         exercise: the exercise.
         samples: by name of the wrong answer, such as `w.g`, its samples.
-
-    Returns:
-        By name of the answer.
     """
     return {
         answer.name: with_words(plain_fact(answer, in_double(samples[answer.name])))
@@ -802,9 +814,10 @@ def in_double(samples: Iterable[Sample]) -> list[Sample]:
 
 
 def plain_fact(answer: Answer, samples: Samples) -> Mistake:
-    """Return a fact about an answer that needs no search: a wrong shape, or how many entries are wrong and by how much.
+    """Return what an answer's numbers show without a search for the mistake, as a fact.
 
-    If the answer is right in all given trials, it is the fact that there is nothing to compare.
+    It has a wrong shape; or this many entries are wrong, by so much. If the answer is right in all given trials, it is
+    the fact that there is nothing to compare.
 
     Args:
         answer: the answer.

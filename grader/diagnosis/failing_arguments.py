@@ -49,7 +49,15 @@ def _shape(answer: Answer, trial: Trial) -> tuple[int, ...]:
 
 
 def _distinguishing_condition(right: set[Any], wrong: set[Any]) -> str:
-    """Return a condition that only the right values of an option meet, such as `3` or `not 0`; empty without one."""
+    """Return a condition that each right value of an option meets and no wrong one: `3`, `not 0`, or one on the sign.
+
+    Args:
+        right: the values of the option in the trials in which the answer is right.
+        wrong: its values in those in which it is wrong.
+
+    Returns:
+        The condition; empty where there is none of these three kinds. The third is "negative" or "not negative".
+    """
     if right & wrong:
         return ""
     if len(right) == 1:

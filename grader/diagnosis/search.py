@@ -106,8 +106,9 @@ def explain(
         others: further candidates: observations of the numbers, and mistakes that the exercise declares.
         budget: the most work of the search, counted in calls of numpy, so that it ends at the same candidate on any
             machine.
-        earlier: an explained case of the same answers in more trials, screened in the same trials as this one: then
-            only the candidates are tried that passed its screens; `None` for all candidates.
+        earlier: an explained case of the same answers in more trials, compared first in the same trials as this one
+            (see `Case.is_screened_as`): then only the candidates are tried whose gradients it has compared in full;
+            `None` for all candidates.
     """
     operators, others, fits = list(operators), list(others), list[Fit]()
     last, most = float("inf"), budget
@@ -225,14 +226,19 @@ def _is_on_parallel_path(case: Case, fit: Fit, other: Fit, names: Iterable[str])
         if not (is_same_edit and pair[0].at and pair[1].at):
             return False
         for first, second in itertools.product(pair[0].at, pair[1].at):
-            in_series = forward.is_behind(first, second) or forward.is_behind(second, first)
+            in_series = forward.leads_to(first, second) or forward.leads_to(second, first)
             if WHOLE in (first[1], second[1]) or first == second or in_series:
                 return False
     return True
 
 
 def _either(mistake: Mistake, twin: Mistake) -> Mistake:
-    """Return a mistake whose clause names the same mistake on another path, too, that gives the same numbers."""
+    """Return a mistake with a clause that names two mistakes: "..., or ...; the two give the same numbers".
+
+    Args:
+        mistake: the mistake, with a single fact.
+        twin: the same mistake on another path, with a single fact.
+    """
     fact, other = mistake.facts[0], twin.facts[0]
     return replace(mistake, facts=(replace(fact, says=clause_of_equals((fact.says, other.says), 2)),))
 
@@ -302,10 +308,10 @@ def stream(
 
 
 def stream_of_suspects(suspects: Iterable[Candidate], others: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Yield the candidates of an earlier search that passed its screens, and `others`, together in rising rank.
+    """Yield the candidates that an earlier search has compared in full, and `others`, together in rising rank.
 
     Args:
-        suspects: the field `suspects` of the earlier search's case: the candidates that were compared in full there.
+        suspects: the field `suspects` of the earlier search's case: these candidates.
         others: observations of the numbers, and mistakes that the exercise declares.
     """
     sources = [CandidateSource(candidate.rank, partial(iter, [candidate])) for candidate in others]
@@ -517,7 +523,7 @@ def _forks_from_edit(
 
 
 def _is_fork(program: Program, place: tuple[int, int]) -> bool:
-    """Return whether the reader of an edge (reader, slot) has further edges: for `x @ w` True, for tanh(x) False."""
+    """Return whether the reader of the edge `place` has further edges: for `x @ w` True, for tanh(x) False."""
     return len(program.forward.edges[place[0]]) > 1
 
 
@@ -537,8 +543,8 @@ def _targets_of_edges(program: Program, spot: Spot) -> int:
 def right_with_factor(case: Case) -> Iterator[Candidate]:
     """Yield one candidate, the right gradient times a factor, as a `WithFactor`; none where it fits no answer.
 
-    It is for the answers whose projections in the screens are a multiple of those of the right gradient, each with
-    a multiple of its own; for all answers if these are values, which have no projections.
+    It is for the answers whose products with random directions (projections) are a multiple of those of the right
+    gradient, perhaps another one for each answer; for all answers if these are values of the forward pass.
     """
     names = [name for screen in case.screens for name in _targets_with_multiple(screen, screen.tangents.right[None])[0]]
     if names or case.samples[0].is_value:
@@ -548,8 +554,8 @@ def right_with_factor(case: Case) -> Iterator[Candidate]:
 def edits_with_factor(case: Case) -> Iterator[Candidate]:
     """Yield `WithFactor`s: an edit of those tried so far, with the answers that may be its gradient times a factor.
 
-    These are the answers whose projections in the screens are one multiple of those of the edited program's gradient.
-    Edits that are tried while this generator runs follow in a later round.
+    These are the answers whose products with random directions (projections) are one multiple of those of the edited
+    program's gradient. Edits that are tried while this generator runs follow in a later round.
     """
     tried = set[Rewriting]()
     while new := (case.changes.keys() | case.results.keys()) - tried:
@@ -572,10 +578,12 @@ def _edits_of_multiples(
 ) -> Iterator[tuple[Edit, list[str]]]:
     """Yield the `Edit`s among some rewritings, each with the targets whose answers are a multiple of its gradient.
 
+    This is judged by the projections in one screen: the products of a gradient with random directions in one trial.
+
     Args:
         case: the wrong answers.
         changes: for each rewriting, for each screen, what it adds to the projections there; shape: (rows,).
-        number: the number of the screen among `case.screens` by which this is judged.
+        number: the number of the screen among `case.screens`.
     """
     screen = case.screens[number]
     made, table = _change_table(case, changes, number)
@@ -583,10 +591,11 @@ def _edits_of_multiples(
 
 
 def factors_on_paths(case: Case) -> Iterator[Candidate]:
-    """Yield `FactorOnPath`s: an edit that drops edges, with the answers in which these may contribute a multiple.
+    """Yield `FactorOnPath`s: an edit that drops edges, with the answers to which these edges may contribute a multiple.
 
-    The edits are those tried so far. If an answer's projections, less those of the right gradient, are one multiple of
-    what the edit moves them by, its edges may have been counted, say, twice.
+    The edits are those tried so far. For the answer minus the right gradient, the products with random directions
+    (projections) must be one multiple of what dropping the edges adds to them: then the edges may have been counted,
+    say, twice.
     """
     candidates = []
     for number, screen in enumerate(case.screens):
@@ -720,11 +729,13 @@ def _changes_by_screen(case: Case) -> list[tuple[object, ScreeningTrial, Array]]
 
 
 def _moved_targets(screen: ScreeningTrial, change: Array) -> list[str]:
-    """Return the targets with a projection in a screen that a change moves by more than rounding.
+    """Return the targets for whose gradients a rewriting changes a projection by more than rounding.
+
+    A projection is the product of a gradient with a random direction.
 
     Args:
-        screen: the trial.
-        change: what a rewriting adds to each projection; shape: (rows,).
+        screen: the trial, with the directions.
+        change: what the rewriting adds to each projection; shape: (rows,).
     """
     moves = np.abs(change) > screen.bounds
     return [name for name in screen.names if moves[screen.tangents.rows[name]].any()]
@@ -734,6 +745,8 @@ def _change_table(
     case: Case, changes: Mapping[Rewriting, tuple[Array, ...]], number: int, most: float = np.inf
 ) -> tuple[list[Edit], Array]:
     """Return the `Edit`s among some rewritings, and an array of what each adds to the projections in one screen.
+
+    A screen is a trial in which gradients are compared by projections: their products with random directions.
 
     Args:
         case: the case.
@@ -750,10 +763,12 @@ def _change_table(
 
 
 def _targets_with_multiple(screen: ScreeningTrial, projections: Array, given: Array | None = None) -> list[list[str]]:
-    """Return for each edit the targets whose given projections are a multiple of the edit's, by a factor that is not 1.
+    """Return for each edit the targets for which given projections are a multiple of the edit's, but not 1 times.
+
+    A projection is the product of a gradient with a random direction.
 
     Args:
-        screen: the trial.
+        screen: the trial, with the directions.
         projections: a vector of projections for each edit; shape: (edits, rows).
         given: the projections that may be a multiple; shape: (rows,). By default those of the learner's arrays.
     """

@@ -47,7 +47,7 @@ def answer_in_words(name: str) -> str:
 
 
 def clause(fact: Fact) -> str:
-    """Return one edit or observation as a clause: its own in `says`, or the message of its kind, filled in."""
+    """Return a fact, an edit or an observation, as a clause: its own in `says`, or the filled message of its kind."""
     if fact.says:
         return fact.says
     kind = FACT_KINDS[fact.operator]

@@ -49,8 +49,8 @@ class FirstWrongGradient:
     def explain(self, case: Case) -> Mapping[str, Mistake]:
         """Return by target the fact that the gradient of a certain value is wrong, and all from it to the target right.
 
-        Answers are missing that the wrong gradient of no single value explains. All answers of a screen are tried
-        together first, then those that no edit explains, then each by itself.
+        Answers are missing that the wrong gradient of no single value explains. All answers that are wrong in one trial
+        are tried together first, then those that no edit explains, then each by itself.
         """
         mistakes: dict[str, Mistake] = {}
         for screen in case.screens:
@@ -83,7 +83,11 @@ class BehindRightAnswers:
     rank: float = 9.5
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return `{target: mistake}`, with the last operation whose gradient is likely right; empty if none is."""
+        """Return `{target: mistake}`: the fact from which operation on, towards the inputs, the answer is wrong.
+
+        That operation is the last whose gradient must be right because another answer is; the result is empty if there
+        is none.
+        """
         if not case.screens:
             return {}
         mistake = step_behind_right_answers(case, case.listing, self.name)

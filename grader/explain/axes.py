@@ -42,7 +42,9 @@ class Axis:
 
 
 def find_axes(shapes: Shapes, out_shape: OutShape, code_takes: Takes, least: Mapping[str, int]) -> list[Axis]:
-    """Return the axes of the inputs: places of equal size that can only change together.
+    """Return the axes of the inputs: groups of places that have one size and can only change together.
+
+    A place is a pair (name of an input, number of its axis).
 
     Args:
         shapes: by name, the shape of each given input.
@@ -232,15 +234,21 @@ def _can_change(shapes: Shapes, group: tuple[Place, ...], takes: Takes) -> bool:
 
 
 def _larger(shapes: Shapes, group: tuple[Place, ...]) -> int:
-    """Return the least size, above that of a group of places and above 2, that no axis has."""
+    """Return the least size that no axis of the inputs has, above the size of one axis and above 2.
+
+    Args:
+        shapes: by name, the shape of each input.
+        group: that axis, as the places (input, number of the axis) at which the inputs have it.
+    """
     (name, i), *_ = group
     return next(n for n in itertools.count(max(shapes[name][i], 2) + 1) if n not in _sizes(shapes))
 
 
 def _candidates(shapes: Shapes, group: tuple[Place, ...]) -> tuple[int, ...]:
-    """Return sizes to try for an axis, each once: 1, small sizes, one larger than all axes, and some multiples.
+    """Return sizes to try for an axis, each once: 1, those in `SMALL`, a larger one that no axis has, and multiples.
 
-    The multiples are twice and three times its size, and multiples of the divisor of its size.
+    The multiples are twice and three times the size of the axis; and, of the divisor of this size (see `_divisor`), the
+    divisor itself and its next multiple above the size.
 
     Args:
         shapes: by name, the shape of each input.
@@ -270,7 +278,7 @@ def _is_batch(axis: Axis, shapes: Shapes, out_shape: OutShape, given: tuple[int,
 
 
 def _with_names(axes: list[Axis], shapes: Shapes, is_batch: Callable[[Axis], bool]) -> list[Axis]:
-    """Return the axes, named `bs`, `n` and so on, in input order; `bs` is the first that `is_batch` accepts."""
+    """Return the axes in the order of the inputs, named `n`, `m`, ...; `bs` for the first that `is_batch` accepts."""
     order = {place: number for number, place in enumerate(_places(shapes))}
     in_order = sorted(axes, key=lambda axis: order[axis.places[0]])
     batch = next(filter(is_batch, in_order), None)

@@ -207,7 +207,10 @@ class Question:
 
     @cached_property
     def own_backwards(self) -> frozenset[str] | None:
-        """Return the custom functions that torch's gradient of forward goes through; `None` if torch has none."""
+        """Return the names of the custom functions that torch's gradient of the forward pass goes through.
+
+        `None` if torch computes no gradient: no output depends on an input, or the backward pass raises.
+        """
         leaves = {name: self._double[name].requires_grad_() for name in floating_inputs(self.given)}
         try:
             with torch.enable_grad():
@@ -479,7 +482,9 @@ def _answers_like_own_backward(question: Question, verdicts: Verdicts) -> Iterat
 
 
 def _notes_on_other_inputs(question: Question, drawing: Drawing, answer: Answer, others: list[Run]) -> Iterator[str]:
-    """Yield a note for a gradient that is right as given, and wrong with other tables or other sizes.
+    """Yield a note if a gradient is right for the given inputs, and wrong for other sizes, or other values of some.
+
+    The values are those of floating-point inputs whose gradients are not judged.
 
     Args:
         question: the forward pass and the code.

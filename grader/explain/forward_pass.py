@@ -58,7 +58,7 @@ class ForwardPass:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """Return the signature of the original."""
+        """Return the signature of the forward pass as the caller gave it, before any copy of it in float64."""
         return inspect.signature(self.original)
 
     def leaves_torch(self, inputs: Mapping[str, Any]) -> bool:
@@ -247,7 +247,7 @@ def join_outputs(outputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
 
 @functools.cache
 def _flatten(place: int) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Return a function that flattens one output, compiled with a file name of its own for each place.
+    """Return a function that flattens output number `place`, compiled with a file name of its own.
 
     The recorder of a forward pass takes nodes from the same line for iterations of a loop, which the outputs are not.
     """
@@ -283,11 +283,14 @@ def _clone(value: Any) -> Any:
 
 
 def with_double_parameters(forward: Callable[..., Any], depth: int = 0) -> Callable[..., Any]:
-    """Return the same forward pass with float64 copies of the modules that it is, is bound to, uses or closes over.
+    """Return the same forward pass with float64 copies of the modules in it.
+
+    These are the module itself, that of a bound method, the arguments of a partial, and what a function reads: globals,
+    defaults, and the values that it closes over.
 
     Args:
         forward: a module, a partial, a method or a function; any other callable is returned unchanged.
-        depth: how many functions close over it, one inside the other; beyond a few it is returned unchanged.
+        depth: how many functions close over it, one inside the other; above `DEEPEST` a function is returned unchanged.
     """
     if isinstance(forward, torch.nn.Module):
         return _double_copy(forward)
@@ -314,8 +317,9 @@ def with_double_parameters(forward: Callable[..., Any], depth: int = 0) -> Calla
 def _double_cell(cell: types.CellType, depth: int) -> types.CellType:
     """Return a closure's cell with the module or function in it in float64; the cell itself if that changes nothing.
 
-    `depth` is the number of functions that close over one another around that function; beyond `DEEPEST`, it is left
-    unchanged.
+    Args:
+        cell: the cell, which may be empty.
+        depth: how many functions close over the function in it, one inside the other; above `DEEPEST` it is unchanged.
     """
     try:
         value = cell.cell_contents

@@ -73,7 +73,10 @@ def exercise_of(
 
 @contextmanager
 def _without_graph() -> Iterator[None]:
-    """Let torch keep no graph, unseen by what takes `torch.no_grad()` in a forward pass for its author's."""
+    """Let torch keep no graph inside the block, without a call of `torch.no_grad()` that a recorder would see.
+
+    A recorder of the forward pass would take such a call for one that the author of the forward pass makes.
+    """
 
     def switch(enabled: bool) -> None:
         with torch._C.DisableTorchFunction():

@@ -128,7 +128,11 @@ class Drawing:
         return dict(code_trial.trial.setting.sizes) == self.sizes
 
     def counts(self, code_trial: CodeTrial) -> bool:
-        """Return whether a wrong gradient in this trial is a mistake: sizes, and tables if any, are the given ones."""
+        """Return whether a wrong gradient in this trial is a mistake: the trial is like the given call.
+
+        It has the given sizes; and, where there are floating-point inputs whose gradients are not judged, their given
+        values.
+        """
         as_given = code_trial.trial.setting.kind in (*AS_GIVEN, KEPT_KIND, LARGE_UPSTREAM_KIND)
         return self.has_given_sizes(code_trial) and (as_given or not self.tables)
 
@@ -198,14 +202,14 @@ class Drawing:
         entries = [tuple(map(int, index)) for index in np.argwhere(np.isfinite(known))]
         loss = partial(loss_of, self.exercise, trial, answer.wrt)
 
-        def sample(move: Move) -> np.ndarray | None:
+        def gradient_of(move: Move) -> np.ndarray | None:
             """Return the gradient, measured at the input moved by `move`; `None` if the move has no values."""
             if move.values is None:
                 return None
             nearby = np.asarray(values + size * move.values(values.shape))
             return finite_differences.gradient_at(loss, nearby, entries, size / FINER)
 
-        return AllowedGradient(known, sample)
+        return AllowedGradient(known, gradient_of)
 
     def with_upstream(self, code_trial: CodeTrial, upstream: np.ndarray, kind: str) -> CodeTrial | None:
         """Return the same inputs with another upstream gradient; `None` where `with_call` returns `None`.

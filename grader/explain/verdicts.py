@@ -214,7 +214,11 @@ class Verdicts:
         return self._failed(answer, mistake)
 
     def _diagnose_numbers(self, answer: Answer) -> Mistake:
-        """Return the mistake that the search finds; that of an input of an earlier call only if it finds no place."""
+        """Return the mistake in an answer with wrong numbers that the search finds.
+
+        If that mistake is at no place in the forward pass, and the numbers are right for one input of an earlier call,
+        return the mistake that this input was stored.
+        """
         searched = self._mistakes[answer.name].mistake
         return searched if searched.at else self._diagnose_stale_input(answer) or searched
 
@@ -555,12 +559,17 @@ class Verdicts:
 
 
 def _entry(name: str, place: tuple[int, ...], value: float) -> str:
-    """Return an entry of an input with its value, such as `x[0,1] = 0.5`, for a message."""
+    """Return an entry of the input `name` with its index `place` and its value, such as `x[0,1] = 0.5`, for a message.
+
+    For an input without axes, whose index is empty: `x = 0.5`.
+    """
     return f"{name}[{','.join(map(str, place))}] = {value:.3g}" if place else f"{name} = {value:.3g}"
 
 
 def _factor(run: Run, name: str, mistake: Mistake) -> Mistake | None:
-    """Return the mistake that every entry of an answer is off by one factor; `None` where it is not, or more is known.
+    """Return the mistake that every entry of an answer is off by one factor.
+
+    `None` where there is no such factor, or `mistake` says more already than that the answer is wrong.
 
     Args:
         run: the run of the one call.

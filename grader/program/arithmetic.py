@@ -436,7 +436,10 @@ define("cumsum", "reduction", _cumsum, _cumsum_vjp)
 
 
 def _has_vectors(a: Array, b: Array) -> bool:
-    """Return whether the right-hand sides b of linear equations with the matrices a are vectors, as torch reads b."""
+    """Return whether torch reads the right-hand sides `b` of linear equations with the matrices `a` as vectors.
+
+    It does for one axis, and where b has the shape of a without its last axis; else b holds matrices.
+    """
     return b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
 
 
@@ -445,7 +448,7 @@ def _solve(a: Array, b: Array, /, left: bool = True) -> Array:
 
     Args:
         a: the matrices; shape: (..., n, n).
-        b: the right-hand sides; shape: (..., n, k), or (..., n) for vectors.
+        b: the right-hand sides; shape: (..., n, k), or (..., n) for vectors; (..., k, n) if not `left`.
         left: whether the matrices stand on the left of y.
     """
     if not left:

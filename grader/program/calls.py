@@ -116,7 +116,10 @@ def function_name(func: Function) -> str:
 
 
 def operation_name(name: str) -> str:
-    """Return the name of the operation that a torch function computes: `div` for `__rtruediv__`; by default its own."""
+    """Return the name of the operation that a torch function of the given name computes: `div` for `__rtruediv__`.
+
+    The given name is returned where the operation has it too, as `matmul`, or where no operation is known.
+    """
     return ALIASES.get(name, REVERSED.get(name, name))
 
 
@@ -296,10 +299,11 @@ def _read_clamp(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("max", "min")
 def _read_max_min(call: TorchCall) -> OperationCall:
-    """Translate `max` into one of four operations; and `min` likewise.
+    """Translate `max` or `min` into one of four operations: for `max` they are `amax`, `max`, `argmax` and `maximum`.
 
     `x.max()`, of all entries, becomes `amax`; `x.max(1)` returns two tensors, of which the values become `max` and the
-    positions `argmax`; `torch.max(x, y)`, of two arrays, becomes `maximum`.
+    positions `argmax`; `torch.max(x, y)`, of two arrays, becomes `maximum`. For `min` they are `amin`, `min`, `argmin`
+    and `minimum`.
     """
     if call.result_number is not None:
         name = call.name if call.result_number == 0 else POSITIONS_OF[call.name]
@@ -591,9 +595,10 @@ def _operation_run_by_torch(call: TorchCall) -> OperationCall:
     """Return a call of a function that `OPERATIONS` lacks as a new operation, which torch runs and differentiates.
 
     Its operands are all tensors among the arguments. Its options are the plain numbers, truth values and strings, by
-    the names of the function's parameters; where these are not known, by the names `argument_1`, `argument_2`, ...
-    Complex operands and values are pairs of a real and an imaginary part, along a last axis; the name of an operation
-    on them begins with `COMPLEX` if `OPERATIONS` has one of this name, which is for real numbers.
+    the names of the function's parameters; where these are not known, by the names `argument_1`, `argument_2`, ... A
+    complex operand or value is an array of pairs along a last axis: real and imaginary part. If the call has complex
+    numbers, and `OPERATIONS` has an operation of the same name for real ones, the name of the new one is that name with
+    `COMPLEX` in front.
     """
     operands: list[torch.Tensor] = []
     names = _parameter_names(call.func, call.name, len(call.args))
@@ -649,8 +654,8 @@ def _operation_run_by_torch(call: TorchCall) -> OperationCall:
 def _parameter_names(func: Function, name: str, count: int) -> list[str]:
     """Return the names of a function's parameters, in order; of a function written in C, those that torch declares.
 
-    Of several forms of such a function the names are those of the first one that takes so many arguments by position.
-    The list is empty where neither Python nor torch knows them.
+    torch declares several forms of some functions: the names are those of the first form that has at least `count`
+    parameters by position. The list is empty where neither Python nor torch knows the function.
 
     Args:
         func: the function.

@@ -43,10 +43,10 @@ class ConstantCall:
     variable: str = ""
 
     def run(self) -> torch.Tensor:
-        """Return what the function returns for these arguments.
+        """Call the function of this call with its arguments, and return the tensor that it returns.
 
         Raises:
-            TypeError: it is no tensor.
+            TypeError: the function returns no tensor.
         """
         result = self.func(*self.args, **self.kwargs)
         if not isinstance(result, torch.Tensor):
@@ -74,7 +74,7 @@ class Constants:
         return not result.is_complex() and len(self.calls) < MOST_CALLS and id(result) not in self._numbers
 
     def add(self, call: ConstantCall) -> None:
-        """Append a call, for whose result `may_add` must be true."""
+        """Append a call, for whose result `may_add` must return True."""
         self._numbers[id(call.result)] = len(self.calls)
         self.calls.append(call)
 

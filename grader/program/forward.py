@@ -182,7 +182,7 @@ class Node:
         return replace(self, operation=operation, operands=operands, values=values, options=options)
 
     def then(self, change: Callable[[Array], Array], pullback: Callable[[Array], Array] = np.asarray) -> Node:
-        """Return the node whose value is `change` of what its operation computes, with the vjps that belong to it.
+        """Return the node whose value is `change` of what its operation computes, with the vjps of the two together.
 
         Its stored value stays until a forward pass runs the node.
 
@@ -242,11 +242,11 @@ class _BoundVjps(dict[Place, Callable[[Array], Array]]):
     """The vjp of each edge as a function of the upstream gradient, made when it is first asked for."""
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
-        """Begin without a vjp of the given nodes."""
+        """Begin an empty cache of the vjps of the given nodes by edge."""
         self._nodes = nodes
 
     def __missing__(self, place: Place) -> Callable[[Array], Array]:
-        """Return the vjp of an edge (reader, slot), and keep it."""
+        """Return the vjp of an edge `place`, (reader, slot), as a function of the upstream gradient, and cache it."""
         node = self._nodes[place[0]]
         self[place] = node.operation.bind_vjp(place[1], node.value, node.values, node.options)
         return self[place]
@@ -426,7 +426,7 @@ class Forward:
         return (node.name,)
 
     def common_readers(self, value: int) -> tuple[int, ...]:
-        """Return the ids of the values that every path of the backward pass to a value goes through, in their order.
+        """Return the ids of the values that every path of the backward pass to a value goes through, in rising order.
 
         For x in y = (x - x.mean()).tanh(): those of `-` and `tanh`, but not that of `mean`.
 
@@ -444,12 +444,14 @@ class Forward:
             masks[value] = 1 << value | (reduce(and_, readers) if readers else 0)
         return tuple(masks)
 
-    def is_behind(self, place: Place, other: Place) -> bool:
+    def leads_to(self, place: Place, other: Place) -> bool:
         """Return whether a path leads from the edge or node `place` on to the edge or node `other` in the forward pass.
+
+        True for the edge of x in `y = tanh(x)` and that of y in `y * w`. False where `place` is an edge from the loss.
 
         Args:
             place: an edge (reader, slot), or a node (id, any slot that is no edge of it).
-            other: another one.
+            other: an edge or a node, likewise.
         """
         start = self.sources.get(other, other[0])
         return SINK not in (place[0], start) and bool(self.ancestors[start] >> place[0] & 1)

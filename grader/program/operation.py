@@ -196,7 +196,7 @@ class PointwiseVjp:
     derivative: Function
 
     def __call__(self, g: Array, value: Array, *values: Operand, **options: object) -> Array:
-        """Return the contribution to the operand, shaped like the operand.
+        """Return the contribution to the operand in the slot `self.slot`, shaped like it.
 
         Args:
             g: the upstream gradient, shaped like the value.
@@ -207,7 +207,9 @@ class PointwiseVjp:
         return _times_derivative(g, np.asarray(self.derivative(value, *values, **options)), values[self.slot])
 
     def bind(self, value: Array, values: Sequence[Operand], options: Options) -> Callable[[Array], Array]:
-        """Return the vjp as a function of the upstream gradient alone; the derivative is computed now, and only once.
+        """Return the vjp for the operand in `self.slot` as a function of the upstream gradient alone.
+
+        The derivative is computed now, and only once.
 
         Args:
             value: the value of the operation.

@@ -90,7 +90,7 @@ def as_code(text: str) -> str:
     """Return source text as it stands in a sentence: a name such as `out.g` or a number bare, else in backticks.
 
     Args:
-        text: a name or an expression; backticks that it has already are put around the whole.
+        text: a name or an expression; backticks in it are dropped, so that "`x` @ w" becomes "`x @ w`".
     """
     bare = text.replace("`", "")
     return bare if bare.replace(".", "").isidentifier() or bare.replace(".", "", 1).isnumeric() else f"`{bare}`"
@@ -169,7 +169,7 @@ class Program:
         return self.sink if place[0] == SINK else self.nodes[place[0]]
 
     def source(self, place: Place) -> int:
-        """Return the id of the operand that an edge (reader, slot) leads a gradient to.
+        """Return the id of the operand of an edge `place`, (reader, slot): the value that the edge leads a gradient to.
 
         Raises:
             NoCandidate: the slot holds a constant.
@@ -538,9 +538,9 @@ class Program:
         return f"axis {place} of {self.name_of(value)}" if name.startswith("_") else name
 
     def axes_of(self, value: int) -> Axes:
-        """Return the names of the axes of a value: for each axis that of a declared axis with its size in all trials.
+        """Return the names of the axes of a value: for each, the declared axis that has the same size in every trial.
 
-        An axis without such a name is called `_0`, `_1`, ..., by its place.
+        An axis whose size is that of no declared axis, or of several, is called `_0`, `_1`, ..., by its position.
 
         Args:
             value: the id of the value.
@@ -551,10 +551,10 @@ class Program:
         return axes_in_all([shape for shape, _ in alike], [sizes for _, sizes in alike])
 
     def in_all_trials(self, value: int) -> list[tuple[Program, int]]:
-        """Return the same value in this trial and in each peer that has it, as pairs of a program and the id there.
+        """Return a value in this program and in those of other trials that have it, as pairs of a program and an id.
 
         Args:
-            value: the id of the value in this trial. In a peer, its id is that of the first iteration.
+            value: the id of the value in this trial. In another trial, its id is that of the first iteration.
         """
         key = self.nodes[value].key
         others = ((peer, peer.forward.by_key.get(key, ())) for peer in self.peers if peer.forward is not self.forward)

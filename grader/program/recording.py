@@ -442,7 +442,11 @@ class _Recorder(TorchFunctionMode):
         """Note that a block of `no_grad` or `enable_grad` begins or ends.
 
         Gradients are off outside of the forward pass too, so that a block of `no_grad` both begins and ends with a
-        switch to off. One such block inside another is not told from the end of the outer one.
+        switch to off: the first such switch begins a block, the next ends it, even where it begins a block inside the
+        first.
+
+        Args:
+            on: whether gradients are switched on, as by `enable_grad`, which a later switch to off undoes.
         """
         if on:
             self._before_switched_on.append(self._is_without_grad)

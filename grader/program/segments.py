@@ -29,7 +29,7 @@ class Segment:
     inner: tuple[int, ...]
 
     def pull(self, g: Array) -> Array:
-        """Return the contribution to x of the gradient g of y: the transposed Jacobian of f times g.
+        """Return the contribution to x of a gradient g of y, for the segment y = f(x): f's transposed Jacobian times g.
 
         Args:
             g: shaped like y.
@@ -48,7 +48,7 @@ class Segment:
         return gradients.get(self.source, np.zeros(self.forward.shapes[self.source]))
 
     def push(self, direction: Array) -> Array:
-        """Return the derivative of y where x moves along a direction: the Jacobian of f times the direction.
+        """Return the derivative of y along a direction of x, for the segment y = f(x): Jacobian times direction.
 
         Args:
             direction: shaped like x.
@@ -63,7 +63,7 @@ class Segment:
         return np.asarray((self._run(step * direction) - self._run(-step * direction)) / (2 * step))
 
     def solve(self, g: Array) -> Array:
-        """Return the solution h of J.T h = g, J the Jacobian of the segment, where x and y have the same shape.
+        """Return h with J.T h = g, for the segment y = f(x) with x and y of one shape, and J the Jacobian of f.
 
         Args:
             g: shaped like x.
@@ -83,7 +83,7 @@ class Segment:
             raise NoCandidate("the Jacobian has no inverse") from error
 
     def _run(self, by: Array) -> Array:
-        """Return y where x is moved by an array, and all other operands stay as they are."""
+        """Return y for the segment y = f(x), with the array `by` added to x and all other operands as they are."""
         nodes, values = self.forward.nodes, {self.source: self.forward.nodes[self.source].value + by}
         for i in self.inner:
             node = nodes[i]
@@ -95,7 +95,7 @@ class Segment:
 
 
 def segment(forward: Forward, source: int, value: int, excluded: set[int]) -> Segment | None:
-    """Return the function from one value to another, along all paths without an excluded value in between.
+    """Return the function from one value to another as a `Segment`, along all paths without an excluded value.
 
     Args:
         forward: the forward pass.

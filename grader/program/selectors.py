@@ -45,9 +45,10 @@ class Selector:
     slot: int | None = None
 
     def nodes(self, program: Program) -> tuple[int, ...]:
-        """Return the ids of the selected nodes in a program: those of the group in the selected `iterations`.
+        """Return the ids of the nodes that this selects in a program, in the order of the forward pass.
 
-        Empty where the program has no such group.
+        For `h @ u` and the iterations `"last"`: the node of `h @ u` in the last iteration. Empty where the program has
+        no such node.
         """
         return self._group(program.forward)[SLICES[self.iterations]]
 
@@ -78,9 +79,9 @@ class Selector:
         return _iterations_in_words(f"{operation_noun(node)}{of}", self.iterations)
 
     def _group(self, forward: Forward) -> tuple[int, ...]:
-        """Return the ids of the nodes that `identity` names at this `width`, in every iteration; perhaps none.
+        """Return the ids of the nodes that have in common what `self.identity` says, in every iteration; perhaps none.
 
-        At the width `"key"` the identity is a node's key, at `"operation"` the name of an operation.
+        If `self.width` is `"key"`, the identity is a node's key; if it is `"operation"`, the name of an operation.
         """
         return forward.groups[self.width].get(self.identity, ())
 

@@ -116,8 +116,10 @@ class Walk:
         """Return the edges (reader, slot) of a forward pass in the order in which the walk goes through them.
 
         By the field `order`: `"latest first"` goes through the readers from the last to the first, `"earliest first"`
-        from the first to the last, and both through the slots of each reader from the first on. In the other orders an
-        edge may come more than once; see `_edges_depth_first` and `_edges_as_met`.
+        from the first to the last, and both through the slots of each reader from the first on. `"edge by edge"` goes
+        from an edge on to those of its operand, as a recursion does. `"oldest met first"` and the two orders `"newest
+        met ..."` keep a list of values to visit; see `_edges_as_met`. In these last four an edge may come more than
+        once.
         """
         if self.order == "latest first":
             return (place for i in range(len(forward.nodes) - 1, -1, -1) for place in _edges_of(forward, i))
@@ -271,7 +273,8 @@ class BackwardCalls:
     def _starting_gradients(self, state: list[Gradient], count: int) -> list[Gradient]:
         """Return the gradients that a walk begins with and adds to, as a list by id; values beyond its end have none.
 
-        It is empty if the field `apart` is set or `kept` is `"nothing"`; `state` if `kept` is `"all"`; else its inputs.
+        It is empty if the field `apart` is set or `kept` is `"nothing"`; all of `state` if `kept` is `"all"`; else the
+        part of `state` that belongs to the inputs.
 
         Args:
             state: the gradient of each value so far, by id.

@@ -40,14 +40,14 @@ EXACT = frozenset(("eq", "ne", "isclose", "equal", "allclose"))
 NUDGE = 1e-5  # of the largest entry: more than rounding to float32, so that entries which that makes equal are a tie
 KINK = 1e-4  # of the largest entry: a gradient that varies by more is at a kink, and not curved
 LEAST = 1e-6  # likewise: a gradient varies by more at any kink, and perhaps by curvature
-FEW_SAMPLES = 4  # gradients beside the input that show every kink of an operation from both sides
-SAMPLES = 16  # gradients beside the input that a comparison starts with
-TRIES = 3  # for each sample: some moves give none
-MOST_NUDGED = 256  # entries that are moved alone, where no sample has the value of the array
+FEW = 4  # gradients beside the input that show every kink of an operation from both sides
+NEARBY = 16  # gradients beside the input that a comparison starts with
+TRIES = 3  # for each nearby gradient: some moves give none
+MOST_NUDGED = 256  # entries that are moved alone, where no nearby gradient has the value of the array
 NUDGED_ALONE = 2  # the first moves of an entry: up and down, which show any kink that it is at itself
 BESIDE_OTHERS = 5  # times that each move of an entry is tried among random moves of the others
 BLOCK = 64  # entries that are compared together
-SHARE = 0.03  # of the variation of an entry: how far an array may be from what all samples have in common
+SHARE = 0.03  # of the variation of an entry: how far an array may be from what all nearby gradients have in common
 
 Pattern = Callable[[tuple[int, ...]], np.ndarray]  # takes a shape; returns numbers between -1 and 1 of that shape
 
@@ -66,7 +66,7 @@ class Move:
     values: Pattern | None
 
 
-Sample = Callable[[Move], np.ndarray | None]
+GradientOfMove = Callable[[Move], np.ndarray | None]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Comparison:
         convention: the mask of the entries that differ from torch's gradient and are right by another convention.
         unjudged: the mask of the entries of which torch's gradient is not finite.
         kinks: the mask of the entries at a kink or in a tie; all False if the array is torch's gradient.
-        low: the least value of each entry among the gradients that were sampled.
+        low: the least value of each entry among torch's gradient and the nearby ones.
         high: the greatest value.
     """
 
@@ -96,13 +96,13 @@ class AllowedGradient:
 
     Args:
         expected: torch's own gradient at the input itself.
-        sample: takes a move; returns torch's gradient of the forward pass moved so, `None` where there is none.
+        gradient_of: takes a move; returns torch's gradient of the forward pass moved so, `None` where there is none.
         has_kinks: returns whether a value that depends on the input is an operand of an operation that may have kinks,
             or of an exact comparison.
     """
 
     expected: np.ndarray
-    sample: Sample
+    gradient_of: GradientOfMove
     has_kinks: Callable[[], bool] = lambda: True
     _drawn: list[np.ndarray | None] = field(default_factory=list, repr=False)
     _moves: Iterator[Move] = field(default_factory=lambda: _moves(np.random.default_rng(0)), repr=False)
@@ -117,7 +117,7 @@ class AllowedGradient:
         return array.shape == self.expected.shape and not self.compare(array, bound).wrong.any()
 
     def compare(self, array: np.ndarray, bound: float) -> Comparison:
-        """Return which entries of an array are wrong, right by another convention, or cannot be judged.
+        """Return which entries of an array are wrong, right by another convention than torch's, or cannot be judged.
 
         Args:
             array: the array to judge, shaped like the right gradient.
@@ -128,42 +128,42 @@ class AllowedGradient:
         right = np.where(unjudged, 0.0, self.expected)
         with np.errstate(all="ignore"):
             other = ~(np.abs(array - right) <= bound * (float(np.abs(right).max(initial=0.0)) or 1.0)) & ~unjudged
-        samples = _Samples(self)
-        if not other.any() or samples.is_smooth:
+        nearby = _NearbyGradients(self)
+        if not other.any() or nearby.is_smooth:
             nowhere = np.zeros_like(other)
             return Comparison(other, nowhere, unjudged, nowhere, self.expected, self.expected)
-        fits = samples.conventional_entries(array, other)
-        return Comparison(other & ~fits, fits, unjudged, samples.varies(KINK), *samples.ends())
+        fits = nearby.conventional_entries(array, other)
+        return Comparison(other & ~fits, fits, unjudged, nearby.varies(KINK), *nearby.ends())
 
     @property
     def is_smooth(self) -> bool:
         """Return whether the input is at no kink: moved slightly, the forward pass has the same gradient."""
-        return _Samples(self).is_smooth
+        return _NearbyGradients(self).is_smooth
 
-    def samples(self, count: int) -> list[np.ndarray]:
-        """Return the first `count` gradients of the moved forward pass, the same ones in each call.
+    def nearby_gradients(self, count: int) -> list[np.ndarray]:
+        """Return the first `count` gradients of the forward pass moved slightly off its kinks, the same in each call.
 
         They are fewer if most moves give none. Each is an array shaped like the right gradient.
         """
-        samples: list[np.ndarray] = []
+        gradients: list[np.ndarray] = []
         for place in range(TRIES * count):
             if place == len(self._drawn):
-                self._drawn.append(self.sample(next(self._moves)))
-            samples.extend([sample] if (sample := self._drawn[place]) is not None else [])
-            if len(samples) == count:
+                self._drawn.append(self.gradient_of(next(self._moves)))
+            gradients.extend([gradient] if (gradient := self._drawn[place]) is not None else [])
+            if len(gradients) == count:
                 break
-        return samples
+        return gradients
 
 
-class _Samples:
-    """Hold the sampled gradients of one comparison: those of the forward pass moved slightly off its kinks.
+class _NearbyGradients:
+    """Hold the gradients that one comparison looks at: those of the forward pass moved slightly off its kinks.
 
     Args:
-        allowed: the right gradient and its source of samples.
+        allowed: the right gradient and its source of nearby ones.
     """
 
     def __init__(self, allowed: AllowedGradient) -> None:
-        """Begin without samples of the gradient that `allowed` describes."""
+        """Begin without any gradient near the one that `allowed` describes."""
         self.allowed = allowed
         self.expected = allowed.expected
         self._drawn: list[np.ndarray] = []
@@ -171,10 +171,10 @@ class _Samples:
 
     @property
     def is_smooth(self) -> bool:
-        """Return whether no sampled gradient differs from the one at the input itself."""
+        """Return whether each gradient of the forward pass moved off its kinks equals the one at the input itself."""
         if not self.allowed.has_kinks():
             return True
-        self._draw(FEW_SAMPLES)
+        self._draw(FEW)
         return bool(self._drawn) and not self.varies(LEAST).any()
 
     def conventional_entries(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -193,40 +193,41 @@ class _Samples:
         return np.asarray(fits)
 
     def _draw(self, count: int) -> None:
-        """Hold the first `count` samples of `allowed`, in place of those that are held."""
-        self._drawn = self.allowed.samples(count)
+        """Hold the first `count` nearby gradients of `self.allowed`, in place of those that are held."""
+        self._drawn = self.allowed.nearby_gradients(count)
 
-    def _all(self) -> np.ndarray:
-        """Return torch's gradient and then all samples; shape: `(1 + samples, *gradient)`, nan for inf."""
+    def _known_gradients(self) -> np.ndarray:
+        """Return torch's gradient at the input, then all nearby ones; shape: `(1 + nearby, *gradient)`, nan for inf."""
         known = np.stack([self.expected, *self._drawn, *self._alone])
         return np.where(np.isfinite(known), known, np.nan)
 
     @property
     def _scale(self) -> float:
-        """Return the largest absolute entry of all gradients sampled so far; 1 if they are 0."""
-        return float(np.abs(np.nan_to_num(self._all())).max(initial=0.0)) or 1.0
+        """Return the largest absolute entry of torch's gradient and all nearby ones drawn so far; 1 if they are 0."""
+        return float(np.abs(np.nan_to_num(self._known_gradients())).max(initial=0.0)) or 1.0
 
     def varies(self, least: float) -> np.ndarray:
-        """Return a mask of the entries that differ between samples by more than `least` times the largest entry."""
+        """Return a mask of the entries in which nearby gradients differ by over `least` times the largest entry."""
         low, high = self.ends()
         return np.asarray(np.isfinite(self.expected) & (high - low > least * self._scale))
 
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the least and the greatest value of each entry among the samples, both shaped like the gradient."""
-        known = self._all()
+        """Return the least and the greatest value of each entry among nearby gradients, two arrays of their shape."""
+        known = self._known_gradients()
         return np.fmin.reduce(known, 0), np.fmax.reduce(known, 0)
 
     def _is_between(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries of a gradient that are between the least and the greatest sample.
+        """Return a mask of the entries of a gradient that are between the least and the greatest nearby gradient.
 
-        For each entry of the mask `other` that is not, further samples are drawn: first for the entries furthest from
-        torch's gradient. At the first one that stays outside this stops, and the entries after it count as outside.
+        For each entry of the mask `other` that is not, further nearby gradients are drawn: first for the entries
+        furthest from torch's gradient. At the first one that stays outside this stops, and the entries after it count
+        as outside.
 
         Args:
             array: the gradient to judge, shaped like the right one.
             other: the mask of its entries that differ from torch's gradient.
         """
-        self._draw(SAMPLES)
+        self._draw(NEARBY)
         missing = other & ~self._within(array)
         gap = np.nan_to_num(np.where(missing, np.abs(array - self.expected), -1.0), nan=np.inf, posinf=np.inf)
         order = np.argsort(-gap, axis=None, kind="stable")[: int(missing.sum())][:MOST_NUDGED]
@@ -235,35 +236,35 @@ class _Samples:
             for number, move in enumerate(_moves_of_entry(index) if np.isfinite(array[index]) else ()):
                 if self._within(array)[index] or (number == NUDGED_ALONE and self._is_far_from_kinks(gap[index])):
                     break
-                self._alone.extend([sample] if (sample := self.allowed.sample(move)) is not None else [])
+                self._alone.extend([near] if (near := self.allowed.gradient_of(move)) is not None else [])
             if not self._within(array)[index]:
                 break
         return self._within(array)
 
     def _is_far_from_kinks(self, gap: float) -> bool:
-        """Return whether no kink explains an entry's error `gap`: it is large, and no two samples differ."""
+        """Return whether no kink explains an entry's error `gap`: it is large, and no two nearby gradients differ."""
         return gap > KINK * self._scale and not self.varies(KINK).any()
 
     def _within(self, array: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries that differ between samples, and have a value in the range of the samples."""
+        """Return a mask of the entries of `array` that lie between nearby gradients, where these differ."""
         (low, high), slack = self.ends(), LEAST * self._scale
         return self.varies(LEAST) & (array >= low - slack) & (array <= high + slack)
 
     def _breaks_common_relations(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries that break a linear relation which holds between the entries of every sample.
+        """Return a mask of the entries that break a linear relation between the entries of every nearby gradient.
 
-        Where equal entries share an upstream gradient, their sum along an axis is the same in every sample. In general,
-        the entries must be an affine combination of the samples.
+        Where equal entries share an upstream gradient, their sum along an axis is the same in every nearby gradient. In
+        general, the entries must be an affine combination of the nearby gradients.
 
         Args:
             array: the gradient to judge, shaped like the right one.
             other: the mask of its entries that differ from torch's gradient.
         """
         broken = np.zeros(array.shape, bool)
-        self._draw(min(int(self.varies(KINK).sum()), BLOCK) * 3 // 2 + SAMPLES)
+        self._draw(min(int(self.varies(KINK).sum()), BLOCK) * 3 // 2 + NEARBY)
         varies = self.varies(KINK)
         for axes in _axes(array.ndim):
-            sums = self._all().sum(tuple(axis + 1 for axis in axes), keepdims=True)
+            sums = self._known_gradients().sum(tuple(axis + 1 for axis in axes), keepdims=True)
             agreed = np.ptp(sums, 0) <= KINK * self._scale
             missed = np.abs(array.sum(axes, keepdims=True) - sums[0]) > SHARE * self._scale
             broken |= np.broadcast_to(agreed & missed, array.shape) & varies & np.any(other, axes, keepdims=True)
@@ -272,13 +273,13 @@ class _Samples:
         return broken
 
     def _is_no_combination(self, array: np.ndarray, block: tuple[np.ndarray, ...]) -> bool:
-        """Return whether some entries of a gradient are no affine combination of those of the samples.
+        """Return whether some entries of a gradient are no affine combination of those of the nearby gradients.
 
         Args:
             array: the gradient to judge, shaped like the right one.
             block: the indices of these entries: one array of positions for each axis.
         """
-        every = np.stack([sample[block] for sample in self._all()])
+        every = np.stack([gradient[block] for gradient in self._known_gradients()])
         known = every[np.isfinite(every).all(1)]
         size = np.ptp(known, 0)
         moves, move = (known[1:] - known[0]) / size, (array[block] - known[0]) / size
@@ -291,7 +292,7 @@ class _Samples:
 def allowed_gradient(exercise: Exercise, answer: Answer, trial: Trial) -> AllowedGradient:
     """Return the gradients that are right for an answer in a trial; the same object in each call.
 
-    They are sampled when they are first needed: to judge an array that is torch's own gradient needs none.
+    Gradients near a kink are computed when they are first needed, which they are not to judge torch's own gradient.
 
     Args:
         exercise: the exercise.
@@ -302,11 +303,11 @@ def allowed_gradient(exercise: Exercise, answer: Answer, trial: Trial) -> Allowe
 
 
 def _allowed_in_trial(exercise: Exercise, answer: Answer, trial: Trial) -> AllowedGradient:
-    """Return the gradients that are right for an answer in a trial, none of them sampled yet."""
+    """Return the gradients that are right for an answer in a trial, with none near a kink computed yet."""
     expected = trial.expected[answer.name]
     assert expected is not None
 
-    def sample(move: Move) -> np.ndarray | None:
+    def gradient_of(move: Move) -> np.ndarray | None:
         """Return torch's gradient with the input moved off its kinks; `None` if it cannot be computed or compared."""
         leaf = trial.inputs[answer.wrt]
         inputs: Mapping[str, Any] = {**trial.inputs, answer.wrt: _with_noise(leaf, move.values)}
@@ -319,7 +320,7 @@ def _allowed_in_trial(exercise: Exercise, answer: Answer, trial: Trial) -> Allow
         unsound = mode.compares_exactly and move.operations is not None
         return None if unsound else plus_prior(gradient, answer, trial.arguments)
 
-    return AllowedGradient(expected, sample, partial(_has_kinks, exercise, answer, trial))
+    return AllowedGradient(expected, gradient_of, partial(_has_kinks, exercise, answer, trial))
 
 
 def _has_kinks(exercise: Exercise, answer: Answer, trial: Trial) -> bool:
@@ -334,7 +335,7 @@ def _has_kinks(exercise: Exercise, answer: Answer, trial: Trial) -> bool:
     try:
         return all(trial.remember(("kinks", wrt), partial(_meets_kinks, exercise, trial, wrt)) for wrt in groups)
     except ValueError:
-        return True  # it cannot be run: neither can the samples be drawn
+        return True  # it cannot be run: neither can nearby gradients be computed
 
 
 def _meets_kinks(exercise: Exercise, trial: Trial, wrt: Sequence[str]) -> bool:
@@ -428,7 +429,7 @@ def _joint_gradient(exercise: Exercise, answers: Sequence[Answer], trial: Trial,
     sizes = [leaf.numel() for leaf in leaves]
     back = np.argsort(order)
 
-    def sample(move: Move) -> np.ndarray | None:
+    def gradient_of(move: Move) -> np.ndarray | None:
         """Return torch's gradients with all inputs moved at once, joined; `None` if there are none to compare with."""
         whole = np.zeros(len(order)) if move.values is None else move.values((len(order),))[back]
         pieces = np.split(whole, np.cumsum(sizes)[:-1])
@@ -450,7 +451,7 @@ def _joint_gradient(exercise: Exercise, answers: Sequence[Answer], trial: Trial,
         return _join_arrays([plus_prior(g.numpy(), answer, trial.arguments) for g, answer in pairs], order)
 
     expected = [array for answer in answers if (array := trial.expected[answer.name]) is not None]
-    return AllowedGradient(_join_arrays(expected, order), sample)
+    return AllowedGradient(_join_arrays(expected, order), gradient_of)
 
 
 def _join_arrays(arrays: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:

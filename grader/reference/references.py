@@ -194,9 +194,11 @@ def loss_of(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> 
 
 
 def is_cut(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> bool:
-    """Return whether the loss moves by another amount if what the forward pass detaches is computed anew.
+    """Return whether it matters for the loss at `values` that the forward pass detaches tensors.
 
-    Then the right gradient is, on purpose, not that of the forward pass: a straight-through estimator, say.
+    The loss is computed with each detached tensor as it is in the trial, and with it computed from `values`. Where the
+    two differ, the right gradient is, on purpose, not that of the forward pass: a straight-through estimator, say.
+    False if nothing is detached.
 
     Args:
         exercise: the exercise.

@@ -93,7 +93,10 @@ class TrialsOfRun:
 
     @cached_property
     def watched_trial(self) -> Trial | None:
-        """Return the trial in which the worker looks for finite differences by the learner; `None` for a routine."""
+        """Return the trial in which the worker looks for finite differences by the learner.
+
+        `None` for a `Routine`, whose answer is no gradient and may be a difference quotient.
+        """
         return watched_trial(self.declaration, self._random(1))
 
     @cached_property
@@ -186,18 +189,24 @@ def _with_axes_of_output(declaration: Declaration, trials: list[Trial]) -> list[
 
 
 def first_trial(exercise: Exercise, rng: np.random.Generator) -> Trial:
-    """Draw a trial of the sizes that the first one of `make_trials` has, without the checks that may draw it again."""
+    """Draw a trial of the sizes that the first trial of `make_trials` has for the same random numbers.
+
+    Rounding may spoil a right answer in it: `make_trials` draws such a trial again, this function does not.
+    """
     return exercise_trial(exercise, _series(exercise, rng)[0], rng)
 
 
 def _series(declaration: Declaration, rng: np.random.Generator) -> list[Setting]:
-    """Draw the settings of the trials that every exercise has, without the special ones that `make_trials` adds."""
+    """Draw the settings of the ordinary trials, such as those of different sizes, a batch of one and a square case.
+
+    Those of the special trials that `make_trials` adds, such as one with exact zeros, are not among them.
+    """
     least = max((sampler.least_trials for sampler in declaration.samplers.values()), default=0)
     return settings(specs_of(declaration), rng, least, sizes_of(declaration))
 
 
 def _test_trials(routine: Routine, rng: np.random.Generator) -> list[Trial]:
-    """Return the trials of a routine in which the learner writes a test: one for each backward pass to be tested.
+    """Return the trials of a `Routine` in which the learner writes a test: one for each backward pass to be tested.
 
     The author's last backward pass comes first, and the others follow in random order. The last one is always wrong, so
     a test that takes its first call for right, and compares the others with it, fails.
@@ -231,7 +240,8 @@ def watched_trial(declaration: Declaration, rng: np.random.Generator) -> Trial |
     """Draw a trial whose sizes and numbers no other trial has, so that no array cached by the learner's code fits.
 
     Returns:
-        The trial, without the inputs of the forward pass; `None` for a routine, which may be a difference quotient.
+        The trial, without the inputs of the forward pass; `None` for a `Routine`, whose answer is no gradient and may
+        be a difference quotient.
     """
     if isinstance(declaration, Routine):
         return None
@@ -339,9 +349,9 @@ def _without_gradient(trial: Trial, argument: str, chosen: tuple[str, ...], left
 def exact_trial(declaration: Declaration, setting: Setting, rng: np.random.Generator) -> Trial | None:
     """Draw a trial with exact zeros, ties and repeated entries, in as many arrays as the right answer allows.
 
-    The right answer must be finite there. For a routine, it must also be unchanged when the inputs are moved slightly;
-    for an exercise it may be one of several conventions at a kink. A trial where an answer is 0 everywhere, which says
-    nothing about that answer, is only taken if several draws give no other.
+    The right answer must be finite there. For a `Routine`, which is not differentiated, it must also be unchanged when
+    the inputs are moved slightly; for an exercise it may be one of several conventions at a kink. A trial where an
+    answer is 0 everywhere, which says nothing about that answer, is only taken if several draws give no other.
 
     Args:
         declaration: the exercise or routine.
@@ -416,7 +426,7 @@ def _move_slightly(value: Array, rng: np.random.Generator) -> Array:
 def confirm(declaration: Declaration, trial: Trial, rng: np.random.Generator) -> None:
     """Check that a trial's right answers agree with finite differences of the forward pass.
 
-    A routine, which has no forward pass, is not checked.
+    A `Routine`, which has no forward pass, is not checked.
 
     Raises:
         SpecError: they disagree in this trial and in others like it.
@@ -603,7 +613,7 @@ def _as_double(value: Any) -> Any:
 
 
 def _routine_trial(routine: Routine, setting: Setting, rng: np.random.Generator) -> Trial:
-    """Draw one trial of a routine.
+    """Draw one trial of a routine, whose answers are those of a reference implementation and not of autograd.
 
     Raises:
         SpecError: the reference raises.
@@ -614,7 +624,12 @@ def _routine_trial(routine: Routine, setting: Setting, rng: np.random.Generator)
 
 
 def _trial_of_routine(routine: Routine, setting: Setting, arguments: Mapping[str, Any]) -> Trial:
-    """Return the trial of a routine with these arguments and the answers of its reference.
+    """Return the trial of a routine with given arguments, and with the answers of its reference implementation.
+
+    Args:
+        routine: the routine.
+        setting: the sizes.
+        arguments: the arguments of the learner's function, by name; arrays as `Array`.
 
     Raises:
         SpecError: the reference raises.

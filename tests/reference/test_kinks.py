@@ -178,8 +178,8 @@ def test_equal_entries_share_the_gradient_of_the_largest(name):
     assert not right.accepts(wrong, BOUND)
 
 
-def test_samples_of_an_exact_comparison_are_dropped():
-    """No entry equals a maximum that has been moved, so such samples say nothing about ties."""
+def test_gradients_of_an_exact_comparison_are_dropped():
+    """No entry equals a maximum that has been moved, so such gradients say nothing about ties."""
     right, expected = allowed(TIES["equal to the largest"][0], TIED, PER_ROW)
     assert right.accepts(expected, BOUND)
     assert not right.accepts(0 * expected, BOUND)
@@ -309,7 +309,7 @@ def test_shares_of_equal_maxima_add_up_to_the_upstream_gradient(shares):
 
 
 def test_all_of_many_ties_are_found():
-    """Each of nine equal entries in thirty rows may get the gradient, however rarely it is the largest in a sample."""
+    """Each of nine equal entries in thirty rows may get the gradient, however rarely a move makes it the largest."""
 
     def forward(x):
         return x.reshape(30, 9).amax(1)
@@ -322,7 +322,7 @@ def test_all_of_many_ties_are_found():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_even_shares_in_an_array_that_is_nearly_all_ties(seed):
-    """An even share is right for any number of ties, though few samples have a single largest entry."""
+    """An even share is right for any number of ties, though few nearby gradients have a single largest entry."""
     draw = torch.Generator().manual_seed(seed)
     x = torch.randint(0, 2, (6, 9, 7), generator=draw).double()
     g = torch.randn(6, 7, generator=draw, dtype=torch.float64)
@@ -369,11 +369,11 @@ def test_a_comparison_is_the_same_whatever_was_compared_before():
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
-def test_the_gradient_of_torch_is_right_before_any_sample_is_drawn():
-    def sample(move):
-        raise AssertionError("a sample is drawn")
+def test_the_gradient_of_torch_is_right_before_any_nearby_one_is_computed():
+    def gradient_of(move):
+        raise AssertionError("a nearby gradient is computed")
 
-    right = AllowedGradient(np.array([1.0, 0.0]), sample)
+    right = AllowedGradient(np.array([1.0, 0.0]), gradient_of)
     assert right.accepts(np.array([1.0 + 1e-7, 0.0]), BOUND)
 
 

@@ -59,10 +59,12 @@ OPERATORS = tuple(REGISTRY.values())
 
 
 def view_of(name: str) -> View | None:
-    """Return the figure that shows the mistake of an operator best, which its family declares.
+    """Return the kind of figure that shows the mistake of an operator best: "scatter", "stamp", "steps" or "sums".
+
+    It is declared in `FAMILIES` for the module of the operator.
 
     Args:
-        name: the operator's, such as `sign-flipped`; `None` is returned for the name of an observation.
+        name: the name of the operator, such as `sign-flipped`; for any other name `None` is returned.
     """
     views = {family.__name__: view for family, view in FAMILIES.items()}
     return views[REGISTRY[name].rewrite.__module__] if name in REGISTRY else None

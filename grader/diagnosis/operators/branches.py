@@ -589,9 +589,7 @@ def mask_operands(program: Program, place: Place) -> Iterator[MaskOperand]:
 def make_mask_from_another_value(program: Program, place: Place, choice: MaskOperand) -> Program | None:
     """Compute the mask in the vjp along an edge from a wrong value, or from the upstream gradient.
 
-    The forward pass is right.
-
-    For z in `where(z > 0, z, 0)` the contribution is g * (y > 0), with y a wrong value.
+    For z in `where(z > 0, z, 0)` the contribution is g * (y > 0), with y a wrong value. The forward pass is right.
 
     Args:
         program: the right program.
@@ -737,12 +735,12 @@ def describe_tie(program: Program, place: Place) -> str:
 
 
 def describe_tie_mistake(program: Program, place: Place, choice: Tie) -> str:
-    """Return a clause on the upstream gradient where two branches of a node meet, and on where it must go.
+    """Return a clause on what becomes of the upstream gradient where two branches of a node meet, and on what must.
 
     Args:
         program: the program of a trial.
         place: the node.
-        choice: which operands get it.
+        choice: which operands get the upstream gradient there, as `tie_choices` yields it.
     """
     names = [program.name_of(program.source((place[0], slot))) for slot, _ in program.forward.edges[place[0]]]
     is_shared = program.nodes[place[0]].name in ("maximum", "minimum")  # as torch does, half for each

@@ -292,10 +292,11 @@ def stages_of(program: Program, place: Place) -> tuple[Segment, ...]:
     },
 )
 def undo_stages_forwards(program: Program, place: Place, choice: None) -> Program | None:
-    """Pass the gradient back through the stages of a loop from the first to the last.
+    """Pass the gradient back through the stages of a loop from the first to the last, not from the last to the first.
 
-    Each stage takes, as its upstream gradient, what the stages in front of it have made of that of the last value.
-    `place` is the value that the loop begins with. Returns `None` where this trial has no such loop.
+    A stage is one update of a value. The first stage takes the gradient of the value after the loop as its upstream
+    gradient, and each further stage what the stage before it passes back. `place` is the value that the loop begins
+    with. Returns `None` where this trial has no such loop.
     """
     stages = stages_of(program, place)
     if not stages:
@@ -362,10 +363,12 @@ class UpdatedRead:
 
 
 def updated_reads(program: Program, place: Place) -> Iterator[UpdatedRead]:
-    """Yield the choices of `read_updated_gradient`: which gradients are used after they have been overwritten.
+    """Yield `UpdatedRead`s: which gradients of states are used after they have been overwritten, and for what.
 
-    With `reader=None`: that of the state `place`, and, at the first state of a loop, those of all its states together.
-    With each two states of the loop: that of one, for the gradient that it passes back to the other.
+    First the gradient of the state `place`, used for all operands of the step that are no states (`reader=None`); at
+    the first state of a loop, those of all its states together as well; then, for every two states of the loop, the
+    gradient of one, used for that of the other (`reader`). Each comes twice: with what the iteration passes back alone,
+    and with all that the earlier state gets.
 
     Args:
         program: the program of a trial.
@@ -396,7 +399,7 @@ def updated_reads(program: Program, place: Place) -> Iterator[UpdatedRead]:
     },
 )
 def read_updated_gradient(program: Program, place: Place, choice: UpdatedRead) -> Program:
-    """Use the gradient of a state before the iteration in place of that after it, in some contributions.
+    """Use the gradient of a state as it is before an iteration where that after the iteration must be used.
 
     For a = w * a + k[t], and `reader=None`: dk[t] and dw are made with the gradient of the earlier a. For p, q = c * p
     - s * q, s * p + c * q, and the reader q: the gradient of the earlier q is made with that of the earlier p.
@@ -454,15 +457,16 @@ def segments_of_other_operands(program: Program, steps: list[Step], number: int,
 
 
 def _of_updated_gradient(step: Step, key: Key, way: Segment, carried: bool) -> EdgeVjp:
-    """Return a vjp: what the earlier state's gradient contributes to an operand, less what the right gradient does.
+    """Return a vjp for an operand of a loop's step: the wrong contribution to it minus the right one.
 
-    Added to the right backward pass, it puts the one in place of the other.
+    The wrong contribution is made with the gradient of the state before the iteration, the right one with that after
+    it. Added to the right backward pass as an edge, the vjp gives the wrong one.
 
     Args:
         step: the iteration.
         key: the key of the state.
         way: how the state after the iteration depends on the operand.
-        carried: whether the earlier state's gradient is only what this iteration passes back.
+        carried: whether the gradient of the earlier state is only what this iteration passes back to it.
     """
     is_constant = key not in step.before
     ways = {value: step.between(key, value) for value in step.after} if carried else {}
@@ -566,7 +570,7 @@ def _() -> Example:
 def states_with_outputs(program: Program, place: Place) -> Iterator[tuple[Key, ...]]:
     """Yield the keys of states that are read both by later iterations and elsewhere, such as by an output.
 
-    First the state `place` alone; then, at the first state of a loop, all its states, if this holds for each.
+    First the state `place` alone; then, at the first state of a loop, all its states, if each of them is read so.
 
     Args:
         program: the program of a trial.
@@ -595,9 +599,10 @@ def _edges_not_from_later(program: Program, value: int) -> list[Place]:
     fields=lambda program, place, choice: {"names": describe_keys(program, choice)},
 )
 def use_gradient_without_outputs(program: Program, place: Place, choice: tuple[Key, ...]) -> Program:
-    """Use the gradient of a state before the contributions of its own iteration are added, but for what is passed back.
+    """Use the gradient of a state for the operands of its step before the contributions of its own iteration are added.
 
-    For s = w * s + k[t] and the output q[t] * s: dk[t] gets what comes from the next iteration, and not g[t] * q[t].
+    What is passed back to the state before stays right. For s = w * s + k[t] and the output q[t] * s: dk[t] gets what
+    comes from the next iteration, and not g[t] * q[t].
 
     Args:
         program: the right program.

@@ -172,9 +172,9 @@ class Operator(Generic[C]):
     def message_fields(self, program: Program, spot: Spot, choice: C) -> dict[str, str]:
         """Return the values of the fields in the operator's message by name, in the learner's words.
 
-        Of these names, those that the message uses are filled in: `step`, the edited operation in the learner's source;
-        `derivative`, its local derivative, such as `the derivative of tanh(x)` or `the factor w of x * w`;
-        `value`, the name of its value; `operand`, the operand that the edge belongs to, and `partner`, all other
+        The names that the message uses are filled in. Every operator may use: `step`, the edited operation in the
+        learner's source; `derivative`, its local derivative, such as `the derivative of tanh(x)` or `the factor w of x
+        * w`; `value`, the name of its value; `operand`, the operand that the edge belongs to; `partner`, all other
         operands; `path`, the path by the edge; `upstream`, the upstream gradient; `output`; `choice`. What the
         operator's own `fields` returns is added.
 
@@ -196,12 +196,12 @@ REGISTRY: dict[str, Operator[Hashable]] = {}
 
 
 def no_choice(program: Program, place: Place) -> Iterable[None]:
-    """Return the single choice `None` in a tuple, for an operator that has nothing to choose."""
+    """Return `(None,)`, the single choice of an operator that has nothing to choose; no argument is read."""
     return (None,)
 
 
 def no_fields(program: Program, place: Place, choice: Hashable) -> Mapping[str, str]:
-    """Return an empty mapping, for an operator whose message has no fields of its own."""
+    """Return an empty mapping, for an operator whose message has no fields of its own; no argument is read."""
     return {}
 
 
@@ -305,7 +305,7 @@ def describe_choice(program: Program, choice: Hashable) -> str:
 
 
 def name_read_by(program: Program, reader: int, value: int) -> str:
-    """Return the name of a value as it is said of a node that reads it, such as `h` or `h of the previous iteration`.
+    """Return what a learner calls a value in a clause on a node that reads it: `h`, or `h of the previous iteration`.
 
     Args:
         program: the program of a trial.

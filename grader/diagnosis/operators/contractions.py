@@ -422,9 +422,10 @@ UPSTREAM = -1  # the slot of the upstream gradient in a choice
 
 
 def axes_to_exchange(program: Program, place: Place) -> Iterator[ExchangedAxes]:
-    """Yield two axes of equal size, of a partner factor or of g, for which an einsum has different letters.
+    """Yield `ExchangedAxes`: the slot of a partner factor or `UPSTREAM`, and two axes of equal size of that array.
 
-    What is transposed in a product of two matrices is left to `wrongly-transposed`.
+    The axes have different letters in the einsum. Nothing is yielded for a product of two matrices, whose transposes
+    are the choices of `transpose_wrongly`.
 
     Args:
         program: the program of a trial.
@@ -460,10 +461,10 @@ def exchange_axes_in_einsum(program: Program, place: Place, choice: ExchangedAxe
     Args:
         program: the right program.
         place: the edge (einsum, slot of the factor).
-        choice: the array and the axes.
+        choice: the array, by its slot or `UPSTREAM`, and the numbers of the two axes.
 
     Returns:
-        The rewritten program; its gradient has no value in a trial where the axes have different sizes.
+        The rewritten program; its gradients raise NoCandidate in a trial where the axes have different sizes.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -532,7 +533,10 @@ def sandwich_of(program: Program, place: Place) -> tuple[int, int, int] | None:
 
 
 def sandwich_choices(program: Program, place: Place) -> Iterator[str]:
-    """Yield the keys of `SANDWICHES` whose contribution has the shape of p in a @ p @ b."""
+    """Yield the keys of `SANDWICHES`, wrong formulas for the gradient of p in a @ p @ b, that give the shape of p.
+
+    Nothing is yielded where the edge `place` is not that of p in such a product.
+    """
     sandwich = sandwich_of(program, place)
     if sandwich is not None:
         outer, a, b = (program.nodes[value].value for value in sandwich)
@@ -563,7 +567,7 @@ def mistake_both_sides(program: Program, place: Place, choice: str) -> Program |
     Args:
         program: the right program.
         place: the edge of p, in the inner one of the two products.
-        choice: a key of `SANDWICHES`.
+        choice: a key of `SANDWICHES`: "not transposed", "left alone" or "right alone".
 
     Returns:
         The rewritten program; `None` where there are no two products in this trial.
@@ -617,13 +621,15 @@ def has_matrix_as_partner(program: Program, place: Place) -> bool:
 def invert_partner(program: Program, place: Place, choice: None) -> Program:
     """Multiply by the inverse, or pseudo-inverse, of the partner factor where the vjp multiplies by its transpose.
 
-    For x in `x @ w` the contribution is `g @ inv(w)`. Always applies; the gradient has no value in a trial where w is
-    nearly singular.
+    For x in `x @ w` the contribution is `g @ inv(w)`.
 
     Args:
         program: the right program.
         place: the edge (product of two arrays, slot of the factor).
         choice: always `None`: there is nothing to choose.
+
+    Returns:
+        The rewritten program, in every trial; its gradients raise NoCandidate where w is nearly singular or too large.
     """
     return program.with_vjp(place, lambda at: contribution_with(at, {"partner": _transposed_inverse}))
 
@@ -687,7 +693,7 @@ def _() -> Example:
 
 
 def keeps_shape_of_operand(program: Program, place: Place) -> bool:
-    """Return whether the value of the edge's reader has the shape of the edge's operand, as x in `x @ w`, w square."""
+    """Return whether the operand of the edge `place` has the shape of its reader's value: x in `x @ w`, w square."""
     node = program.reader(place)
     return node.value.shape == np.shape(node.values[place[1]])
 
@@ -856,11 +862,14 @@ LINEAR = ("neg", "transpose", "permute", "mT", "T", "reshape", "sum", "matmul", 
 
 
 def scaled_product(program: Program, place: Place) -> int | None:
-    """Return the id of the last product that a number multiplies through linear operations: q @ k.T in (s * q) @ k.T.
+    """Return the id of the product that a number scales: q @ k.T for s in (s * q) @ k.T.
+
+    It is the last contraction that is computed from the number's product with an array by linear operations alone, each
+    the only reader of the one before.
 
     Args:
         program: the program.
-        place: the edge of the number, in a product with an array.
+        place: the edge of the number, in its product with an array.
 
     Returns:
         `None` where the operand has several entries, or no contraction follows.
@@ -935,7 +944,9 @@ class SharedUses:
     rows: bool = False
 
     def places(self, program: Program, value: int) -> tuple[Place, ...]:
-        """Return the edges (product, slot) of a value in these products; empty if there is one, or their shapes differ.
+        """Return the edges by which products of the operation `self.operation` read a value in the slot `self.slot`.
+
+        Empty if there are less than two, or the products or their other operands differ in shape.
 
         Args:
             program: the program of any trial, perhaps edited.
@@ -954,7 +965,7 @@ class SharedUses:
 def shared_uses(program: Program, place: Place) -> Iterator[SharedUses]:
     """Yield `SharedUses`: the operation and slot of several products of the value `place` with arrays of one shape.
 
-    With each, once more where the sums run over rows, too.
+    Each comes twice: with `rows=False`, and with `rows=True` for sums over the rows of each product as well.
 
     Args:
         program: the program of a trial.
@@ -1015,12 +1026,12 @@ def sum_uses_first(program: Program, place: Place, choice: SharedUses) -> Progra
 
 
 def _product_of_row_sums(at: EdgeContext, g: Array, partner: Array) -> Array:
-    """Return the sum over rows of an upstream gradient times that of a partner operand, shaped like the operand `at.x`.
+    """Return the sum of the array `g` over rows times the sum of `partner` over rows, shaped like the operand x.
 
     Rows are what the right contribution sums over: for w in x @ w, the examples of the batch.
 
     Args:
-        at: the edge of the operand, in a product of two.
+        at: the edge of the operand x, in a product of two.
         g: an upstream gradient, shaped like the product.
         partner: an array for the other operand.
 

@@ -943,10 +943,11 @@ def _numbers_of_call(call: ConstantCall) -> dict[int | str | None, float]:
 
 
 def constant_changes(program: Program, place: Place) -> Iterator[ConstantChange]:
-    """Yield `ConstantChange`s: a number in a call that makes a constant which nodes read, and what becomes of it.
+    """Yield `ConstantChange`s: a number in a call that makes a constant which nodes read, and a wrong number for it.
 
-    For `torch.ones(t, t).triu(1)`: `triu` with 2 and with 0. For `torch.arange(c)`: every entry one greater, and one
-    smaller. For `10000 ** x`: 1000, 100000, and so on.
+    The wrong number is one greater or one less; for a factor, divisor, base or exponent other than 0 and 1 also twice,
+    half, ten times or a tenth of the right one. For `torch.ones(t, t).triu(1)`: `triu` with 2 and with 0. Of `arange`,
+    every entry of the result is one greater, or one less.
 
     Args:
         program: the program of a trial.
@@ -2108,7 +2109,7 @@ def mask_ends(program: Program, place: Place) -> Iterator[MaskEnd]:
 
 
 def compares_whole_numbers(program: Program, place: Place) -> bool:
-    """Return whether a node compares whole numbers, such as positions with lengths, and makes a mask of them."""
+    """Return whether the node `place` compares whole numbers, such as positions with lengths, and so makes a mask."""
     kinds = [np.asarray(value).dtype.kind for value in program.nodes[place[0]].values]
     return len(kinds) == 2 and all(kind in "iu" for kind in kinds)
 
@@ -2375,10 +2376,10 @@ def twin_calls(program: Program, place: Place) -> tuple[tuple[int, int], ...]:
 
     Args:
         program: the program of a trial.
-        place: a node in the first iteration of a loop, if any: the first one of the earlier call.
+        place: a node: the first one of the earlier call; in a loop, that of the first iteration.
 
     Returns:
-        The pairs of all iterations; none where the function is not called exactly twice, or another node is its first.
+        The pairs of all iterations; none where the function is not called exactly twice, or `place` is another node.
     """
     node, forward = program.nodes[place[0]], program.forward
     if not node.call or node.iteration or node.operation.family == "input":
@@ -2608,7 +2609,7 @@ def has_noncommuting_reader(program: Program, place: Place) -> bool:
 
 
 def exchange_affects(program: Program, place: Place) -> tuple[Affects, ...]:
-    """Return where an exchange of two operations may take effect, whichever the node: always the same three choices.
+    """Return where an exchange of two operations may take effect: `("all", "values", "backward")`; no argument is read.
 
     `"all"`, in both passes; `"values"`, in the values but not in the two vjps; `"backward"`, in the two vjps alone.
     """

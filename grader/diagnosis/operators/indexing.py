@@ -82,9 +82,10 @@ REPEATED = {
 
 
 def repetition_mistakes(program: Program, place: Place) -> Iterator[str]:
-    """Yield the keys of `REPEATED`: "the last", "the first", "the mean", "the last run", "the last of each row".
+    """Yield the keys of `REPEATED`, what may be left of several contributions to one entry, such as "the last".
 
-    The last of these only where the index of the edge's reader has two axes or more.
+    The others are "the first", "the mean", "the last run" and, where the index of the reader of the edge `place` has
+    two axes or more, "the last of each row".
     """
     node = program.reader(place)
     has_rows = any(np.ndim(node.values[slot]) > 1 for slot in index_slots(node))
@@ -395,9 +396,14 @@ class Selected(NamedTuple):
 
 
 def selections_of(program: Program, value: int) -> list[Selected]:
-    """Return what each selection of a value writes to its gradient, in the order of the forward pass.
+    """Return what each selection of a value writes to its gradient, in the order of the forward pass, as `Selected`.
 
-    The entries of a selection that only a maximum reads are written if they are the maximum: the others are not paid.
+    If only a maximum or minimum reads a selection, just the entries that it takes are written: no others get a
+    gradient. Empty where the selections have more than `MOST_WRITTEN` entries together.
+
+    Args:
+        program: the program of a trial.
+        value: the id of the value.
     """
     selected, budget = list[Selected](), MOST_WRITTEN
     for edge in reversed(program.forward.uses[value]):
@@ -419,7 +425,10 @@ def selections_of(program: Program, value: int) -> list[Selected]:
 
 
 def possible_assignments(program: Program, place: Place) -> Iterator[Assignments]:
-    """Yield `Assignments`: orders in which selections may assign to a gradient, where an entry is taken several times.
+    """Yield `Assignments`: the orders in which selections may assign to the gradient of a value, and which of them do.
+
+    The orders are one selection after the other, the first entries of all selections before the second ones, or one
+    iteration after the other, each forwards and backwards. Nothing is yielded where no entry is taken twice.
 
     Args:
         program: the program of a trial.
@@ -442,7 +451,13 @@ def possible_assignments(program: Program, place: Place) -> Iterator[Assignments
 
 
 def describe_assignments(program: Program, place: Place, choice: Assignments) -> dict[str, str]:
-    """Return the fields `step` and `what` of the message: which selections assign, and what is left of the others."""
+    """Return the fields `step` and `what` of a message: the selections that assign, and what they overwrite.
+
+    Args:
+        program: the program of a trial.
+        place: the value whose gradient is assigned to.
+        choice: the order of the assignments, and which selections assign.
+    """
     own = [program.reader(each.edge) for each in selections_of(program, place[0])]
     assigning = [node for node in own if choice.key in (None, node.key)]
     texts = list(dict.fromkeys(expression_of(program, node) for node in assigning))
@@ -1349,10 +1364,10 @@ EVERY_ENTRY = "all entries"  # in place of the entries of one group
 
 
 def group_readers(program: Program, place: Place) -> tuple[Node, ...]:
-    """Return the nodes that select for each summed entry the sum of its group from a sum over groups.
+    """Return the nodes that select for each entry the sum of its group: `total[group]`, for sums over groups `total`.
 
-    For `total = zeros.index_add(0, group, w)`: the nodes of `total[group]`, as a softmax over the edges of a graph has
-    one, `w / total[group]`. Empty where there are none.
+    There, `total = zeros.index_add(0, group, w)`; a softmax over the edges of a graph has such a node: `w /
+    total[group]`. Empty where there are none.
 
     Args:
         program: the program of a trial.
@@ -2011,9 +2026,10 @@ class RoutedUses:
 
 
 def chosen_rows(program: Program, place: Place) -> tuple[int, Array] | None:
-    """Return the table of which a product takes a row for each row of the operand of the edge `place`, and the index.
+    """Return (id of a table, index) if the reader of the edge `place` multiplies each row by a chosen row of the table.
 
-    For x in einsum("ni,nih->nh", x, w[i]): the id of w, and i. `None` where the product takes no such rows.
+    For x in einsum("ni,nih->nh", x, w[i]), where row x[n] meets row w[i[n]]: the id of w, and i. `None` for any other
+    reader.
     """
     node = program.reader(place)
     rows = len(node.values[place[1]]) if np.ndim(node.values[place[1]]) else -1  # type: ignore[arg-type]
@@ -2027,7 +2043,11 @@ def chosen_rows(program: Program, place: Place) -> tuple[int, Array] | None:
 
 
 def routed_uses(program: Program, place: Place) -> Iterator[RoutedUses]:
-    """Yield `RoutedUses` of the value `place`: for each kind of edges from products with chosen rows in iterations."""
+    """Yield `RoutedUses` of the value `place`: a kind of edges, and which of their contributions to a row is kept.
+
+    The edges are those of a product with rows of a table that an index chooses, such as w[i[:, s]] in iteration s. Each
+    kind comes twice: the row with the greatest number is kept, or that with the least.
+    """
     for edge_kind, places in edges_by_kind(program, place[0]).items():
         chosen = [chosen_rows(program, each) if each[0] != SINK else None for each in places]
         if len(places) > 1 and None not in chosen and len({each[0] for each in chosen if each}) == 1:
@@ -2050,9 +2070,10 @@ def routed_uses(program: Program, place: Place) -> Iterator[RoutedUses]:
     },
 )
 def overwrite_by_chosen_rows(program: Program, place: Place, choice: RoutedUses) -> Program | None:
-    """Keep, for each row of a value, only what one of the rows contributes that an index has chosen for it.
+    """Keep a single contribution to each row of a value that meets several chosen rows of a table in products.
 
-    For y = sum of einsum(x, w[i[:, s]]) over s, and a backward loop over the rows of w: dx[rows] = ... in place of +=.
+    It is that of the chosen row with the greatest number, or the least. For y = sum of einsum(x, w[i[:, s]]) over s,
+    and a backward loop over the rows of w: dx[rows] = ... in place of +=.
 
     Args:
         program: the right program.
@@ -2115,11 +2136,12 @@ class GroupedSoftmax(NamedTuple):
     size: int
 
     def sum(self, rows: Array, groups: Array | None = None) -> Array:
-        """Return for each row the sum of all rows in its group: sums[self.groups], with sums by number of the group.
+        """Return for each row the sum of all rows in its group, with groups from 0 to `self.size` - 1.
 
         Args:
             rows: shape: (rows, ...).
-            groups: the group to whose sum each row is added; shape: (rows,). By default `self.groups`.
+            groups: for each row the number of the group to whose sum it is added; shape: (rows,). By default
+                `self.groups`. Row i gets the sum number `self.groups[i]` in any case.
 
         Returns:
             Shape: that of `rows`.

@@ -221,8 +221,8 @@ def _smoothed_difference(node: Node, right: Array, prediction: Prediction, label
 def _possible_predictions(program: Program, node: Node) -> Iterator[Prediction]:
     """Yield what may be the prediction in the gradient of a value x: x itself, sigmoid(x), and functions that read x.
 
-    The softmax counts as read by a log_softmax or logsumexp. A `Prediction` is an array shaped like x, its name, and,
-    but for x itself, the function that computes it, with its vjp.
+    If a log_softmax or logsumexp reads x, its softmax is yielded. A `Prediction` is an array shaped like x, its name,
+    and, but for x itself, the function that computes it, with its vjp.
 
     Args:
         program: the right program of a trial.

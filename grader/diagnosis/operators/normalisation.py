@@ -904,7 +904,10 @@ def average_over_wrong_axes(program: Program, place: Place, choice: WrongAxes) -
 
 
 def _words_for_means(program: Program, place: Place) -> dict[str, str]:
-    """Return the fields `means`, `run` and `they` of a message: "the sum", "runs", "it" for a norm."""
+    """Return the fields `means`, `run` and `they` of a message: "the sum", "runs", "it" if x is divided by its norm.
+
+    Otherwise they are "the means", "run", "they". `place` is the node that computes the normalised value.
+    """
     known = normalisation_of(program, place)
     is_norm = known is not None and known.count == 1 and not known.centred
     return dict(zip(("means", "run", "they"), ("the sum", "runs", "it") if is_norm else ("the means", "run", "they"),

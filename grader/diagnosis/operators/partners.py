@@ -39,10 +39,11 @@ class ValueOfIteration:
     which: Literal["first", "last", "next", "before", "same"]
 
     def find(self, program: Program, reader: int) -> int | None:
-        """Return the id of the value in the iteration `self.which`, as seen from the iteration of the node `reader`.
+        """Return the id of the value in the iteration `self.which`; `None` where the loop has no such iteration.
 
-        "next" and "before" are counted from that iteration: see `which`. Return `None` where the loop has no such
-        iteration.
+        `"first"` and `"last"` are those of the loop. The others are counted from the iteration of the node `reader`:
+        `"same"`; `"before"`, for which the first iteration takes the last one, as index -1 does; `"next"`, for which
+        the last iteration takes itself. A reader outside of the loop counts as in the first iteration.
         """
         ids, number = program.forward.by_key.get(self.key, ()), program.nodes[reader].iteration
         chosen = {"first": 0, "last": -1, "next": min(number + 1, len(ids) - 1), "before": number - 1, "same": number}[
@@ -373,7 +374,7 @@ def _() -> Example:
 
 
 def slots_along_one_axis(program: Program, place: Place) -> Iterator[int]:
-    """Yield the slots of partner operands that broadcasting repeats along one of the last two axes of a product.
+    """Yield the slots of partner operands of the edge `place` that broadcasting repeats along one of the last two axes.
 
     The two axes have one size in every trial, so that the partner may be repeated along the other axis by accident.
     """
@@ -415,7 +416,15 @@ def turn_partner(program: Program, place: Place, choice: int) -> Program | None:
 
 
 def fields_of_axes(program: Program, place: Place, choice: int) -> dict[str, str]:
-    """Return the fields `own`, `right` and `wrong`: the partner, its axis, and the axis it is given."""
+    """Return the fields `own`, `right` and `wrong` of a message: a partner operand, its axis, and a wrong axis for it.
+
+    Such as "c", "axis 0" and "axis 1" where c[:, None] is meant and c is used.
+
+    Args:
+        program: the program of a trial.
+        place: the edge (product or quotient, slot of the operand).
+        choice: the slot of the partner operand.
+    """
     node, partner = program.reader(place), program.reader(place).operand(choice)
     own = "the constant factor" if partner is None else program.name_of(partner)
     rank, is_column = node.value.ndim, (1, *np.shape(node.values[choice]))[-1] == 1
@@ -458,7 +467,10 @@ def product_with_exponential(program: Program, place: Place) -> int | None:
 
 
 def values_for_product(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the names of the values that may stand for a product with an exponential, all others of its shape."""
+    """Yield the names of the values that may stand for x * exp(s) in the gradient of s: all others of its shape.
+
+    The edge `place` is that of s in the exponential.
+    """
     product = product_with_exponential(program, place)
     if product is not None:
         shape = program.nodes[product].value.shape
@@ -532,9 +544,10 @@ class MakerOperandReplacement:
 def maker_operand_replacements(program: Program, place: Place) -> Iterator[MakerOperandReplacement]:
     """Yield `MakerOperandReplacement`s: an operand of the node that makes a partner operand, and a value in its place.
 
-    For `rate * outer(v - y, k)`, the edge of `rate` and its partner, the outer product: each value of the shape of
-    v - y in place of v - y, and of the shape of k in place of k. Only for nodes of two operands; rearrangements of what
-    they make, such as `[:, None]`, may follow. In a loop also what the same iteration makes of the operand.
+    For `rate * outer(v - y, k)`, the edge `place` of `rate` and its partner, the outer product: each value of the shape
+    of v - y in place of v - y, and of the shape of k in place of k. Only for nodes of two operands; rearrangements of
+    what they make, such as `[:, None]`, may follow. An operand that an earlier iteration has made is also replaced by
+    what the iteration of the reader makes.
     """
     reader = program.reader(place)
     for slot, operand in reader.operands:
@@ -731,7 +744,13 @@ def has_operands_of_one_shape(program: Program, place: Place) -> bool:
     hints=OTHER_FACTOR,
 )
 def exchange_operands(program: Program, place: Place, choice: None) -> Program:
-    """Compute the vjp of a quotient or a power with its operands exchanged: for a in a / b, g / a in place of g / b."""
+    """Compute the vjp of a quotient or a power with its operands exchanged: for a in a / b, g / a in place of g / b.
+
+    Args:
+        program: the right program.
+        place: the edge (quotient or power, slot of the operand).
+        choice: always `None`: there is nothing to choose.
+    """
     node = program.reader(place)
     return program.with_vjp(place, lambda at: at.right(operands={0: node.values[1], 1: node.values[0]}))
 
@@ -1695,10 +1714,10 @@ def _() -> Example:
 
 
 def factor_chain(program: Program, place: Place) -> tuple[Place, ...]:
-    """Return the edges by which a factor goes through products and quotients, one after the next.
+    """Return the edges by which the operand of the edge `place`, a factor, goes through products and quotients.
 
-    For (r * a) / b and the edge of r: that edge, and the edge of r * a in the quotient. Each inner product has no
-    other reader.
+    For (r * a) / b and the edge of r: that edge, and the edge of r * a in the quotient. Each inner product has no other
+    reader.
     """
     chain = [place]
     while True:

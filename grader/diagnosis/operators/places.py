@@ -197,7 +197,10 @@ class Spot:
 
     @property
     def is_wide(self) -> bool:
-        """Return whether the spot holds several operations: all of a name or role, or of one line in several calls."""
+        """Return whether the spot holds several operations, such as every `@`, or every `@` that reads x.
+
+        Also one expression of a function in all calls of this function.
+        """
         nodes = self._nodes
         return nodes is not None and nodes.width in ("role", "operation", "source")
 
@@ -279,7 +282,7 @@ class Places:
         return self.where(lambda program, place: place[1] in slots)
 
     def admits(self, program: Program, place: Place) -> bool:
-        """Return whether a place of a program fulfils all of `self.conditions`, as `where`, `of` and so on add them."""
+        """Return whether a place of a program fulfils all of `self.conditions`, as `where` or `of` has added them."""
         return all(condition(program, place) for condition in self.conditions)
 
     def spots(self, program: Program) -> Iterator[Spot]:
@@ -440,9 +443,10 @@ def with_short_names(program: Program, clause: str) -> str:
 
 
 def _with_quoted_values(program: Program, clause: str) -> str:
-    """Return a clause in which the names of intermediate values are quoted, as `hidden`, where they may pass for words.
+    """Return a clause in which the names of intermediate values are quoted, so that no name is read as a plain word.
 
-    Arguments, the output, and names of one or two characters are left as they are.
+    "the gradient of hidden" becomes "the gradient of `hidden`". Arguments, the output, and names of one or two
+    characters are left as they are.
 
     Args:
         program: the program of the trial that the clause is for.
@@ -543,7 +547,7 @@ def operand_source(text: str, name: str, slot: int) -> str:
 
 
 def plain_side(program: Program, place: Place, tree: ast.BinOp) -> ast.expr:
-    """Return the side of an operation that is a plain number, where the edge `place` leads to the other side.
+    """Return the side of a binary operation that is not the operand of the edge `place`: in `3 * x`, 3 for x.
 
     torch computes `3 * x` as `x * 3`, so that the slot of x alone does not tell its side in the source.
 

@@ -69,7 +69,13 @@ def depends_on_operand(program: Program, place: Place) -> bool:
     message="{derivative} is missing",
 )
 def leave_out_derivative(program: Program, place: Place, choice: None) -> Program:
-    """Contribute the upstream gradient itself, summed over broadcast axes, without the local derivative."""
+    """Contribute the upstream gradient itself, summed over broadcast axes, without the local derivative.
+
+    Args:
+        program: the right program.
+        place: the edge (pointwise operation, slot of the operand).
+        choice: always `None`: there is nothing to choose.
+    """
     return program.with_vjp(place, lambda at: unbroadcast(at.g, at.x))
 
 
@@ -207,10 +213,10 @@ def apply_derivative_twice(program: Program, place: Place, choice: None) -> Prog
 
 
 def derivative_ahead(program: Program, place: Place) -> Place | None:
-    """Return the edge of a pointwise operation that alone reads the value of an operation with several operands.
+    """Return the edge by which a pointwise operation, and no other, reads the value of the reader of `place`.
 
-    For gate * (x @ w) and the edge of x, or of w: that of `x @ w` in the product. `None` where there is no such edge,
-    or its local derivative is 1 or -1.
+    For gate * (x @ w) and the edge of x, or of w, as `place`: the edge of `x @ w` in the product. `None` where there is
+    no such edge, where its local derivative is 1 or -1, or where the reader of `place` is pointwise or has one operand.
     """
     if (
         place[0] == SINK
@@ -225,7 +231,13 @@ def derivative_ahead(program: Program, place: Place) -> Place | None:
 
 
 def describe_derivative_ahead(program: Program, place: Place, choice: None) -> dict[str, str]:
-    """Return the message field `missing`: the local derivative of the edge that `derivative_ahead` returns."""
+    """Return the field `missing` of a message: the local derivative that is left out, such as "the factor gate of ...".
+
+    Args:
+        program: the program of the trial that the message is for.
+        place: the edge whose contribution lacks the derivative; `derivative_ahead` returns the edge that this is of.
+        choice: not read.
+    """
     ahead = derivative_ahead(program, place) or place
     return {"missing": describe_local_derivative(program, ahead, expression_of(program, program.reader(ahead)))}
 
@@ -240,9 +252,9 @@ def describe_derivative_ahead(program: Program, place: Place, choice: None) -> d
     message="in the gradient of {operand} through {step}, {missing} is missing",
 )
 def leave_out_derivative_for_operand(program: Program, place: Place, choice: None) -> Program | None:
-    """Contribute to one operand without the local derivative of the operation that follows; to the others rightly.
+    """Leave out the derivative of the next operation in the contribution of the edge `place`, not for other operands.
 
-    For y = gate * (x @ w) and the edge of w: dw = x.T @ dy, where dx = (gate * dy) @ w.T is right. Returns `None` where
+    For y = gate * (x @ w) and the edge of w: dw = x.T @ dy, while dx = (gate * dy) @ w.T is right. Returns `None` where
     no such operation follows in this trial.
     """
     ahead = derivative_ahead(program.right, place)
@@ -568,9 +580,9 @@ OF_VALUE: Mapping[str, tuple[str, Callable[[Array], Array]]] = {
     choices=lambda program, place: (None,),
 )
 def use_formula_of_value(program: Program, place: Place, choice: None) -> Program:
-    """Use the derivative in terms of the value y at the operand x: for y = softplus(x), g * (1 - exp(-x)).
+    """Compute the derivative of a function by its formula for the value y, but with the operand x in place of y.
 
-    `place` is the edge of x.
+    For y = softplus(x), whose derivative is 1 - exp(-y): g * (1 - exp(-x)). `place` is the edge of x.
     """
     formula = OF_VALUE[program.reader(place).name][1]
     return program.with_vjp(place, lambda at: at.g * formula(np.asarray(at.x)))
@@ -590,7 +602,7 @@ def _() -> Example:
 
 
 def functions_that_read(program: Program, place: Place) -> Iterator[EdgeKind]:
-    """Yield the kinds of edges by which a function such as exp reads the value `place`, if something else reads it too.
+    """Yield the kinds of edges by which a function such as exp reads the value `place`, if there are other kinds too.
 
     Only for functions that are one-to-one and have a derivative everywhere.
     """
@@ -612,10 +624,10 @@ ONE_TO_ONE = ("exp", "log", "sigmoid", "tanh", "softplus", "sqrt", "expm1", "log
     message="the gradient of {choice} is used as that of {value}; multiply it by the derivative of {choice}",
 )
 def use_gradient_of_function(program: Program, place: Place, choice: EdgeKind) -> Program | None:
-    """Divide all contributions to a value v by the derivative of one function of it: those of log_scale by exp(v).
+    """Divide all contributions to the value `place` by the derivative of one function that reads it.
 
-    The choice is the kind of edges by which the function reads v. Returns `None` where no such edge is there. `place`
-    is v.
+    This is then the gradient of that function's value: for v and exp(v), each contribution is divided by exp(v). The
+    choice is the kind of edges by which the function reads v. Returns `None` where no such edge is there in this trial.
     """
     own = choice.places(program, place[0])
     if not own:
@@ -997,7 +1009,8 @@ class OneOccurrence:
 def values_for_one_occurrence(program: Program, place: Place) -> Iterator[OneOccurrence]:
     """Yield `OneOccurrence`s: the name of a value v, and which y of a derivative y * (1 - y) or 1 - y * y it replaces.
 
-    For sigmoid both v * (1 - y), the first, and y * (1 - v), the second; for tanh 1 - y * v alone.
+    For sigmoid both v * (1 - y), the first, and y * (1 - v), the second; for tanh 1 - y * v alone. The edge `place` is
+    that into the sigmoid or tanh.
     """
     node = program.reader(place)
     for name, value in values_by_name(program, node.id, node.value.shape).items():
@@ -1019,8 +1032,8 @@ def values_for_one_occurrence(program: Program, place: Place) -> Iterator[OneOcc
 def use_value_in_one_occurrence(program: Program, place: Place, choice: OneOccurrence) -> Program | None:
     """Compute the derivative of sigmoid or tanh with a wrong value v for one of its two y, such as y * (1 - v).
 
-    The choice is the name of v, and whether it replaces the first y. Returns `None` where the program has no such
-    value.
+    The choice is the name of v, and whether it replaces the first y. The edge `place` is that into the function.
+    Returns `None` where the program has no such value.
     """
     other = named_array(program, choice.value, place[0])
     if other is None:
@@ -1053,7 +1066,7 @@ def _() -> Example:
 
 
 def roles_of_upstream(program: Program, place: Place) -> Iterator[str]:
-    """Yield words for what the upstream gradient g may replace in the derivative of the edge's function.
+    """Yield words for what the upstream gradient g may replace in the derivative of the function at the edge `place`.
 
     `"operand"`, as in g * exp(g); for a function whose derivative needs only its value also `"value"`, as in g * (1 - g
     ** 2) for tanh; for one with a kink only `"mask"`, as in g * (g > 0) for relu.
@@ -1077,7 +1090,7 @@ def roles_of_upstream(program: Program, place: Place) -> Iterator[str]:
     },
 )
 def use_upstream_in_derivative(program: Program, place: Place, choice: str) -> Program:
-    """Compute the derivative of the edge's function from g, in place of its operand, its value or its mask.
+    """Compute the derivative of the function that reads the edge `place` from g, not from its operand, value or mask.
 
     With the choice "value" and tanh: g * (1 - g ** 2); with "operand" and exp: g * exp(g); with "mask" and relu: g
     where g > 0.

@@ -150,9 +150,9 @@ def carries(program: Program, place: Place) -> Iterator[Carry]:
     - both once more for all values that the loop carries, such as h and c of an LSTM, if there are several;
     - `Carry((key of h,), only=kind)` for each kind of edges, if there are three or more: all but those of this kind.
 
-    The first three only where two edges or more lead from later iterations to these values, or nothing else reads them;
-    and where an iteration reads more of the targets than the values, or these targets are read nowhere else: else the
-    path into the loop is missing.
+    The first three are left out where `drop_path` makes the same mistake: where a single edge leads from later
+    iterations to these values and something else reads them, or where the loop as a whole is one of several paths to
+    the targets (see `is_path_into_loop`).
 
     Args:
         program: the program.
@@ -170,7 +170,10 @@ def carries(program: Program, place: Place) -> Iterator[Carry]:
 
 
 def is_path_into_loop(program: Program, key: Key) -> bool:
-    """Return whether a loop is one of several paths to the targets, which come into it by its initial value alone.
+    """Return whether a loop depends on targets through its initial value alone, and one of them is also read elsewhere.
+
+    True for h = tanh(h) in a loop that begins with h = x, if x has a second reader. False for a loop whose iterations
+    read a further target, such as w in `h @ w`.
 
     Args:
         program: the program.
@@ -927,9 +930,10 @@ def loop_of(program: Program, place: Place) -> Loop | None:
 
 
 def directions(program: Program, place: Place) -> Iterator[str]:
-    """Yield which loops go through their iterations in forward order: `"all"` of one length, or the `"own"` one alone.
+    """Yield which loops a backward pass may go through in forward order: `"all"` loops of one length, or its `"own"`.
 
-    `"all"` where `place` is the first value of these loops; `"own"` if it is the first of one of several loops.
+    `"all"`, if the value `place` is the first that the loops with this number of iterations compute; `"own"`, if it is
+    the first that its loop computes, and there are several loops.
     """
     if is_first_of_loop(program, place):
         yield "all"
@@ -950,12 +954,12 @@ def directions(program: Program, place: Place) -> Iterator[str]:
     },
 )
 def go_through_iterations_forwards(program: Program, place: Place, choice: str) -> Program | None:
-    """Go through the iterations of the loop from first to last in the backward pass.
+    """Go through the iterations of a loop from first to last in the backward pass.
 
     The vjps of iteration t of T are then computed with the operands of iteration T - 1 - t. If a `stack` or `cat` joins
     the iterations, the parts of its gradient are reversed, too. `place` is the value that the loop computes first, in
-    its first iteration. With the choice `"own"`, only its loop is reversed, where others have as many iterations.
-    Returns `None` where this trial has no such loop.
+    its first iteration. With the choice `"own"`, its loop alone is reversed, with `"all"` every loop of as many
+    iterations. Returns `None` where this trial has no such loop.
     """
     forward = program.forward
     count = len(iterations_of(program, place[0]))

@@ -72,10 +72,9 @@ class ContributionTerms:
 
     @property
     def letters(self) -> str:
-        """Return all letters, each once, with the operand's in the order of its axes: "abc" for the edge of w in x @ w.
+        """Return all letters, each once, those of the operand among them in the order of its axes.
 
-        There, the keys of `self.sizes` are a, c, b, and the operand is "bc": in place of c and b, in this order, come b
-        and c.
+        For the edge of w in x @ w, with `self.sizes` by the letters a, c, b, and the operand "bc": "abc".
         """
         own = iter(self.operand)
         return "".join(next(own) if letter in self.operand else letter for letter in self.sizes)
@@ -682,7 +681,7 @@ def _() -> Example:
 
 
 def is_broadcast_along_inner_axes(program: Program, place: Place) -> bool:
-    """Return whether the operand of the edge `place` is broadcast along an axis that is not in front of all of its own.
+    """Return whether the operand of the edge `place` is stretched along one of its own axes, which has size 1.
 
     True for a scale of shape (n, 1) in a value of shape (n, m); False for a bias of shape (m,).
     """
@@ -962,7 +961,10 @@ def _() -> Example:
     " were its share of the sum",
 )
 def use_share_of_sum(program: Program, place: Place, choice: None) -> Program:
-    """Multiply the upstream gradient of a sum or mean by each entry's share of the sum: g * x / x.sum()."""
+    """Multiply the upstream gradient of a sum or mean by each entry's share of the sum: g * x / x.sum().
+
+    The edge `place` is that of x.
+    """
 
     def rule(at: EdgeContext) -> Array:
         """Return the upstream gradient, copied along the reduced axes, times the operand over its sum."""
@@ -1098,8 +1100,8 @@ def wrong_counts(program: Program, place: Place) -> Iterator[Count]:
     """Yield `Count`s: by which wrong number the contribution of the mean that reads the edge `place` is divided.
 
     A `Count` is a key of `COUNT_NAMES`, such as "all entries" of the operand or "one less" than the right number, or
-    the number of an axis of the operand, whose size is meant. No square where 2 entries are averaged in every trial:
-    what is divided by 4 in place of 2 lacks a factor 2 from elsewhere, as likely as not.
+    the number of an axis of the operand, whose size is meant. "the square of it" is left out where 2 entries are
+    averaged in every trial: a missing factor 2 elsewhere would give the same numbers.
     """
     node = program.reader(place)
     same = [peer.nodes[peer.forward.by_key[node.key][0]] for peer in program.peers if node.key in peer.forward.by_key]
@@ -1155,7 +1157,8 @@ def size_of_count(program: Program, node: Node, count: Count) -> int:
 def fields_of_counts(program: Program, place: Place, count: Count) -> dict[str, str]:
     """Return the fields `count` and `right` of a message: "3, the size of m" and "6, the number of entries".
 
-    The numbers are left out where they are equal in this trial, and that of the entries where it differs in a loop.
+    Where both numbers are equal in this trial: "the size of m" and "the number of entries". Where the mean is over
+    other numbers of entries in other iterations, `right` is "the number of entries".
 
     Args:
         program: the program of a trial.
@@ -1406,7 +1409,12 @@ class OtherSum:
 
 
 def other_sums(program: Program, place: Place) -> Iterator[OtherSum]:
-    """Yield the sums over each axis that a reduction which is broadcast back keeps; of a quotient two for each."""
+    """Yield `OtherSum`s: a wrong axis for the sum in the gradient of a reduction's value that is broadcast back.
+
+    For x - x.logsumexp(1, keepdim=True) and the edge `place` of x in the logsumexp: axis 0. If a quotient divides by
+    the value, each axis comes twice, with `is_divided_after` False and True. Nothing is yielded where the value is not
+    broadcast back (see `broadcast_back`), or several axes are reduced.
+    """
     back, axes = broadcast_back(program, place), reduced_axes(program.reader(place))
     if back is not None and len(axes) == 1:
         for axis in range(np.ndim(program.reader(place).values[place[1]]) - 1):
@@ -1821,7 +1829,7 @@ def accumulate_wrongly(program: Program, place: Place, choice: Accumulation) -> 
     Args:
         program: the right program.
         place: the edge of x.
-        choice: the wrong sum.
+        choice: the wrong sum, as a function of g, x, y and the axis: such as g * y / x for the product.
 
     Returns:
         The rewritten program.
@@ -1948,7 +1956,7 @@ def _() -> Example:
     message="the terms of {step} are differentiated as if they were squared",
 )
 def square_terms(program: Program, place: Place, choice: None) -> Program:
-    """Contribute g * 2 * x for a sum of x, as for a sum of its squares; for a mean likewise.
+    """Contribute g * 2 * x for a sum of x, as for a sum of its squares; for a mean of n entries g * 2 * x / n.
 
     `place` is the edge of x.
     """

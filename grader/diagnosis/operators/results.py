@@ -344,7 +344,7 @@ SQUARE_CHANGES: Mapping[str, tuple[str, GradientFunction]] = {
     message="this is {choice}",
 )
 def change_square_gradient(program: Program, place: Place, choice: str) -> Program:
-    """Replace the gradient of a square target by its diagonal, a triangle, or the sum with its transpose.
+    """Replace the gradient of the square target `place` by its diagonal, a triangle, or the sum with its transpose.
 
     The choice is a key of `SQUARE_CHANGES`, such as "the right answer without its upper triangle".
     """

@@ -116,7 +116,10 @@ PROBABILITIES: Mapping[str, Probabilities] = {
 
 
 def name_of_probabilities(program: Program, place: Place) -> str:
-    """Return what a learner calls the softmax probabilities in the vjp of an edge: out, or "the softmax of x"."""
+    """Return what a learner calls the softmax probabilities in the vjp of the edge `place`, such as `p`.
+
+    "the softmax of x" where the softmax has no name, and for a log-softmax or logsumexp.
+    """
     name = program.name_of(place[0])
     is_softmax = program.reader(place).name == "softmax"
     return name if is_softmax and name.isidentifier() else f"the softmax of {program.name_of(program.source(place))}"
@@ -737,7 +740,7 @@ def wrong_row_axes(program: Program, place: Place) -> Iterator[Axes]:
 def axes_field(program: Program, place: Place, axes: Axes) -> dict[str, str]:
     """Return the message fields `axes` and `right`: the wrong axes of a softmax, and its own, such as `t`.
 
-    See `names_of_two_axes`; several axes are "all entries".
+    Several axes are "all entries". Where both axes have the same name they are "axis 0" and "axis 1".
 
     Args:
         program: the program of a trial.
@@ -1222,7 +1225,7 @@ def _summed_prior(program: Program, place: Place) -> tuple[Array, Node] | None:
 
 
 def _leads_to_logarithm(program: Program, value: int) -> bool:
-    """Return whether the only reader of a value, but for selections and rearrangements, is a logarithm."""
+    """Return whether a value is read once, by a logarithm; selections and rearrangements may come in between."""
     while True:
         uses = program.forward.uses[value]
         if len(uses) != 1 or uses[0][0] == SINK:

@@ -40,7 +40,11 @@ def has_conjugate(program: Program, place: Place) -> bool:
 
 
 def what_is_conjugated(program: Program, place: Place) -> str:
-    """Return what must be conjugated in the vjp along an edge: w for z in `z * w`; for a Fourier transform, itself."""
+    """Return a clause on the conjugate in the vjp of the edge `place`: for z in `z * w`, "w must be conjugated".
+
+    For a Fourier transform, that its conjugate transpose must be used; for any other function, that its derivative must
+    be conjugated.
+    """
     node = program.reader(place)
     if node.name.startswith("fft_"):
         return "the same transform is used again; its conjugate transpose must be used, which runs the other way"
@@ -127,7 +131,7 @@ def _() -> Example:
 
 
 def is_broadcast_in_product(program: Program, place: Place) -> bool:
-    """Return whether a factor of a complex product, entry by entry, is repeated along an axis of the product."""
+    """Return whether broadcasting repeats the factor of the edge `place` in an entrywise product of complex numbers."""
     node = program.reader(place)
     return place[1] < len(node.values) == 2 and bool(repeated_axes(node, place[1]))
 
@@ -262,7 +266,10 @@ TRANSFORM_MISTAKES: Mapping[str, TransformMistake] = {
 
 
 def transform_mistakes(program: Program, place: Place) -> Iterator[str]:
-    """Yield the keys of `TRANSFORM_MISTAKES` that a transform may have, which depend on its direction."""
+    """Yield the keys of `TRANSFORM_MISTAKES` for the Fourier transform at the edge `place`, such as "divided" for fft.
+
+    Nothing is yielded for a transform with another `norm` than torch's default.
+    """
     node = program.reader(place)
     if node.options.get("norm") not in (None, "backward"):
         return
@@ -275,14 +282,14 @@ def transform_mistakes(program: Program, place: Place) -> Iterator[str]:
 
 
 def transformed_axis(node: Node) -> int:
-    """Return the axis of a Fourier transform, counted from the front."""
+    """Return the axis that a Fourier transform runs along, counted from the front; the axis of pairs does not count."""
     dim = node.options.get("dim", -1)
     rank = node.value.ndim - (-1 in node.operation.complex_slots)
     return (dim if isinstance(dim, int) else -1) % rank
 
 
 def transform_length(node: Node) -> int:
-    """Return over how many entries a Fourier transform runs."""
+    """Return over how many entries a Fourier transform runs; of half a spectrum, the length of the real array."""
     is_real = node.name == "fft_rfft"
     return int((np.shape(node.values[0]) if is_real else node.value.shape)[transformed_axis(node)])
 

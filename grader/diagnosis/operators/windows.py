@@ -215,7 +215,7 @@ OPTION_MISTAKES = (
 
 
 def option_mistakes(program: Program, place: Place) -> Iterator[OptionMistake]:
-    """Yield the `OptionMistake`s in `OPTION_MISTAKES` that change an option of the edge's windows operation.
+    """Yield the `OptionMistake`s in `OPTION_MISTAKES` that change an option of the reader of the edge `place`.
 
     An `OptionMistake` is a clause, and which options are wrong: for a convolution of stride 2, "ignores its stride",
     with the stride 1.
@@ -620,7 +620,7 @@ def some_taps(program: Program, place: Place) -> Iterator[Taps]:
     """Yield `Taps`: which positions in each window are left out, or are kept alone.
 
     The first, the last or the middle one, as a single position, or all that are first, last or in the middle along an
-    axis of the windows: (0, 0), or column 0, of a window of 3 x 3. The windows are those of the edge's reader.
+    axis of the windows: (0, 0), or column 0, of a window of 3 x 3. The windows are those that read the edge `place`.
     """
     sizes = _sizes(program.reader(place), "size")
     if math.prod(sizes) > 1:
@@ -795,7 +795,7 @@ def leave_out_last_windows(program: Program, place: Place, choice: Missing) -> P
         """Return the contribution of g with zeros at the last windows."""
         node, g = at.node, np.array(at.g)
         for number, size in enumerate(_sizes(node, "size")):
-            axis, entries_behind = _axis_and_rest(node, number, size)
+            axis, entries_behind = _axis_and_unused_entries(node, number, size)
             if choice == "the last windows" or entries_behind == 0:
                 np.moveaxis(g, axis, 0)[-1] = 0.0
         return at.right(g)
@@ -803,11 +803,11 @@ def leave_out_last_windows(program: Program, place: Place, choice: Missing) -> P
     return program.with_vjp(place, rule)
 
 
-def _axis_and_rest(node: Node, number: int, size: int) -> tuple[int, int]:
-    """Return (an axis of a windows operation's value that counts windows, the number of entries after the last window).
+def _axis_and_unused_entries(node: Node, number: int, size: int) -> tuple[int, int]:
+    """Return an axis of the value that counts windows, and how many entries of the input lie behind the last one.
 
     Args:
-        node: the operation.
+        node: the windows operation.
         number: the number of the axis among those that the windows slide along.
         size: the size of the windows along it.
     """
@@ -1688,7 +1688,7 @@ def sum_windows_first(program: Program, place: Place, choice: str) -> Program:
     """Compute the contribution to the kernel from g summed over the windows, or over windows and examples.
 
     The choice is "windows" or "windows and examples". For g of shape (bs, channels, n), each g[:, :, t] is replaced by
-    g.sum(2), or by g.sum((0, 2)).
+    g.sum(2), or by g.sum((0, 2)). `place` is the edge of the kernel.
     """
 
     def rule(at: EdgeContext) -> Array:
