@@ -73,6 +73,7 @@ class ReadError(HandgradError):
     """
 
     def __init__(self, line: int, problem: str) -> None:
+        """Join both to the message "line 3: ...", and keep them as attributes."""
         super().__init__(f"line {line}: {problem}")
         self.line, self.problem = line, problem
 
@@ -86,12 +87,16 @@ class ExpressionError(HandgradError):
     """
 
     def __init__(self, message: str, code: str = "not-read") -> None:
+        """Keep the code of the mistake, beside the message."""
         super().__init__(message)
         self.code = code
 
 
 def describe_error(error: BaseException) -> str:
-    """Return an exception's message after its type, which is left out of a `HandgradError`; without a line number."""
+    """Return an exception's type and message as "KeyError: 'x'", without a line number.
+
+    Of a `HandgradError` the message alone.
+    """
     if isinstance(error, HandgradError):
         return str(error).rstrip(".")
     message = str(error.msg if isinstance(error, SyntaxError) else error)

@@ -73,7 +73,7 @@ def keep_copy(path: Path, root: Path) -> Path | None:
         The path of the copy; `None` if there is no file.
 
     Raises:
-        OSError: it cannot be copied.
+        OSError: the file cannot be copied.
     """
     if not path.is_file():
         return None

@@ -75,7 +75,7 @@ def audit(
         grader: makes the trials.
         worker: runs the stubs and the worked solutions.
         progress: called with the file of each exercise before its checks.
-        exercises: those to audit, with the lessons of their units; all, if left out. What concerns the course as a
+        exercises: the exercises to audit, with the lessons of their units; all if `None`. What concerns the course as a
             whole is always audited.
     """
     chosen = course.exercises if exercises is None else tuple(exercises)
@@ -247,7 +247,7 @@ def _run_inherited(name: str) -> list[AuditFinding]:
 
 
 def _is_declared(exercise: CourseExercise) -> bool:
-    """Return whether the spec can be read and declares the exercise; `_check_declarations` reports it if not."""
+    """Return whether the spec can be read and declares the exercise; if not, `_check_declarations` reports it."""
     try:
         return exercise.is_quiz or exercise.id in exercise.course.declarations(exercise.unit)
     except SpecError:
@@ -361,7 +361,10 @@ def _checks(exercise: CourseExercise, grader: Grader, worker: Worker) -> tuple[t
 
 
 def _if_callable(exercise: CourseExercise, check: Check) -> Iterator[str]:
-    """Yield the findings of a check that calls the worked function; none if it takes other inputs than declared."""
+    """Yield the findings of a check that calls the worked function.
+
+    Nothing is yielded if that function takes other inputs than declared.
+    """
     if takes_declared_inputs(exercise):
         yield from check()
 
@@ -391,7 +394,7 @@ def _describe_verdict(answer: AnswerResult) -> str:
 
 
 def _check_files(course: Course) -> Iterator[AuditFinding]:
-    """Yield the units without a lesson, exercises that it does not mention, and files that belong to no exercise."""
+    """Yield findings on units without a lesson, exercises that a lesson leaves out, and files of no exercise."""
     for unit in course.config.units:
         lesson = course.root / "exercises" / unit.id / LESSON
         if not lesson.is_file() or not lesson.read_text(encoding="utf-8", errors="replace").strip():
@@ -435,7 +438,7 @@ def _is_allowed(file: PurePosixPath, units: set[str], folder: str) -> bool:
     """Return whether a file may be there although it belongs to no exercise.
 
     Args:
-        file: relative to `folder`.
+        file: the path of the file, relative to `folder`.
         units: the ids of the units.
         folder: "exercises" or "solutions".
     """

@@ -52,7 +52,7 @@ def check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
 
     Args:
         exercise: the exercise.
-        grader: makes its trials.
+        grader: makes the trials of the exercise.
 
     Raises:
         SpecError: no trial can be made from the declaration, or finite differences contradict the references.
@@ -133,7 +133,7 @@ def _reference_problems(exercise: CourseExercise, trials: Sequence[Trial], rng: 
 
     Args:
         exercise: the exercise.
-        trials: its trials; gradcheck is thorough in the first.
+        trials: the trials of the exercise; gradcheck is thorough in the first.
         rng: draws similar trials, to try where one lies on a kink.
     """
     declaration = exercise.function
@@ -329,7 +329,7 @@ def check_hints(declaration: Declaration) -> Iterator[str]:
 
 
 def _is_text(steps: Sequence[str]) -> bool:
-    """Return whether hints are one string and no tuple, as where a comma was forgotten."""
+    """Return whether `steps` is a string in place of a tuple of hints, as where a comma was forgotten."""
     return isinstance(steps, str)
 
 
@@ -445,7 +445,7 @@ def check_quiz(exercise: CourseExercise) -> Iterator[str]:
     """Yield what is wrong with a quiz, each a clause that ends with what to do.
 
     Raises:
-        SpecError: its file cannot be read, or a listing cannot be run.
+        SpecError: the file of the quiz cannot be read, or a listing cannot be run.
     """
     quiz = exercise.quiz
     keys = compute_keys(quiz)
@@ -516,7 +516,7 @@ def _question_problems(question: AnswerableQuestion) -> Iterator[str]:
 
 
 def _answer_texts(question: AnswerableQuestion) -> Iterator[str]:
-    """Yield all texts of a question about its answers, with what they reveal."""
+    """Yield all texts of a question about its answers, with those that are shown only after an answer."""
     if isinstance(question, Choices):
         yield from (part for option in question.right.values() for part in (option.text, option.says))
     if isinstance(question, (Choice, Choices)):

@@ -117,7 +117,7 @@ def read_worked(exercise: CourseExercise) -> WorkedSolution:
     """Return the worked solution of an exercise, read from its file.
 
     Raises:
-        CourseError: it is missing, is not Python, lacks the function, or its marks are wrong.
+        CourseError: the file is missing, is not Python, lacks the function, or its marks are wrong.
     """
     file = solution_file(exercise)
     text = _read(exercise, file)
@@ -149,7 +149,7 @@ def stub(exercise: CourseExercise, variant: int = 0) -> str:
         variant: the number of the variant of an answer sheet, which decides on the numbers in its questions.
 
     Raises:
-        CourseError: there is no solution to derive it from, or the rest of it is not Python.
+        CourseError: the exercise has no solution, or what is left of the solution is not Python.
         SpecError: the declaration cannot be used.
     """
     if exercise.is_quiz:
@@ -200,7 +200,7 @@ def _read(exercise: CourseExercise, file: str) -> str:
     """Return the text of a worked solution, which messages call `file`.
 
     Raises:
-        CourseError: it cannot be read.
+        CourseError: the worked solution cannot be read.
     """
     try:
         return exercise.solution.read_text(encoding="utf-8")
@@ -213,10 +213,10 @@ def _read(exercise: CourseExercise, file: str) -> str:
 
 
 def _tree(file: str, source: str) -> ast.Module:
-    """Return a source text parsed.
+    """Return the module that a source text parses to.
 
     Raises:
-        CourseError: it is not Python; names the file and the line.
+        CourseError: the text is not Python; names the file and the line.
     """
     try:
         return ast.parse(source)
@@ -230,7 +230,7 @@ def _function(exercise: CourseExercise, file: str, tree: ast.Module) -> ast.Func
     """Return the function of the exercise in its worked solution.
 
     Raises:
-        CourseError: there is none.
+        CourseError: the solution has no function of this name.
     """
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == exercise.id:
@@ -256,12 +256,13 @@ def _region(
 
     Args:
         file: the name of the worked solution, for messages.
-        lines: its lines.
+        lines: the lines of the worked solution.
         function: the function.
         in_classes: the lines of both marks in each marked class, which are left out.
 
     Raises:
-        CourseError: there is not exactly one marked region besides those in classes, or it is no part of the function.
+        CourseError: there is not exactly one marked region outside of classes, or that region is no part of the
+            function.
     """
     others = {line for region in in_classes for line in region}
     begin, end = _marks(file, ["" if i in others else line for i, line in enumerate(lines, 1)], function)
@@ -282,11 +283,11 @@ def _marks(file: str, lines: Sequence[str], function: ast.FunctionDef) -> tuple[
 
     Args:
         file: the name of the solution, for messages.
-        lines: its lines.
+        lines: the lines of the solution.
         function: the function that must hold the marks.
 
     Raises:
-        CourseError: there is no such pair, or more than one.
+        CourseError: the function has no pair of marks, or more than one.
     """
     marks = [(i, mark) for i, line in enumerate(lines, 1) for mark in (BEGIN, END) if mark in line]
     if not marks:

@@ -86,7 +86,7 @@ def export_quizzes(course: Course, quizzes: Sequence[CourseExercise], target: Pa
 
     Raises:
         UsageError: the file has another ending.
-        SpecError: the key of a prediction was never computed.
+        SpecError: the right answer of a prediction was never computed.
     """
     formats = {".xml": ("Moodle XML", moodle_xml), ".zip": ("a QTI 2.1 package", qti_package)}
     if target.suffix not in formats:
@@ -112,7 +112,7 @@ def items(quizzes: Iterable[CourseExercise], variant: int = 0) -> list[Item]:
         variant: the number of the variant of the questions.
 
     Raises:
-        SpecError: the key of a prediction was never computed.
+        SpecError: the right answer of a prediction was never computed.
     """
     return [
         _item(f"{quiz.id}-{name}", quiz.unit, name, question_with_key(quiz.quiz, name, variant), variant)
@@ -126,7 +126,7 @@ def _item(id: str, unit: str, name: str, question: AnswerableQuestion, variant: 
 
     Args:
         id: the id of the item.
-        unit: the id of its unit.
+        unit: the id of the question's unit.
         name: the name of the question in its quiz.
         question: the question, with the numbers of the variant in it.
         variant: the number of the variant, which also decides on the order of choices.
@@ -202,7 +202,7 @@ def _typed_answers(right: Sequence[str], wrong: Mapping[str, QuizMistake]) -> It
 
 
 def _decimal(number: str) -> str:
-    """Return the value of arithmetic, such as "3/4", as a decimal number."""
+    """Return the value of arithmetic as a decimal number: "0.75" for "3/4"."""
     return f"{arithmetic(number):.10g}"
 
 
@@ -241,7 +241,7 @@ def moodle_xml(course: str, items: Iterable[Item]) -> bytes:
     """Return the content of a Moodle XML file, with a category for each unit.
 
     Args:
-        course: the name of the category above them.
+        course: the name of the category above those of the units.
         items: the questions, those of one unit together.
     """
     root = ET.Element("quiz")
@@ -491,8 +491,8 @@ def _qti_resource(resources: ET.Element, identifier: str, kind: str, href: str) 
     Args:
         resources: the element.
         identifier: the id of the file in the manifest.
-        kind: its QTI type.
-        href: its path in the package.
+        kind: the QTI type of the file.
+        href: the path of the file in the package.
     """
     resource = ET.SubElement(resources, "resource", {"identifier": identifier, "type": kind, "href": href})
     _add(resource, "file", href=href)

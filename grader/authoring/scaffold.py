@@ -84,9 +84,9 @@ FILES = {COURSE_FILE: CONFIG, "pyproject.toml": f"{PROJECT}\n{PYTEST_OPTIONS}"}
 
 
 def new_course(folder: Path) -> Course:
-    """Write a course of one unit and one exercise into a new folder, build its stubs, and return it.
+    """Write a course of one unit and one exercise into a new folder, build its stubs, and return the course.
 
-    Its package is named after the folder.
+    The course's package is named after the folder.
 
     Raises:
         UsageError: there is something in the folder already.
@@ -234,7 +234,7 @@ def _exercise_files(root: Path, name: str, unit: str, spec: str) -> dict[Path, s
     Args:
         root: the folder of the course.
         name: the id of the exercise.
-        unit: the id of its unit.
+        unit: the id of the exercise's unit.
         spec: the text of the unit's `spec.py`.
     """
     fields = {"name": name, "title": name.removesuffix("_grad").replace("_", " ").capitalize()}
@@ -249,7 +249,7 @@ def _expect_new(course: Course, name: str, unit: str) -> None:
     """Check that an exercise of this name can be added to the unit.
 
     Raises:
-        UsageError: it cannot; the message gives the reason.
+        UsageError: the exercise cannot be added; the message gives the reason.
     """
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
         raise UsageError(f"{name} is no name for a function: use small letters, digits and _, such as square_grad.")
@@ -266,7 +266,7 @@ def _expect_new_unit(course: Course, unit: str) -> None:
     """Check that a unit of this id can be begun.
 
     Raises:
-        UsageError: it cannot; names the units that there are, and what a new one may be called.
+        UsageError: the unit cannot be begun; names the units that there are, and what a new one may be called.
     """
     units = sorted(known.id for known in course.config.units)
     free = f"{min(int(units[-1][:2]) + 1, 99):02}"

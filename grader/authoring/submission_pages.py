@@ -53,13 +53,14 @@ class PageSubmission:
         return self.expected.get(answer, self.expected.get("*", frozenset()))
 
     def mismatches(self, given: Codes) -> dict[str, tuple[str | None, list[str]]]:
-        """Return the answers whose code is not among the expected ones.
+        """Return the answers whose code is not among those that the page allows.
 
         Args:
             given: the code of each answer, by its name; `None` for a right answer.
 
         Returns:
-            By the name of the answer its code, and the codes that it may get; `["passed"]` if it must pass.
+            By the name of the answer its code, and the codes that the page allows; `["passed"]` if the answer must
+            pass.
         """
         return {
             name: (code, sorted(self.allowed(name)) or ["passed"])
@@ -72,7 +73,7 @@ def read_page(path: Path) -> list[PageSubmission]:
     """Return the submissions of one page, in its order.
 
     Raises:
-        ReadError: a cell cannot be read, or has the title of another.
+        ReadError: a cell cannot be read, or two cells have the same title.
     """
     lines = path.read_text(encoding="utf-8").split("\n")
     heads = [number for number, line in enumerate(lines) if line.startswith(MARK)]

@@ -355,7 +355,7 @@ class QuestionCounts:
         """Return the item-rest correlation: how well the question separates strong from weak students, from -1 to 1.
 
         It is the correlation between having this question right and the number of other questions that are right.
-        `None` for fewer than ten students, or if all students have the same in either.
+        `None` for fewer than ten students, or if one of the two is the same for all students.
         """
         n = self.students
         spread = (n * self.right - self.right**2) * (n * self.others_right_squared - self.others_right**2)

@@ -176,7 +176,8 @@ def read_folder(folder: Path, *, for_counting: bool = False) -> Iterator[Student
         The results of a student, or a description of a file that cannot be read.
 
     Raises:
-        UsageError: the folder holds no results, or results of another version or of several runs.
+        UsageError: the folder cannot be read, or holds no results, results of another version, or results of several
+            runs.
     """
     students: set[str] = set()
     first, run = None, tuple[object, ...]()

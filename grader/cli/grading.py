@@ -205,12 +205,12 @@ def grade(
 
 @contextmanager
 def _on_cluster(scheduler: str, grading: Grading, isolation: Isolation | None) -> Iterator[Grading]:
-    """Yield the same grading on a Dask cluster, which is connected to within the block.
+    """Connect to a Dask cluster within the block, and yield the options of the run for it.
 
     Args:
-        scheduler: the address of its scheduler, its scheduler file, or "local".
-        grading: the grading.
-        isolation: the isolation there; the strongest that all its workers have if `None`.
+        scheduler: the address of the cluster's scheduler, its scheduler file, or "local".
+        grading: the options of the run, for this machine.
+        isolation: the isolation on the cluster; `None` for the strongest that all workers have.
     """
     from grader.classroom.dask_pool import connected
 
@@ -221,7 +221,7 @@ def _on_cluster(scheduler: str, grading: Grading, isolation: Isolation | None) -
 
 
 def _chosen_exercises(course: Course, units: Sequence[str], exercises: Sequence[str]) -> tuple[CourseExercise, ...]:
-    """Return the exercises of these units and of these ids; empty, which means all, if none is named.
+    """Return the exercises of these units and with these ids; empty, which means the whole course, if none is named.
 
     Raises:
         UsageError: there is no such unit or exercise; names the nearest.
@@ -359,7 +359,7 @@ def doctor() -> None:
 
 
 def _isolation_lines(machine: Machine) -> Lines:
-    """Return a line for each means of isolation, and whether this machine offers it."""
+    """Return a line on each isolation that says whether this machine offers it."""
     return [
         ("bubblewrap", machine.no_box or "usable: no network, no files, no other processes"),
         ("landlock", f"version {machine.landlock}" if machine.landlock else "not offered by this kernel"),
@@ -369,7 +369,7 @@ def _isolation_lines(machine: Machine) -> Lines:
 
 
 def _graded_run_lines(machine: Machine) -> tuple[Lines, bool]:
-    """Return lines on what graded runs use, and whether a trial run in the isolation that `grade` chooses works."""
+    """Return lines on what graded runs use, and whether a trial run works in the isolation that `grade` chooses."""
     from grader.sandbox.isolation import weakness
 
     chosen = machine.strongest

@@ -333,10 +333,10 @@ def quiz(
 
 
 def _quizzes_of(course: Course, unit: str) -> list[CourseExercise]:
-    """Return the quiz of a unit, or all of them if none is named.
+    """Return the quiz of a unit, or all quizzes of the course if `unit` is empty.
 
     Raises:
-        UsageError: there is no such quiz.
+        UsageError: there is no such unit, or it has no quiz.
     """
     quizzes = [exercise for exercise in course.select([unit] if unit else []) if exercise.is_quiz]
     if not quizzes:
@@ -351,7 +351,7 @@ def _take_quiz(course: Course, quizzes: list[CourseExercise], *, is_named: bool,
     Args:
         course: the course.
         quizzes: the quizzes to choose from; at least one.
-        is_named: whether to take the first of them, whether it is finished or not.
+        is_named: whether to take the first of the quizzes even if it is finished.
         fresh: whether to put a new sheet with other numbers in place of the old one, which is kept.
 
     Returns:
@@ -474,14 +474,14 @@ def card(
 
 
 def _certificate(course: Course, cards: Sequence[Card], out: Path | None, name: str) -> list[Line]:
-    """Write the certificate of the whole course as an SVG picture and an HTML page, and return it as lines of text.
+    """Write the certificate of the whole course as an SVG picture and an HTML page, and return its lines of text.
 
     Args:
         course: the course.
-        cards: the cards of its units.
+        cards: the cards of the course's units.
         out: the path of the picture; `None` for `certificate.svg` in the folder where progress is kept. The page lies
             beside it, with the ending `.html`.
-        name: the learner's, for the page alone; empty for a line to write it on.
+        name: the learner's name, for the page alone; if empty, the page has a line to write it on.
     """
     from datetime import date
 
@@ -498,13 +498,13 @@ def _certificate(course: Course, cards: Sequence[Card], out: Path | None, name: 
 
 
 def _unit_card(course: Course, cards: Sequence[Card], unit: str, out: Path | None) -> list[Line]:
-    """Write the card of one unit as a picture, and return it as lines of text.
+    """Write the card of one unit as a picture, and return the card as lines of text.
 
     Args:
         course: the course.
         cards: the cards of all units.
-        unit: the unit; the last with something solved if empty.
-        out: the file of the picture.
+        unit: the id of the unit; empty for the last unit with something solved.
+        out: the file of the picture; `None` for one in the folder where progress is kept.
     """
     from grader.files import FOLDER, write_atomically
     from grader.learner.card import card_lines, card_svg

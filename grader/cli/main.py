@@ -27,7 +27,7 @@ class _EndOfInputError(Exception):
     """
 
     def __init__(self, cause: EOFError) -> None:
-        """Take over the message of the cause."""
+        """Take the message of the cause as this error's."""
         super().__init__(str(cause))
         self.cause = cause
 
@@ -56,7 +56,7 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command, report every error in one sentence, and exit; the exit code is 3 for a fault of ours."""
+    """Run the command, report every error in one sentence, and exit; the exit code is 3 for a fault of handgrad's."""
     arguments = sys.argv[1:]
     if PLAIN in arguments:  # after a command, too
         arguments = [PLAIN, *(argument for argument in arguments if argument != PLAIN)]

@@ -79,16 +79,16 @@ def report(
 def _naming_outdated(
     results: Path | None,
 ) -> Iterator[Callable[[StudentResults | UnreadableResult | Note], StudentResults | UnreadableResult | Note]]:
-    """Yield a function to call with each entry, and say at the end whose record lacks changes in `adjustments.csv`.
+    """Yield a function to call with each entry; at the end say on stderr what has changed since the results were made.
 
-    Says as well if the units of the assignment or what late work loses have changed, if a line of the file is wrong,
-    and if the run that made the results has not finished.
+    That is: whose record lacks changes in `adjustments.csv`, whether a line of this file is wrong, whether the units of
+    the assignment or what late work loses have changed, and whether the run that made the results has not finished.
 
     Args:
-        results: the results folder, or a record; `None` for a gradebook, to which the file does not apply.
+        results: the results folder, or a record; `None` for a gradebook, to which none of this applies.
 
     Yields:
-        The function, which returns the entry.
+        The function, which returns the entry unchanged.
     """
     from grader.classroom.class_file import CLASS_FILE, are_units_outdated, grade_command
     from grader.classroom.class_folder import first_few_names
@@ -202,7 +202,7 @@ def _write_report(
         folder: the folder of the results; `None` if they are in a gradebook.
 
     Raises:
-        UsageError: they cannot be written, or there is no such unit.
+        UsageError: the files cannot be written, or there is no such unit.
     """
     from grader.classroom.class_report import Tally
     from grader.classroom.report_files import PageSource, answer_table, html
@@ -271,11 +271,11 @@ def _course_file(results: StudentResults, source: str, units: Collection[str]) -
 
     Args:
         results: the results of any student of the class.
-        source: the folder or gradebook that they were read from, for messages.
+        source: the folder or gradebook that the results were read from, for messages.
         units: the ids of units that the results must cover.
 
     Raises:
-        UsageError: it is of another version than the results, or these do not cover the units.
+        UsageError: the course is of another version than the results, or the results do not cover the units.
     """
     from grader.classroom.class_file import read_class_file
     from grader.classroom.course_choice import class_course
@@ -300,15 +300,17 @@ def _course_file(results: StudentResults, source: str, units: Collection[str]) -
 
 
 def _refuse_other_version(course: Course, results: StudentResults, source: str) -> None:
-    """Refuse results of a course of this name that has another content.
+    """Refuse results of an older or newer version of a course.
+
+    Results of another course, and results that do not name their version, are accepted.
 
     Args:
-        course: the course at hand.
-        results: those of any student.
+        course: the course that the user has.
+        results: the results of any student of the class.
         source: the folder of the results, for the message.
 
     Raises:
-        UsageError: they are of another version of the course.
+        UsageError: the course with the name in the results has another content now.
     """
     from grader.classroom.class_file import grade_command
     from grader.classroom.results_folder import course_digest
@@ -328,7 +330,7 @@ def _refuse_partly_graded_units(course: Course, results: StudentResults, units: 
 
     Args:
         course: the course.
-        results: those of any student.
+        results: the results of any student of the class.
         units: the ids of the units.
         source: the folder of the results, for the message.
 
@@ -397,7 +399,7 @@ def _questions(class_report: ClassReport) -> Iterator[tuple[ExerciseReport, Answ
 
 
 def questions_json(class_report: ClassReport) -> str:
-    """Return as JSON, for each quiz question, how many answered it right and wrong, and how well it separates."""
+    """Return JSON with, for each quiz question, how many answered it right and wrong, and its item-rest correlation."""
     import json
 
     questions = [
@@ -524,12 +526,12 @@ def export(
 
 
 def _assignment_name(plan: ClassPlan, results: str | None, path: Path | None) -> str:
-    """Return the name of the assignment that is exported; empty if it is none.
+    """Return the name of the assignment that is exported; empty if the results belong to no assignment.
 
     Args:
         plan: the `class.yaml`.
-        results: what the user named; `None` for the only assignment.
-        path: the results folder, or record, that it means; `None` if none is exported.
+        results: what the user named on the command line; `None` for the only assignment.
+        path: the results folder or the record that is exported; `None` for a gradebook.
     """
     name = results or ("" if path is None else path.name)
     return name if name in plan.content.assignments else ""
@@ -579,7 +581,7 @@ def _content(path: Path) -> bytes:
     """Return the content of a platform's CSV file.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: the file cannot be read.
     """
     try:
         return path.read_bytes()
@@ -593,8 +595,8 @@ def _surroundings(
     """Return what an export needs of the environment of this command; two empty dicts for most platforms.
 
     Returns:
-        For classroom50 the environment variables of its runner, and else none; for github and a single record, by
-        exercise id the line of its function in the course folder, from 1, and else none.
+        Environment variables: those of this command for classroom50, none for other platforms. And lines: for github
+        and a single record the line of each function in the course folder, from 1, by exercise id; none otherwise.
     """
     if to == "classroom50":
         return {"DATETIME": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), **os.environ}, {}
@@ -629,7 +631,7 @@ def _pictures() -> Callable[[CourseExercise, ExerciseResult, int], str]:
 
 
 def _write_exported(exported: Exported, out: Path, platform: str, unscored: str) -> tuple[list[str], list[str]]:
-    """Write the files into a folder and say so, or print the only one if `out` is "-".
+    """Write the files of an export into a folder and say so, or print the only file if `out` is "-".
 
     Args:
         exported: the files.
@@ -638,10 +640,11 @@ def _write_exported(exported: Exported, out: Path, platform: str, unscored: str)
         unscored: a sentence on the students without a score; empty if there are none.
 
     Returns:
-        A sentence on files of an earlier export that were moved, if any, and one on each file that cannot be written.
+        Sentences: one on files of an earlier export that were moved, if any, and one on each file that cannot be
+        written.
 
     Raises:
-        UsageError: there are several to be printed, or they cannot be written.
+        UsageError: several files are to be printed, or nothing can be written to the folder.
     """
     from grader.classroom.class_folder import REMOVED
     from grader.export.export_folder import write_export
@@ -706,6 +709,6 @@ def _ungraded_students(records: Sequence[StudentResults]) -> list[str]:
 
 
 def _first_few(sentences: Sequence[str]) -> list[str]:
-    """Return the first of some sentences, and how many more there are."""
+    """Return the first sentences, at most `MOST_PROBLEMS`, and "and 3 more of this kind." if there are others."""
     more = len(sentences) - MOST_PROBLEMS
     return [*sentences[:MOST_PROBLEMS], *([f"and {more} more of this kind."] if more > 0 else [])]

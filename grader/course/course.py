@@ -74,17 +74,20 @@ class CourseExercise:
 
     @property
     def solution(self) -> Path:
-        """Return the path of its worked solution, or of the questions of a quiz."""
+        """Return the path of the exercise's worked solution, or of the questions of a quiz."""
         return self.course.solutions / self.unit / self.name
 
     @property
     def quiz_keys(self) -> Path:
-        """Return the path of the file with a quiz's computed answers, which exists if it needs any."""
+        """Return the path of the file with a quiz's computed answers, which exists only if the quiz has any."""
         return self.solution.with_name(KEYS_FILE)
 
     @cached_property
     def given_statements(self) -> frozenset[str]:
-        """Return the statements of its stub and of the stub's function as `ast.dump` writes them; none for a quiz."""
+        """Return the statements of the exercise's stub, and those inside its function, as `ast.dump` writes them.
+
+        Empty for a quiz, or if the worked solution cannot be read.
+        """
         try:
             text = "" if self.is_quiz else self.solution.read_text(encoding="utf-8")
             body = ast.parse(MARKED.sub(r"\1...", text)).body
@@ -106,7 +109,7 @@ class CourseExercise:
 
     @cached_property
     def missing_result(self) -> ExerciseResult:
-        """Return the result of an exercise of which a student handed in nothing, the same object for all students."""
+        """Return the result for a student who handed in nothing of the exercise, the same object for all students."""
         return self._result_without_points("todo", "todo", "not handed in")
 
     def _result_without_points(self, status: Status, code: str, message: str) -> ExerciseResult:
@@ -117,15 +120,15 @@ class CourseExercise:
 
     @property
     def signature(self) -> str:
-        """Return how a function to write is called: `lin_grad(inp, out, w, b)`."""
+        """Return the exercise's function and its arguments as in a call, `lin_grad(inp, out, w, b)`; not for a quiz."""
         return f"{self.id}({', '.join(self.function.argument_names)})"
 
     @cached_property
     def answer_names(self) -> tuple[str, ...]:
-        """Return the names of its answers; those of a quiz are read without the questions, if possible.
+        """Return the names of the exercise's answers; the names alone are read for a quiz, if possible.
 
         Raises:
-            SpecError: its declaration cannot be read.
+            SpecError: the exercise's declaration cannot be read.
         """
         if self.is_quiz:
             with suppress(OSError, UnicodeDecodeError, ReadError):  # its declaration reports what is wrong with it
@@ -134,19 +137,19 @@ class CourseExercise:
 
     @cached_property
     def points_of_answer(self) -> float:
-        """Return the points that each of its answers is worth.
+        """Return the points that each of the exercise's answers is worth.
 
         Raises:
-            SpecError: its declaration cannot be read.
+            SpecError: the exercise's declaration cannot be read.
         """
         return part(self.points, len(self.answer_names))
 
     @cached_property
     def declaration(self) -> Declaration | Quiz:
-        """Return its declaration in the unit's `spec.py`, or the questions in its `quiz.yaml`.
+        """Return the exercise's declaration in the unit's `spec.py`, or the questions in a quiz's `quiz.yaml`.
 
         Raises:
-            SpecError: its declaration cannot be read.
+            SpecError: the declaration cannot be read.
         """
         return self.quiz if self.is_quiz else self.function
 
@@ -155,7 +158,7 @@ class CourseExercise:
         """Return the questions of a quiz.
 
         Raises:
-            SpecError: they cannot be read, or this is a function to write.
+            SpecError: the questions cannot be read, or this is no quiz.
         """
         if not self.is_quiz:
             raise SpecError(f"{self.id} is no quiz.")
@@ -165,10 +168,10 @@ class CourseExercise:
 
     @cached_property
     def function(self) -> Declaration:
-        """Return the declaration of a function to write.
+        """Return the declaration of the function that is to be written.
 
         Raises:
-            SpecError: the spec cannot be read, or does not declare this exercise.
+            SpecError: the spec cannot be read, or does not declare this exercise, as for a quiz.
         """
         declaration = self.course.declarations(self.unit).get(self.id)
         if declaration is None:
@@ -228,7 +231,7 @@ class Course:
         """Return the exercise with this id or file.
 
         Raises:
-            UsageError: there is none, or there are several; names the nearest.
+            UsageError: there is no such exercise (names the nearest), or `name` is that of a whole unit or folder.
         """
         if name in self._by_id:
             return self._by_id[name]
@@ -264,7 +267,7 @@ class Course:
         """Return the exercises that an id, a unit, a file or a folder names, at least one.
 
         Raises:
-            UsageError: it names none.
+            UsageError: `target` names no exercise.
         """
         target = target.split("::")[0]
         name = self.config.unit_id(target.strip("/"))
@@ -294,10 +297,11 @@ def bundled_folder() -> Path:
 
 
 def package_folder(name: str) -> Path | None:
-    """Return the folder of an installed package that holds a course; for an empty name, that of handgrad's own course.
+    """Return the folder of an installed package that holds a course; for an empty name, of handgrad's own course.
 
     Args:
-        name: the name by which the package is imported; it is found without being imported. Or a folder.
+        name: the name by which the package is imported; the package is found without being imported. The path of a
+            folder is allowed in its place.
 
     Returns:
         The folder; `None` if the package is not installed or holds no `course.yaml`.
@@ -324,7 +328,7 @@ def open_course(start: Path) -> Course:
     """Return the course that contains the folder `start`.
 
     Raises:
-        CourseError: there is none, or its `course.yaml` cannot be used.
+        CourseError: no course contains the folder, or its `course.yaml` cannot be used.
     """
     root = find_root(start)
     if root is None:
@@ -342,7 +346,7 @@ def notebook_course(start: Path) -> Course:
     `start`, else handgrad's own.
 
     Raises:
-        CourseError: its `course.yaml` cannot be used.
+        CourseError: the course's `course.yaml` cannot be used.
     """
     named = os.environ.get(COURSE_VARIABLE)
     return load_course(Path(named) if named else find_root(start) or bundled_folder())
@@ -352,8 +356,8 @@ def open_authors_course(start: Path) -> Course:
     """Return the course that contains the folder `start`, if it is an author's, with a `solutions/` folder.
 
     Raises:
-        CourseError: there is none, or its `course.yaml` cannot be used.
-        UsageError: it is a learner's course.
+        CourseError: no course contains the folder, or its `course.yaml` cannot be used.
+        UsageError: the course is a learner's.
     """
     course = open_course(start)
     if course.solutions.parent != course.root:
@@ -386,7 +390,7 @@ def load_module(path: Path, name: str) -> ModuleType:
         name: the name of the module, which is not put into `sys.modules`.
 
     Raises:
-        SpecError: it cannot be run; names the line.
+        SpecError: the file cannot be run; names the line.
     """
     specification = importlib.util.spec_from_file_location(name, path)
     assert specification is not None

@@ -71,12 +71,12 @@ class Unit(StrictModel):
 
     @property
     def quiz_id(self) -> str:
-        """Return the id that the quiz of the unit has, also if the unit has no quiz."""
+        """Return the id of the unit's quiz, or the id that a quiz of the unit would have."""
         return f"quiz_{self.id}"
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Return the ids of its exercises in teaching order, the quiz last."""
+        """Return the ids of the unit's exercises in teaching order, the quiz last."""
         return (*(entry.id for entry in self.exercises), *(() if self.quiz is None else (self.quiz_id,)))
 
 
@@ -116,7 +116,7 @@ def read_course_file(path: Path) -> CourseFile:
     """Return the content of a `course.yaml`.
 
     Raises:
-        CourseError: it is missing, unreadable or wrong; names the line.
+        CourseError: the file is missing, unreadable or wrong; names the line.
     """
     try:
         return _parse(path, path.read_text(encoding="utf-8"))
@@ -143,7 +143,7 @@ def _parse(path: Path, text: str) -> CourseFile:
     """Return the content of a `course.yaml` with this text.
 
     Raises:
-        CourseError: it is wrong; names the line of `path`.
+        CourseError: the text is wrong; names the line of `path`.
     """
     try:
         config = parse_yaml(path, text, CourseFile, ADVICE, NOT_A_COURSE)

@@ -199,12 +199,12 @@ class Exercise:
 
     @property
     def samplers(self) -> dict[str, Sampler]:
-        """Return the samplers of the sampled arguments, by name."""
+        """Return the samplers of the sampled arguments, by name; those of a list `ws` as `ws[0]`, `ws[1]`, ..."""
         return samplers_of(self.inputs)
 
     @property
     def argument_names(self) -> tuple[str, ...]:
-        """Return the names of the arguments of the learner's function, in order."""
+        """Return the names of the learner's function's arguments, in order, without those of the forward pass alone."""
         return tuple(name for name, given in self.inputs.items() if isinstance(given, Marker) or not given.withheld)
 
     @cached_property
@@ -218,11 +218,11 @@ class Exercise:
         return tuple(n for n, given in self.inputs.items() if isinstance(given, Marker) and given.role == "step")
 
     def run(self, inputs: Mapping[str, Any], wrt: str = "") -> Any:
-        """Return the output of the forward pass.
+        """Return the output of the forward pass, with the steps computed, except perhaps one.
 
         Args:
-            inputs: the inputs and steps by name; others than those of the forward pass are ignored.
-            wrt: the step that is not computed but taken from `inputs`, if it is one.
+            inputs: the inputs and steps by name; names that the forward pass does not use are ignored.
+            wrt: the name of a step whose value is taken from `inputs`; any other name, or an empty one, has no effect.
         """
         taken = (*self.forward_names, *(name for name in self.step_names if name == wrt))
         return self.forward(**{name: inputs[name] for name in taken})
@@ -234,13 +234,16 @@ class Exercise:
 
     @property
     def output_name(self) -> str:
-        """Return the learner's name of the output: "the loss" where gradients are stored and no output is given."""
+        """Return the name of the output for the learner: that of its argument, or else "the loss" or "the output".
+
+        It is "the loss" if gradients are stored.
+        """
         is_loss = any(answer.stored for answer in self.answers)
         return self.argument_with_role("output") or ("the loss" if is_loss else "the output")
 
     @property
     def upstream_name(self) -> str:
-        """Return the learner's name of the upstream gradient."""
+        """Return the name of the upstream gradient for the learner: that of its argument, or else `out.g`."""
         return self.argument_with_role("upstream") or f"{self.argument_with_role('output') or 'out'}.g"
 
     def argument_with_role(self, role: str) -> str:
@@ -298,7 +301,7 @@ class Routine:
 
     @property
     def answers(self) -> tuple[Answer, ...]:
-        """Return an answer for each array that the function returns; the verdicts of a test."""
+        """Return an answer for each array that the function returns; for a test, one answer, its verdicts."""
         if self.is_test:
             return (Answer(VERDICTS, "", "verdict"),)
         if self.returns == 1:
@@ -312,7 +315,7 @@ class Routine:
 
     @property
     def samplers(self) -> dict[str, Sampler]:
-        """Return the samplers of the sampled arguments, by name."""
+        """Return the samplers of the sampled arguments, by name; those of a list `ws` as `ws[0]`, `ws[1]`, ..."""
         return samplers_of(self.inputs)
 
 

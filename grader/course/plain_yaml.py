@@ -90,7 +90,7 @@ def read_map(text: str) -> Map:
 
 
 def line_of(node: YamlNode, path: tuple[str | int, ...]) -> int:
-    """Return the line of the innermost part of a path that exists; parts of the path that do not are skipped.
+    """Return the line of the innermost part that a path leads to; keys and indices that do not exist are skipped.
 
     Args:
         node: the root of the tree.

@@ -83,7 +83,7 @@ def _keys(path: Path) -> Keys:
     """Return the computed answers in a `quiz_keys.json`; none if there is no such file.
 
     Raises:
-        SpecError: it cannot be read.
+        SpecError: the file cannot be read.
     """
     try:
         keys: Keys = json.loads(path.read_bytes())
@@ -98,12 +98,12 @@ def _question(name: Text, node: YamlNode, tree: YamlNode) -> Question:
     """Return the question that a part of a `quiz.yaml` declares.
 
     Args:
-        name: its id.
-        node: the part.
+        name: the id of the question.
+        node: the part of the file.
         tree: the whole file, which has the lines of all parts.
 
     Raises:
-        ReadError: it cannot be used; names the line.
+        ReadError: the part declares no valid question; names the line.
     """
     if not re.fullmatch(ID, name) or name == VARIANT:
         raise ReadError(name.line, f"{name} is no name for a question: use small letters, digits and _")

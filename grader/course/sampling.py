@@ -137,12 +137,12 @@ class Sampler:
         return Array(self.draw(rng, setting, shape), axes, self._prior(rng, setting, shape))
 
     def exact_in(self, setting: Setting) -> tuple[float, ...]:
-        """Return the levels at which entries may lie exactly in a trial; none if there are no levels."""
+        """Return the numbers at which entries may lie exactly in a trial of this setting; empty if there are none."""
         return self.exact[setting.turn % len(self.exact)] if self.exact else ()
 
     @property
     def least_trials(self) -> int:
-        """Return the least number of trials in which every sampler or value that is taken in turn is taken once."""
+        """Return the least number of trials in which each value that the sampler takes in turn is taken once."""
         turns = max(self.turns, len(alternatives(self.spec)))
         return turns if turns <= 2 else turns + len(SPECIAL_TURNS)
 

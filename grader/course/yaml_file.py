@@ -35,13 +35,13 @@ def parse_yaml(path: Path, text: str, model: type[Content], advice: Mapping[str,
 
     Args:
         path: the file, for messages.
-        text: its text.
-        model: the model of its content.
-        advice: what to write for a value, by the pattern that it must have.
+        text: the text of the file.
+        model: the model of the content.
+        advice: for a pattern that the model demands of a value, what to write instead of a value that has it not.
         no_mapping: the sentence for a file that is no mapping at all.
 
     Raises:
-        YamlFileError: it is not valid YAML, or not as the model wants it; names the line.
+        YamlFileError: the text is not valid YAML, or does not fit the model; names the line.
     """
     try:
         content = yaml.load(text, Loader=_LOADER)

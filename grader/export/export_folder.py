@@ -84,7 +84,7 @@ def _remove_others(exported: Exported, out: Path, platform: str) -> list[str]:
 
     Raises:
         UsageError: the earlier export is for another platform.
-        OSError: they cannot be moved.
+        OSError: the files cannot be moved.
     """
     try:
         text = (out / INDEX).read_text(encoding="utf-8-sig")

@@ -114,7 +114,7 @@ def _points_text(points: float | None, most: float) -> str:
 def _unit_lines(
     title: str, results: Sequence[tuple[CourseExercise, ExerciseResult]], result_html: ShowResult
 ) -> list[str]:
-    """Return the HTML lines of a unit: wrong exercises in full, then the names of the right and of the untried ones.
+    """Return the HTML lines of a unit: wrong exercises in full, then the names of right exercises and of untried ones.
 
     Args:
         title: the title of the unit, as plain text.
@@ -158,7 +158,7 @@ def _result_html(
         record: the student's results.
         options: `picture` draws the mistakes.
         exercise: the exercise.
-        result: its result.
+        result: the result of the exercise.
     """
     is_adjusted = result.id in record.adjusted_ids
     points = None if result.status == "error" else result.score
@@ -169,11 +169,13 @@ def _result_html(
 
 
 def _answer_for_learners(answer: AnswerResult, is_adjusted: bool) -> AnswerResult:
-    """Return an answer's result with shortened texts; an error or untouched answer gets a message of its own, no hints.
+    """Return an answer's result with its texts shortened.
+
+    If the answer is an error or untouched, the message is one for learners, and there are no hints.
 
     Args:
         answer: the answer's result, whose message may be for the instructor if it is an error.
-        is_adjusted: whether a person gave its exercise points.
+        is_adjusted: whether a person gave the exercise points.
     """
     if answer.status == "error":
         message, code = (BY_A_PERSON, None) if is_adjusted else (why_not_graded(answer), answer.code)

@@ -52,7 +52,7 @@ class CsvCell:
 
     @property
     def value(self) -> str:
-        """Return the cell's value: without its quotes, if it has any."""
+        """Return the text of the cell, without the quotes around it if there are any."""
         if len(self.written) > 1 and self.written.startswith('"') and self.written.endswith('"'):
             return self.written[1:-1].replace('""', '"')
         return self.written
@@ -100,11 +100,11 @@ class CellTable:
                 row = []
 
     def values(self, row: int) -> list[str]:
-        """Return the values of a row's cells."""
+        """Return the texts of the cells of the row with this index, from 0, which is the header."""
         return [cell.value for cell in self.rows[row]]
 
     def put(self, row: int, column: int, value: str) -> None:
-        """Write a value into the cell with these indices, in quotes if it needs them."""
+        """Write a value into the cell with these indices, from 0, in quotes if the value needs them."""
         needs = any(c in value for c in f'"\r\n{self._delimiter}')
         self.rows[row][column].written = '"' + value.replace('"', '""') + '"' if needs else value
 
@@ -143,7 +143,8 @@ def canvas(course: Course, records: Sequence[StudentResults], options: ExportOpt
         `canvas.csv`, and notes on rows and students.
 
     Raises:
-        UsageError: there is no sheet, it is not Canvas's gradebook, or the column for the points is unclear.
+        UsageError: there is no sheet, the sheet is not Canvas's gradebook, or it is unclear which column takes the
+            points.
     """
     table = _table(options, "Grades, Export, Export Entire Gradebook")
     header = table.values(0)
@@ -175,7 +176,8 @@ def moodle(course: Course, records: Sequence[StudentResults], options: ExportOpt
         `moodle.csv`, and notes on rows and students.
 
     Raises:
-        UsageError: there is no sheet, it is not a grading worksheet, or the column for the points is unclear.
+        UsageError: there is no sheet, the sheet is not a grading worksheet, or it is unclear which column takes the
+            points.
     """
     table = _table(options, "View all submissions, Download grading worksheet")
     header = table.values(0)
@@ -210,11 +212,11 @@ def _table(options: ExportOptions, menu_path: str) -> CellTable:
     """Return the cells of the platform's CSV file.
 
     Args:
-        options: those of the export.
+        options: the options of the export; `sheet` is the content of the platform's file.
         menu_path: where the platform exports the file, for the message.
 
     Raises:
-        UsageError: no file was given, or it is empty.
+        UsageError: no file was given, or the file is empty.
     """
     if options.sheet is None:
         raise UsageError(
@@ -312,7 +314,7 @@ def _scaled_score(record: StudentResults, out_of: float, *, is_capped: bool) -> 
     Args:
         record: the student's results, with a score.
         out_of: the possible points on the platform.
-        is_capped: whether no more than these are entered; Moodle ignores a grade above its maximum.
+        is_capped: whether a score above `out_of` becomes `out_of`; Moodle ignores a grade above its maximum.
     """
     reached = exact(record.score or 0.0)
     points = reached * exact(out_of) / exact(record.max_score) if record.max_score else reached
@@ -320,7 +322,7 @@ def _scaled_score(record: StudentResults, out_of: float, *, is_capped: bool) -> 
 
 
 def _differs(before: str, points: str) -> bool:
-    """Return whether a cell held something else than these points before; an empty cell did not."""
+    """Return whether a cell held anything else than these points before; false if it was empty."""
     try:
         return before.strip() != "" and float(before.strip().replace(",", ".")) != float(points)
     except ValueError:
@@ -374,10 +376,9 @@ def _match_rows(
 
 
 def _is_exact(student: str, claims: Sequence[str], sheet: GradeSheet, row: int) -> bool:
-    """Return whether a row belongs to a student, though it fits several students.
+    """Return whether a row belongs to a student, though several students fit the row.
 
-    It does if the student's name stands in a cell exactly, and the names of the other students differ from the name in
-    capitals alone.
+    It does if the student's name stands in a cell exactly, and the other names are the same but for capital letters.
 
     Args:
         student: the student's name in the record.

@@ -119,9 +119,9 @@ class GradedAnswer(NamedTuple):
 
     @property
     def helps(self) -> tuple[tuple[str, str], ...]:
-        """Return pairs of a label and a text that help with a wrong answer.
+        """Return pairs of a label and a text that help with a wrong answer: its evidence and its first hint, if any.
 
-        The texts are the evidence and the first hint, if there are any; any other answer has none.
+        Empty for any other answer.
         """
         if self.answer.status != "failed":
             return ()
@@ -160,15 +160,19 @@ def no_score(record: StudentResults) -> str:
 
 
 def why_not_graded(answer: AnswerResult) -> str:
-    """Return a sentence for the student on why an answer is an error, with the names of files to choose between.
+    """Return a sentence for the student on why an answer is an error.
 
-    Its message, the reason for the instructor, is in the sentence only if the student can fix it.
+    The answer's message, which is for the instructor, is in the sentence only if the student can fix the reason, as
+    where two files answer an exercise.
     """
     return text(CONFLICT.format(answer.message)) if answer.code == TWO_ANSWERS else NOT_GRADED
 
 
 def points_reached(record: StudentResults) -> str:
-    """Return `6.3 of 10 points`, with the raw score if lateness changed it; for no score, why there is none."""
+    """Return "6.3 of 10 points", with the raw score as well if lateness changed it.
+
+    Why there is no score if there is none.
+    """
     if record.score is None or record.raw_score is None:
         return no_score(record)
     points = f"{number(record.score)} of {number(record.max_score)} points"
@@ -182,7 +186,7 @@ def share(record: StudentResults) -> float:
 
 
 def number(points: float) -> str:
-    """Return points as people write them: `0.5`, `3`."""
+    """Return points as people write them, `0.5` or `3`: at most 3 decimals, and no trailing zeros."""
     return shown(points)
 
 
@@ -206,7 +210,7 @@ def markdown(words: str) -> str:
 
 
 def tagless(words: str) -> str:
-    """Return a text without anything that a page could read as a tag, for readers that may or may not escape it."""
+    """Return a text without any character that could begin a tag of HTML, for a page that may or may not escape it."""
     return TAG.sub("\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}", words)
 
 

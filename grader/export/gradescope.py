@@ -79,8 +79,8 @@ exec "${HANDGRAD_PYTHON:-$here/venv/bin/python}" -m handgrad gradescope . \\
 def results_json(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
     """Return `results.json` with a test for each answer and for each change of the points.
 
-    Its score is that after lateness. If there is none nothing has a score: Gradescope then shows the message and treats
-    the run as failed, so that it can be run again.
+    The score is that after lateness. Without a score, no test has one: Gradescope then shows the message and treats the
+    run as failed, so that it can be run again.
 
     Args:
         course: not read; every exporter takes it.
@@ -109,7 +109,7 @@ def _test_entry(answer: GradedAnswer, number: int, is_scored: bool) -> dict[str,
 
     Args:
         answer: the answer's result.
-        number: its place among the tests, from 1.
+        number: the place of the answer among the tests, from 1.
         is_scored: whether the record has a score, so that points are shown.
     """
     points = {"score": answer.answer.score, "max_score": answer.answer.max_score}
@@ -132,7 +132,7 @@ def _change_entry(change: PointsChange, number: int) -> dict[str, Any]:
 
     Args:
         change: the change.
-        number: its place among the tests, from 1.
+        number: the place of the change among the tests, from 1.
     """
     return {
         "score": change.points,
@@ -154,7 +154,7 @@ def open_source(source: Path) -> tuple[Course, bytes]:
         source: the folder that the zip file was unpacked to.
 
     Raises:
-        UsageError: it holds no autograder.
+        UsageError: the folder holds no autograder.
     """
     if not (source / SECRET_FILE).is_file():
         raise UsageError(f"{source} is no autograder of handgrad: make one with: handgrad gradescope my-course.zip")
@@ -171,8 +171,8 @@ def graded_submission(course: Course, secret: bytes, submission: Path, isolation
         isolation: how student code is isolated.
 
     Raises:
-        UsageError: it cannot be read.
-        InfrastructureError: it could not be graded.
+        UsageError: the submission cannot be read.
+        InfrastructureError: the submission could not be graded.
     """
     with tempfile.TemporaryDirectory(prefix="handgrad-") as folder:
         out = Path(folder, "record.json")
@@ -199,7 +199,7 @@ def autograder(course: Course, units: Collection[str], secret: str) -> bytes:
 
     Args:
         course: the course, whose solutions are packed as well.
-        units: the ids of the assignment's units; all of the course if there is none.
+        units: the ids of the assignment's units; empty for all units of the course.
         secret: what the seeds are made from.
 
     Raises:
@@ -222,7 +222,7 @@ def autograder(course: Course, units: Collection[str], secret: str) -> bytes:
 
 
 def _restricted_config(config: CourseFile, units: Collection[str]) -> CourseFile:
-    """Return the course file with only the given units, or unchanged if none is given."""
+    """Return the course file with only the given units; unchanged if no unit is given."""
     known, units = {unit.id for unit in config.units}, {config.unit_id(name) for name in units}
     if unknown := next((unit for unit in units if unit not in known), None):
         raise UsageError(f"There is no unit {unknown!r}. Units: {', '.join(sorted(known))}.")
@@ -250,7 +250,7 @@ def _add_folder(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
 
 
 def _grader_files(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder that the grader reads; neither a bundled course nor Python's caches."""
+    """Yield the files of a folder that the grader reads: all but a bundled course and Python's caches."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).parts
         if path.suffix in KINDS and path.is_file() and "__pycache__" not in inside and inside[0] != "bundled":

@@ -120,7 +120,10 @@ def _annotations(course: Course, record: StudentResults, options: ExportOptions)
 
 
 def _file_path(course: Course, exercise: str, unit: str) -> str:
-    """Return the path of an exercise's file in the course, or a likely one if another course has graded it."""
+    """Return the path of an exercise's file in the course.
+
+    `exercises/<unit>/<id>.py` if the course lacks the exercise.
+    """
     files = (declared.file for declared in course.exercises if declared.id == exercise)
     return next(files, text(f"exercises/{unit}/{exercise}.py"))  # where it was graded by another course
 
@@ -324,9 +327,9 @@ def classroom50(course: Course, record: StudentResults, options: ExportOptions) 
     """Return `result.json` as `classroom50/result/v1`, in whole numbers of points.
 
     There is no file without a score, so that the runner reports an error and no score. The score is that after
-    lateness. Its collector accepts no negative points of a test (foundation50/classroom50, wiki page "Advanced
-    Autograding", "The result.json contract", and `validate_result` of its collect_scores.py), so a change of the points
-    is a test of 0 out of 0, which has the change in a field of its own.
+    lateness. Classroom 50's collector accepts no negative points of a test (foundation50/classroom50, wiki page
+    "Advanced Autograding", "The result.json contract", and `validate_result` of its collect_scores.py), so a change of
+    the points is a test of 0 out of 0, which has the change in a field of its own.
 
     Args:
         course: not read; every exporter takes it.
@@ -404,7 +407,7 @@ def whole_factor(record: StudentResults) -> int:
 
 
 def whole_points(points: Sequence[float], factor: int) -> list[int]:
-    """Return points times a factor, rounded to whole numbers so that their sum is the rounded sum."""
+    """Return points times a factor, rounded up or down to whole numbers whose sum is the rounded exact sum."""
     sums = [round(partial_sum * factor) for partial_sum in accumulate(map(exact, points), initial=Fraction(0))]
     return [after - before for before, after in pairwise(sums)]
 

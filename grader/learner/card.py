@@ -72,7 +72,7 @@ class Card:
 
 
 def card_of(course: Course, progress: Progress, unit: str) -> Card:
-    """Return the card of a unit, from the last verdicts on its files.
+    """Return the card of a unit: what the learner has solved and which mistakes were met, by the files' last results.
 
     Args:
         course: the course.
@@ -160,7 +160,7 @@ def totals(cards: Sequence[Card]) -> str:
 
 
 def mistakes_in(cards: Sequence[Card]) -> list[CardMistake]:
-    """Return the mistakes met in any unit, one for each code; a mistake is overcome if it is overcome in all units."""
+    """Return the mistakes met in any unit, one for each code; it counts as overcome if it is overcome in all units."""
     by_code: dict[str, CardMistake] = {}
     for mistake in (mistake for card in cards for mistake in card.mistakes):
         before = by_code.get(mistake.code, CardMistake(mistake.code, (), True))
@@ -214,7 +214,7 @@ def certificate_page(cards: Sequence[Card], curves: Mapping[str, str], day: date
         cards: the cards of all units.
         curves: the pictures that `handgrad train` has drawn, by unit, as SVG text.
         day: the date on the certificate.
-        name: the learner's; if empty, there is a line to write it on.
+        name: the learner's name; if empty, there is a line to write it on.
     """
     course = cards[0].course
     long_day = f"{day.day} {day:%B} {day.year}"
@@ -250,10 +250,10 @@ def _unit_row(card: Card) -> str:
 
 
 def _curve_figure(title: str, svg: str) -> str:
-    """Return the curves of a training as a small figure, without the plane or the text beside them in the picture.
+    """Return the curves of a training as a small HTML figure, cut out of the picture, which also has a plane or a text.
 
     Args:
-        title: that of the unit.
+        title: the title of the unit.
         svg: the picture of the training, as SVG text.
     """
     last = LAST_LOSS.findall(svg)

@@ -27,7 +27,7 @@ def check_and_record(
     Args:
         session: the learner's session.
         chosen: the exercises.
-        album: the list to which the pictures of each exercise are appended; if left out, none are made.
+        album: the list to which the pictures of each exercise are appended; `None` to make no pictures.
     """
     if not all(exercise.is_quiz for exercise in chosen):
         session.warm_up()
@@ -72,7 +72,7 @@ def print_results(
         session: the learner's session.
         chosen: the exercises.
         results: the result of each exercise.
-        album: the pictures of each exercise, if they are to be shown.
+        album: the pictures of each exercise; `None` to show none.
         format: `text`, `html` or `json`.
     """
     if format == "html":
@@ -109,14 +109,14 @@ def _print_report(
     session: Session, chosen: Iterable[CourseExercise], results: Iterable[ExerciseResult],
     album: Sequence[ExercisePictures] | None = None, *, list_all: bool,
 ) -> None:  # fmt: skip
-    """Print the report on each exercise, the progress of their units and the next thing to do.
+    """Print the report on each exercise, the progress of the exercises' units, and the next thing to do.
 
     Args:
         session: the learner's session.
         chosen: the exercises.
         results: the result of each exercise.
-        album: the pictures of each exercise, if they are to be shown.
-        list_all: whether there are several exercises, so that what each printed is left out.
+        album: the pictures of each exercise; `None` to show none.
+        list_all: whether there are several exercises, so that what each of them printed is left out.
     """
     width, chosen = report_width(), list(chosen)
     pictures = {pictures_of_exercise.exercise: pictures_of_exercise for pictures_of_exercise in album or ()}
@@ -172,7 +172,7 @@ def _in_words(unit: UnitProgress) -> str:
 
 
 def exercise_lines(session: Session, exercise: CourseExercise) -> Iterator[Line]:
-    """Yield the lines of one exercise in a list: its id, its answers done and in all, and its title."""
+    """Yield the lines of one exercise in a list: its id, how many answers are right, such as "2/3", and its title."""
     result = session.progress.result(exercise)
     done = sum(answer.status == "passed" for answer in result.answers) if result else 0
     total = len(exercise.declaration.answers)

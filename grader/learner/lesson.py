@@ -36,7 +36,7 @@ def lesson_text(course: Course, unit: str) -> str:
     """Return the lesson of a unit, as Markdown.
 
     Raises:
-        CourseError: it is missing or cannot be read.
+        CourseError: the lesson is missing or cannot be read.
     """
     path = _path(course, unit)
     try:
@@ -63,16 +63,16 @@ def in_terminal(text: str) -> list[Line | RenderableType]:
 
 
 def print_in(console: Console, text: str) -> None:
-    """Print a lesson, given as Markdown, as wide as reports."""
+    """Print a lesson, given as Markdown, as wide as `report_width` says."""
     for part in in_terminal(text):
         console.print(styled_text(part) if isinstance(part, tuple) else part, width=report_width(), soft_wrap=False)
 
 
 def open_in_browser(course: Course, unit: str) -> str:
-    """Show a lesson in the browser, with its pictures; return a sentence for the learner that says where it is.
+    """Show the lesson of a unit, with its pictures, in the browser; return a sentence that says where the page is.
 
     Raises:
-        CourseError: it is missing or cannot be read.
+        CourseError: the lesson is missing or cannot be read.
         InfrastructureError: the page cannot be written.
     """
     pages = write_pages(course, unit)
@@ -86,7 +86,7 @@ def write_pages(course: Course, unit: str = "") -> dict[str, Path]:
 
     Args:
         course: the course.
-        unit: the unit whose lesson must be there; another one may be missing.
+        unit: the unit whose lesson must exist; that of another unit may be missing. Empty for none.
 
     Raises:
         CourseError: the lesson is missing or cannot be read.
@@ -191,8 +191,8 @@ def _block(text: str, language: str) -> str:
     """Return a block of code or of formulas as HTML; it can be scrolled by keyboard as well.
 
     Args:
-        text: its lines.
-        language: what stands behind the fence.
+        text: the lines of the block.
+        language: the word behind the fence, such as `python`; may be empty.
     """
     from grader.rendering.formulas import formulas_html
 

@@ -55,7 +55,7 @@ class ExerciseState:
 
     @property
     def json(self) -> dict[str, Any]:
-        """Return the state as JSON values, as they stand in the state file."""
+        """Return the state as the JSON values that stand in the state file."""
         return {
             "hash": self.result.made_from if self.result else "",
             "result": self.result.record if self.result else None,
@@ -82,7 +82,10 @@ class Progress:
 
     @classmethod
     def load(cls, root: Path) -> Progress:
-        """Return the state of the workspace in `root`; an empty state if its file, then moved aside, cannot be read."""
+        """Return the state of the workspace in `root`.
+
+        If there is no state file, the state is empty; so it is if the file cannot be read, which is then moved aside.
+        """
         progress = cls(root / FOLDER / FILE)
         try:
             state = json.loads(progress.path.read_text(encoding="utf-8"))
@@ -130,15 +133,15 @@ class Progress:
             self.notes.append(f"{self.path} could not be read ({why}): it is kept as {aside.name}, a new one is begun.")
 
     def result(self, exercise: CourseExercise) -> ExerciseResult | None:
-        """Return the last result of an exercise; `None` if there is none, or its file has changed since."""
+        """Return the last result of an exercise; `None` if there is none, or the exercise's file has changed since."""
         state = self.exercises.get(exercise.id)
         result = state and state.result
         return result if result and result.made_from == file_hash(exercise.path) else None
 
     def record(self, exercise: CourseExercise, result: ExerciseResult) -> None:
-        """Record a result; drop the hints seen of mistakes that are no longer made.
+        """Record a result; forget the hints seen of mistakes that are no longer made.
 
-        A mistake is counted once until its answer is right, however often the file is checked.
+        A mistake in an answer is counted once until that answer is right, however often the file is checked.
         """
         before = self.exercises.get(exercise.id, ExerciseState())
         failed = [answer for answer in result.answers if answer.status == "failed" and answer.code != NOT_READ]
@@ -180,7 +183,7 @@ class Progress:
         self.exercises[exercise.id] = replace(state, hints=hints)
 
     def forget(self, exercise: CourseExercise) -> None:
-        """Remove the entry of an exercise."""
+        """Remove the last result of an exercise and the hints seen; mistakes stay counted."""
         self.exercises.pop(exercise.id, None)
 
     def save(self) -> None:
@@ -195,7 +198,7 @@ class Progress:
 
 
 def file_hash(path: Path) -> str:
-    """Return the hash of a file's content; empty if it cannot be read."""
+    """Return the hash of a file's content; empty if the file cannot be read."""
     try:
         return content_hash(path.read_bytes())
     except OSError:
@@ -206,7 +209,7 @@ def _valid_counts(counts: Any) -> dict[str, dict[str, int]]:
     """Return how often each mistake was met, by code and exercise id, without entries that are no positive count.
 
     Args:
-        counts: the same from JSON, of any type.
+        counts: the counts from JSON, a value of any type.
     """
     return {
         str(code): {str(name): times for name, times in where.items() if type(times) is int and times > 0}
@@ -216,9 +219,12 @@ def _valid_counts(counts: Any) -> dict[str, dict[str, int]]:
 
 
 def _state_from_json(entry: Any) -> ExerciseState | None:
-    """Return what a state file holds of one exercise, without parts of the wrong type.
+    """Return the state of one exercise in a state file, without parts of the wrong type.
 
-    `None` if its hash or its result is damaged.
+    `None` if the hash or the result is damaged.
+
+    Args:
+        entry: the exercise's entry from JSON, a value of any type.
     """
     if not isinstance(entry, dict) or not isinstance(entry.get("hash"), str):
         return None
@@ -249,7 +255,10 @@ def _result_validator() -> TypeAdapter[ExerciseResult]:
 
 
 def _valid_result(record: Any) -> ExerciseResult | None:
-    """Return the result that a record describes; `None` if a value has a wrong type, or a number is not finite."""
+    """Return the result in an exercise's record, from JSON.
+
+    `None` if a value has a wrong type, or a number is not finite.
+    """
     try:
         result = _result_validator().validate_python(record)
     except ValidationError:
@@ -307,13 +316,17 @@ def _unit(course: Course, progress: Progress, unit: str) -> UnitProgress:
 
 
 def next_exercise(progress: Progress, exercises: Iterable[CourseExercise]) -> CourseExercise | None:
-    """Return the first exercise that has not passed, if possible no stretch exercise or skipped quiz; else `None`."""
+    """Return the exercise to do next; `None` if all have passed.
+
+    It is the first that has not passed and is neither marked `stretch` nor a quiz that was skipped; without one, the
+    first that has not passed.
+    """
     open_ones = [e for e in exercises if (result := progress.result(e)) is None or result.status != "passed"]
     return next(iter(sorted(open_ones, key=lambda e: e.stretch or _is_skipped_quiz(progress, e))), None)
 
 
 def _is_skipped_quiz(progress: Progress, exercise: CourseExercise) -> bool:
-    """Return whether this is a quiz and an exercise after it has been attempted."""
+    """Return whether an exercise is a quiz, and an exercise after it in teaching order has been attempted."""
     exercises = exercise.course.exercises
     later = exercises[exercises.index(exercise) + 1 :] if exercise.is_quiz else ()
     return any(is_attempted(result) for e in later if (result := progress.result(e)) is not None)

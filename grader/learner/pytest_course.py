@@ -27,12 +27,12 @@ def _course_run(config: pytest.Config, root: Path) -> CourseRun:
 
 
 def _course_runs(config: pytest.Config) -> list[CourseRun]:
-    """Return this run's state of each course that it has met."""
+    """Return this run's state of each course that the run has checked or looked at so far."""
     return list(config.stash.get(COURSE_RUNS, {}).values())
 
 
 def check_arguments(config: pytest.Config) -> int | None:
-    """Refuse command-line arguments that name nothing in the course, before pytest looks at them.
+    """Check, before pytest does, that each command-line argument names something in its course.
 
     Returns:
         The exit code if the course cannot be read or an argument names nothing in it, after one sentence on stderr
@@ -58,9 +58,7 @@ def check_arguments(config: pytest.Config) -> int | None:
 
 
 def _open_course(config: pytest.Config, root: Path, argument: str) -> None:
-    """Start the worker in advance, and check that the course has what `argument` names.
-
-    A quiz alone needs no worker, nor do `--collect-only` and a controller of pytest-xdist.
+    """Check that the course has what an argument names, and start the worker in advance.
 
     Args:
         config: pytest's configuration.
@@ -125,10 +123,10 @@ def _reject_id(config: pytest.Config, argument: str) -> None:
 
 
 def collectors(parent: pytest.Collector, file_path: Path) -> list[ExerciseFile]:
-    """Return the collector of an exercise's or a quiz's file; none for any other file, which is noted as a stray.
+    """Return the collector of an exercise's or a quiz's file; empty for any other file, which is noted as a stray.
 
     Raises:
-        CollectError: the course cannot be read; once in a run.
+        CollectError: the course cannot be read; raised for the first file in the run alone.
     """
     from grader.errors import HandgradError
 
@@ -176,7 +174,7 @@ def _items_for_missing_files(
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Fold the lines of untouched units, unregister unused plugins, and note which files this run will check."""
+    """Have untouched units shown in one line each, unregister unused plugins, and note which files will be checked."""
     _drop_plugins(session)
     if not hasattr(session.config, "workerinput"):  # a process of pytest-xdist is given files one by one
         for file in dict.fromkeys(item.parent for item in session.items if isinstance(item, AnswerItem)):
@@ -291,7 +289,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Exit with 3 if the grader itself failed; complete the JUnit XML report, which is written by now."""
+    """Set the exit code to 3 if the grader itself failed; complete the JUnit XML report, which is written by now."""
     results = [result for course_run in _course_runs(session.config) for result in course_run.results.values()]
     if any(result.status == "error" for result in results):
         session.exitstatus = 3
@@ -300,10 +298,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def _name_junit_cases(path: Path) -> None:
-    """Put the id of its exercise before the name of each answer in pytest's JUnit XML report, if there is one.
+    """Put the exercise's id before the name of each answer in pytest's JUnit XML report, if there is such a file.
 
     Args:
-        path: the file.
+        path: the file of the report.
     """
     import xml.etree.ElementTree as ET
 

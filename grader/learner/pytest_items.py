@@ -115,7 +115,7 @@ class ExerciseFile(pytest.File):
 
     @cached_property
     def result(self) -> ExerciseResult:
-        """Return the verdicts on the file, which is checked at first use.
+        """Return the verdicts on the file, which is checked at the first access.
 
         The time limit is the course's or pytest-timeout's, whichever is shorter.
         """
@@ -202,14 +202,14 @@ class AnswerItem(pytest.Item):
 
     @property
     def answer(self) -> AnswerResult:
-        """Return the verdict on the answer; the file is checked for the first of its answers."""
+        """Return the verdict on the answer; the first answer of a file that is asked for has the file checked."""
         return next(answer for answer in self.parent.result.answers if answer.name == self.name)
 
     def runtest(self) -> None:
         """Check the answer.
 
         Raises:
-            AnswerFailed: it has not passed.
+            AnswerFailed: the answer has not passed.
         """
         if self.answer.status != "passed":
             raise AnswerFailed(self.answer)
@@ -222,7 +222,7 @@ class AnswerItem(pytest.Item):
 
     @cached_property
     def line(self) -> int:
-        """Return the line, from 0, that first assigns the answer, or that begins its question or function."""
+        """Return the line, from 0, that first assigns the answer; if none does, that of its question or function."""
         name = re.escape(self.name)
         places = (rf"^\s*{name}\b[^=\n]*=(?!=)", rf"^\s*{name}:", rf"^def {re.escape(self.parent.exercise.id)}\b")
         matches = (re.search(place, self.parent.text, re.MULTILINE) for place in places)
@@ -265,7 +265,7 @@ class Report:
         self.same_as = first if first != answer.name and answer.status != "todo" else ""
 
     def lines(self, width: int) -> Iterator[Line]:
-        """Yield the report, at most `width` columns wide."""
+        """Yield the lines of the report on the answer, at most `width` columns wide."""
         from grader.rendering.render_text import failure_lines
 
         if self.same_as:

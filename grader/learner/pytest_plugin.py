@@ -43,7 +43,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 def _belong_to_course(config: pytest.Config) -> Iterator[bool]:
     """Yield for each command-line argument whether it belongs to a course.
 
-    It does if it lies in a course's exercises, is a course, or does not exist and was typed inside a course.
+    It does if it is a path in a course's `exercises/`, is a course, or does not exist and was typed inside a course.
     """
     for argument in config.args:
         path = named_path(config, argument)

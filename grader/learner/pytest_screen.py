@@ -32,7 +32,7 @@ class UnitLines:
     """
 
     def __init__(self, reporter: Any, items: Sequence[pytest.Item], apart: set[Path]) -> None:
-        """Find the units of the answers in files that are not in `apart`; no line is written yet."""
+        """Find the units of the answers; files in `apart` keep lines of their own. No line is written yet."""
         self.reporter = reporter
         self.last = items[-1].nodeid
         answers = [item for item in items if isinstance(item, AnswerItem) and item.path not in apart]
@@ -45,7 +45,7 @@ class UnitLines:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Keep pytest from writing a file's path before it is known whether anything in it is attempted."""
+        """Keep pytest from writing a file's path before it is known whether any answer in the file is attempted."""
         file = _file(nodeid)
         folder = file.rpartition("/")[0] if file in self.units else ""
         if folder != self.folder:
@@ -55,7 +55,7 @@ class UnitLines:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Count the answers to do, and write the path of a file in which something is attempted."""
+        """Count the answers of an untouched file; write the path of a file in which something is attempted."""
         if _file(report.nodeid) not in self.units:
             return
         from .progress import is_attempted
@@ -78,7 +78,7 @@ class UnitLines:
         self.write()
 
     def write(self) -> None:
-        """Write the line of the current unit, if it has answers to do, and count from 0 again."""
+        """Write the line of the current unit, unless no untouched file was counted, and count from 0 again."""
         answers, questions = self.todo[False], self.todo[True]
         if answers or questions:
             unit = self.folder.rpartition("/")[2]
@@ -96,11 +96,11 @@ def _file(nodeid: str) -> str:
 
 
 def fold_units(session: pytest.Session, named: set[Path]) -> None:
-    """Register the plugin that writes one line for each untouched unit, unless pytest's options rule it out.
+    """Register the plugin that writes one line for all untouched files of a unit, unless pytest's options rule it out.
 
     Args:
         session: pytest's session.
-        named: the paths on the command line.
+        named: the paths on the command line, whose files keep lines of their own.
     """
     config, items = session.config, session.items
     reporter = config.pluginmanager.get_plugin("terminalreporter")
@@ -200,7 +200,7 @@ def _exit_code_lines(is_new: bool, width: int) -> Iterator[Line]:
 
 
 def _folded_units(config: pytest.Config) -> set[str]:
-    """Return the ids of the untouched units that have one line together, in place of one for each file."""
+    """Return the ids of the units whose untouched files have one line together, in place of one for each file."""
     lines = config.pluginmanager.get_plugin(UNIT_LINES)
     return set() if lines is None else lines.shown_units
 
@@ -211,7 +211,7 @@ def where_to_study(course: Course, here: Path, width: int) -> Iterator[Line]:
     Args:
         course: the course.
         here: the folder in which the command will be typed.
-        width: in columns.
+        width: the greatest number of columns in a line.
     """
     if course.solutions.parent == course.root:
         advice, command = "Study in a folder of your own:", "handgrad init my-course"

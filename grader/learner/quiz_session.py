@@ -50,26 +50,26 @@ class Practice:
         return question_with_key(self.exercise.quiz, name, self.variant)
 
     def answer(self, name: str, typed: str) -> QuizMistake | None:
-        """Judge an answer; return its mistake, `None` if it is right.
+        """Judge an answer; return the mistake in it, `None` if it is right.
 
         Args:
             name: the id of the question.
             typed: the answer as it was typed.
 
         Raises:
-            UsageError: the answer must be written down, and the file is no longer an answer sheet.
-            InfrastructureError: the answer must be written down, and that fails.
+            UsageError: only in a subclass that writes answers down: the file is no longer an answer sheet.
+            InfrastructureError: only in such a subclass: the file cannot be written.
         """
         return _mistake_in(self.question(name), self.with_choice_names(name, typed))
 
     def with_choice_names(self, name: str, typed: str) -> str:
-        """Return what was typed to a question with the letters of its choices replaced by their names.
+        """Return a typed answer with the letters of its question's choices replaced by their names.
 
-        "a, c", "a c" and "ac" become "adds, moves". To a question without choices: what was typed, stripped.
+        "a, c", "a c" and "ac" become "adds, moves". If the question has no choices, the answer is only stripped.
 
         Args:
             name: the name of the question.
-            typed: what was typed.
+            typed: the answer as it was typed.
         """
         question = self.question(name)
         if not isinstance(question, (Choice, Choices)):
@@ -123,7 +123,7 @@ class QuizSession(Practice):
         return list(self.exercise.quiz.questions)
 
     def text(self) -> str:
-        """Return the text of the sheet, which is created if there is none.
+        """Return the text of the sheet, which is written first if there is none.
 
         Raises:
             UsageError: the file is no answer sheet.
@@ -153,7 +153,7 @@ class QuizSession(Practice):
         return super().question(name)
 
     def earlier_answer(self, name: str) -> str:
-        """Return the answer in the sheet; empty if there is none."""
+        """Return the answer to this question in the sheet; empty if there is none."""
         return self.sheet().answers.get(name, "")
 
     def open(self) -> list[str]:
@@ -167,7 +167,9 @@ class QuizSession(Practice):
         ]
 
     def answer(self, name: str, typed: str) -> QuizMistake | None:
-        """Judge an answer, write it to the sheet if it can be read, and return its mistake; `None` if it is right.
+        """Judge an answer, write it to the sheet if it can be read, and return the mistake in it.
+
+        `None` if it is right.
 
         Args:
             name: the id of the question.

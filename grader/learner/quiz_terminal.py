@@ -36,7 +36,7 @@ class QuizLeft(Exception):
 
 
 def take_quiz(session: Session, taking: QuizSession) -> int:
-    """Ask every open question until all are right or the learner leaves; return the exit code.
+    """Ask every open question until all answers are right or the learner leaves; return the exit code.
 
     Returns:
         0 if the whole quiz is right, 130 if the learner left by Ctrl-C, else 1.
@@ -64,10 +64,10 @@ def run_until_left(ask: Callable[[], None]) -> int:
 
 
 def _ask_open_questions(session: Session, taking: QuizSession) -> None:
-    """Ask every question whose answer is not right yet, and record the result after each; then offer another round.
+    """Ask every question whose answer is not right yet, and record the result after each; then offer to ask again.
 
     Raises:
-        QuizLeft: the learner leaves, or wants no further round though questions are open.
+        QuizLeft: the learner leaves, or declines to be asked again though questions are open.
     """
     count = len(taking.names)
     waiting = taking.open()
@@ -93,7 +93,7 @@ def ask_question(taking: Practice, name: str, place: str) -> QuizMistake | None:
         place: the heading, such as "3 of 12".
 
     Returns:
-        The mistake in the answer; `None` if it is right, `LEFT_OPEN` if there is none.
+        The mistake in the answer; `None` if the answer is right, and `LEFT_OPEN` if none was given.
 
     Raises:
         QuizLeft: the learner leaves the quiz.
@@ -119,12 +119,12 @@ def ask_question(taking: Practice, name: str, place: str) -> QuizMistake | None:
 
 
 def _with_letters(taking: Practice, name: str, mistake: QuizMistake, typed: str) -> str:
-    """Return the message of a mistake; for a question with choices, after their letters: "b, d: ...".
+    """Return the message of a mistake; for a question with choices, the typed letters stand before it: "b, d: ...".
 
     Args:
         taking: the quiz being taken.
         name: the name of the question.
-        mistake: the mistake in its answer.
+        mistake: the mistake in the answer.
         typed: the answer as it was typed.
     """
     question = taking.question(name)
@@ -134,7 +134,7 @@ def _with_letters(taking: Practice, name: str, mistake: QuizMistake, typed: str)
 
 
 def _commands(question: AnswerableQuestion, word: str) -> set[str]:
-    """Return the ways to type a command: its word, and its first letter unless that is a variable of the question."""
+    """Return the texts that stand for a command: its word, and its first letter unless a variable is called so."""
     letter, taken = word[0], question.given if isinstance(question, Expression) else ()
     return {word} if letter in taken else {word, letter}
 
@@ -168,7 +168,7 @@ def _show(taking: Practice, name: str, question: AnswerableQuestion, place: str)
         taking: the quiz.
         name: the question's name.
         question: the question, with its numbers filled in.
-        place: its place in the quiz, such as `2 of 8`.
+        place: the place of the question in the quiz, such as `2 of 8`.
     """
     print_lines([(("", ""),), ((place, "bold"), (f"  {name}", "dim")), *wrapped(question.ask)])
     if question.listing:
@@ -199,9 +199,9 @@ def wrapped(text: str, style: Style = "", first: str = "", first_style: Style = 
 
     Args:
         text: the paragraphs, separated by empty lines.
-        style: of the text.
-        first: stands before the first line; the others are indented as far.
-        first_style: of `first`.
+        style: the style of the text.
+        first: a text before the first line; all other lines are indented by its width.
+        first_style: the style of `first`.
     """
     width, indent = max(report_width(), 20), " " * len(first)
     for paragraph in plain(text).split("\n\n"):

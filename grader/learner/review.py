@@ -116,7 +116,7 @@ def as_json(review: Review) -> dict[str, object]:
 
 
 def _mistakes_on_record(course: Course, progress: Progress) -> Iterator[MistakeMet]:
-    """Yield every mistake on record, the most frequent first, and slips after all others."""
+    """Yield every mistake that the learner's record counts: the most frequent first, slips after all others."""
     known = {exercise.id: exercise for exercise in course.exercises}
     times = {code: sum(where.values()) for code, where in progress.met.items()}
     for code in sorted(times, key=lambda code: (code in SLIPS, -times[code], code)):
@@ -133,8 +133,9 @@ def _most_first(counts: Mapping[str, int]) -> list[str]:
 def _questions(course: Course, progress: Progress, met: MistakeMet) -> list[ReviewQuestion]:
     """Return the questions in which a mistake can be made, the most closely related first.
 
-    Questions in which the learner made it come first, then further questions of the units in which it was met. For a
-    mistake in the values of a gradient, questions of earlier units follow. Of a slip only the first are returned.
+    Questions in which the learner made the mistake come first, then further questions of the units in which it was met,
+    and for a mistake in the values of a gradient, questions of earlier units. Of a slip only the first kind is
+    returned.
     """
     order = [unit.id for unit in course.config.units]
     units = {order.index(exercise.unit) for exercise in met.where}
@@ -163,9 +164,9 @@ def _was_answered_wrong(progress: Progress, question: ReviewQuestion) -> bool:
 
 
 def _exercises(progress: Progress, mistakes: tuple[MistakeMet, ...]) -> Iterator[ReviewExercise]:
-    """Yield for each mistake the exercise in which it was met most, an open one rather than a solved one.
+    """Yield for each mistake the exercise in which it was met most, if possible one that is not solved.
 
-    A solved exercise is left out if the mistake was a slip.
+    A solved exercise is left out if the mistake was a slip; no exercise is yielded twice.
     """
     taken: set[str] = set()
     for met in mistakes:

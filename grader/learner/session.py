@@ -58,7 +58,7 @@ class Prefetch:
     """
 
     def __init__(self, exercises: Sequence[CourseExercise], combine: Callable[[Sequence[Part]], CombinedJob]) -> None:
-        """Prepare the combined job of each unit that has several of these exercises; none is started yet."""
+        """Prepare the combined job of each unit with several of these exercises; no job is started yet."""
         self._combine = combine
         units = [list(unit) for _, unit in itertools.groupby(exercises, lambda exercise: exercise.unit)]
         shared = [unit for unit in units if len(unit) > 1]
@@ -84,7 +84,10 @@ class Prefetch:
         self._thread.shutdown(cancel_futures=True)
 
     def _start_in_turn(self, units: Sequence[Sequence[CourseExercise]]) -> Iterator[_RunningUnit]:
-        """Start the job of each unit, and yield the unit once the job of the next one has been started, too."""
+        """Start the job of each unit in turn.
+
+        Yield a unit once the job of the next unit has been started, or at the end.
+        """
         started: deque[_RunningUnit] = deque()
         for unit in units:
             started.append(self._start(unit))
@@ -93,7 +96,7 @@ class Prefetch:
         yield from started
 
     def _start(self, unit: Sequence[CourseExercise]) -> _RunningUnit:
-        """Submit one job for all files of a unit that can be read, and return it with their contents."""
+        """Submit one job for all files of a unit that can be read, and return the job with the files' contents."""
         contents = {}
         for exercise in unit:
             with suppress(OSError):
@@ -145,7 +148,8 @@ class Session(Closing):
     def expect(self, exercises: Sequence[CourseExercise]) -> None:
         """Announce the exercises that will be checked, in this order, so that they can be prefetched.
 
-        An exercise that failed last, or has changed since, is left out: most likely it must be checked alone.
+        Quizzes are left out, and so are exercises that failed at their last check or have changed since: most likely
+        these must be checked alone.
         """
         likely = [exercise for exercise in exercises if not exercise.is_quiz and self._may_need_no_search(exercise)]
         self._prefetch = Prefetch(likely, lambda parts: self.grader.together(self.course, parts, self.warm_up()))
@@ -166,7 +170,7 @@ class Session(Closing):
         Args:
             exercise: the exercise.
             on_judged: called with the judge after the check.
-            on_verdicts: called with the verdicts, and that hash, before mistakes are looked for, which takes longer.
+            on_verdicts: called with the verdicts and the hash before mistakes are searched for, which takes longer.
 
         Raises:
             SpecError: the exercise's declaration is broken; the message names it.
@@ -212,11 +216,11 @@ class Session(Closing):
     def _with_pictures(
         self, exercise: CourseExercise, check: Callable[[OnJudged], ExerciseResult]
     ) -> tuple[ExerciseResult, ExercisePictures]:
-        """Check an exercise; return the result and pictures of its mistakes, a note for one that cannot be drawn.
+        """Check an exercise; return the result, and the pictures of its mistakes or a note on why they cannot be drawn.
 
         Args:
             exercise: the exercise.
-            check: checks it, and calls its argument with the judge.
+            check: checks the exercise, and calls its argument with the judge.
         """
         judges: list[Judge] = []
         result = check(judges.append)

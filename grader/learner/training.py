@@ -49,7 +49,7 @@ class Curve:
 
     @property
     def last(self) -> float:
-        """Return the mean loss of the last `SMOOTHED` steps; not finite if one of their losses is not."""
+        """Return the mean loss of the last `SMOOTHED` steps; not finite if one of these losses is not."""
         losses = self.losses[-SMOOTHED:]
         return sum(losses) / len(losses) if losses else math.nan
 
@@ -96,14 +96,14 @@ class Training:
 
     @property
     def first_difference(self) -> int | None:
-        """Return the first step at which the curves differ; `None` if they do not."""
+        """Return the number of the first step at which the curves differ; `None` if they do not differ."""
         pairs = zip(self.yours.losses, self.torchs.losses, strict=False)
         different = (step for step, (loss, torchs) in enumerate(pairs) if not abs(loss - torchs) <= TOLERANCE * torchs)
         return next(different, len(self.yours.losses) if self.why and not self.is_stopped else None)
 
     @property
     def failed(self) -> list[ExerciseResult]:
-        """Return the verdicts on the learner's functions that were used and do not pass."""
+        """Return the verdicts on those of the learner's functions that the training used and that do not pass."""
         return [result for result in self.results if result.id not in self.solved and result.status != "passed"]
 
 

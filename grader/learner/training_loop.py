@@ -19,7 +19,10 @@ Gradients = Callable[[Any, Tensors, Tensors], None]
 
 
 def begin(training: Any) -> torch.Tensor:
-    """Return the weights and their speeds before the first step; shape: `(2, weights)`."""
+    """Return the weights and their speeds, the running sums of gradients, before the first step.
+
+    Shape: `(2, weights)`.
+    """
     values = torch.cat([weight.flatten() for weight in training.weights().values()])
     return torch.stack((values, torch.zeros_like(values)))
 
@@ -29,7 +32,7 @@ def unpacked(training: Any, state: torch.Tensor) -> Tensors:
 
     Args:
         training: the unit's `training.py`.
-        state: the weights and their speeds; shape: `(2, weights)`.
+        state: the weights and their speeds, the running sums of gradients; shape: `(2, weights)`.
     """
     like = training.weights()
     parts = torch.split(state[0].clone(), [weight.numel() for weight in like.values()])
@@ -72,7 +75,7 @@ def advance(
 
     Args:
         training: the unit's `training.py`.
-        state: the weights and their speeds before these steps; shape: `(2, weights)`.
+        state: the weights and their speeds, the running sums of gradients, before these steps; shape: `(2, weights)`.
         data: the training data, by name.
         steps: the numbers of the steps.
         gradients: stores the gradients of a batch on the weights.
@@ -110,7 +113,7 @@ def run(
     """Make some steps with the learner's gradients; this is the function that the child calls.
 
     Args:
-        state: the weights and their speeds before these steps; shape: `(2, weights)`.
+        state: the weights and their speeds, the running sums of gradients, before these steps; shape: `(2, weights)`.
         first: the number of the first step.
         last: the number after that of the last step.
         names: the names of the training data.

@@ -46,7 +46,10 @@ def progress_line(training: Training) -> str:
 
 
 def columns(curve: Curve, steps: int, width: int) -> list[float]:
-    """Return the mean loss of the steps in each of `width` columns; fewer if the curve has not come so far."""
+    """Return the mean loss of the steps in each of `width` columns, of which `steps` fill all.
+
+    Fewer for a shorter curve.
+    """
     parts = [curve.losses[column * steps // width : (column + 1) * steps // width] for column in range(width)]
     return [sum(part) / len(part) for part in parts if part]
 
@@ -70,14 +73,17 @@ def loss_at(training: Training, height: float) -> float:
 
 
 def _scale(training: Training) -> tuple[float, float]:
-    """Return the loss at the bottom of the chart and that at the top; torch's curve and the goal lie between them."""
+    """Return the losses at the bottom and the top of the chart: the least and the greatest of torch's and the goal.
+
+    The top is at least twice the bottom.
+    """
     losses = training.torchs.losses
     low = min([*losses, training.model.goal])
     return low, max([*losses, 2 * low])
 
 
 def chart(training: Training) -> Iterator[Line]:
-    """Yield the lines of a chart of both curves over the steps, on a logarithmic scale of the loss."""
+    """Yield the lines of a chart of both loss curves over the steps, on a logarithmic scale."""
     steps, width = training.model.steps, min(CHART_WIDTH, report_width() - BESIDE_CHART)
     yield ((f"{'loss':>8}", "dim"),)
     rows = [[" "] * width for _ in range(CHART_HEIGHT)]
@@ -135,7 +141,7 @@ def continued_text(training: Training) -> str:
 
 
 def _plane_lines(training: Training) -> Iterator[Line]:
-    """Yield the plane as text: `:` on one side of the boundary, blank on the other, and the points."""
+    """Yield the plane as text: `:` on one side of the boundary, a blank on the other, and a mark for each point."""
     inp, targ = training.data["inp"], training.data["targ"]
     reach, width = MARGIN * float(inp.abs().max()), min(PLANE_WIDTH, report_width() - BESIDE_PLANE)
     rows = [[":" if side > 0 else " " for side in row] for row in plane_sides(training, width, PLANE_HEIGHT).tolist()]
@@ -198,7 +204,7 @@ def svg_of(training: Training) -> str:
 
 
 def _about(training: Training) -> str:
-    """Return a sentence on the content of a training's picture, for those who cannot see it."""
+    """Return a description of a training's picture, for those who cannot see it."""
     return f"Two loss curves over {len(training.yours.losses)} steps: with the learner's gradients, and with torch's."
 
 
@@ -293,7 +299,7 @@ def shown_live(*, quiet: bool) -> Iterator[OnPart]:
     """Show a training while it runs: as a chart that is redrawn, or as lines if the output is no terminal or is plain.
 
     Args:
-        quiet: show nothing.
+        quiet: whether to show nothing.
 
     Yields:
         The function to call with the training after each part.
@@ -334,7 +340,7 @@ def as_json(training: Training, picture: Path) -> str:
 
     Args:
         training: the training.
-        picture: the path of its picture; the text has this path and those of the files beside it, see `files_beside`.
+        picture: the path of its picture; the text has this path, and those of the page and the weights beside it.
     """
     record: dict[str, Any] = {
         "version": 1,

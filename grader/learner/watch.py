@@ -152,13 +152,13 @@ class Watch:
         return self.commands.quiz
 
     def _quits(self, event: Event) -> bool:
-        """Return whether an event ends watch mode: q, except on a picture, or Ctrl-C while nothing is checked."""
+        """Return whether an event ends watch mode: the key q unless on a picture, or Ctrl-C while no check runs."""
         if event in (Key("q"), Key("Q")):
             return not self.commands.shows_picture
         return event is SystemEvent.INTERRUPTED and self.checks.is_idle
 
     def _attempt(self, action: Callable[[], None]) -> None:
-        """Call a function, show the error if it raises one, and draw the screen."""
+        """Call a function, show the error if the function raises one, and draw the screen."""
         try:
             action()
         except HandgradError as error:
@@ -250,7 +250,10 @@ class Commands:
         yield from key_legend([*keys, *elsewhere, *browser], report_width())
 
     def press(self, key: str) -> None:
-        """Run the command of a key, or pass the key to the prompt; in plain mode, it is a line: a key and an answer."""
+        """Run the command of a key; while a prompt is open, pass the key to the prompt instead.
+
+        In plain mode, `key` is a whole line: a key, or a key and an answer.
+        """
         self.state.message = []
         if (prompt := self.state.prompt) is not None:
             if prompt.press(key, whole_lines=is_plain()):
@@ -291,7 +294,7 @@ class Commands:
         self.state.show(lambda: [head, *hint_lines(exercise, answer, report_width(), seen, next_key)])
 
     def _next(self) -> None:
-        """Go to the next exercise that is not solved."""
+        """Go to the next exercise that is not solved; say so if all are."""
         following = next_unsolved(self.state.session, self.state.current)
         if following is None:
             self.state.say("Every exercise is solved.", "good")
@@ -423,7 +426,7 @@ class WatchState:
         self.prompt: Prompt | None = None
 
     def go(self, exercise: CourseExercise) -> None:
-        """Put an exercise on the screen, and check it unless its current file has been checked in this run."""
+        """Put an exercise on the screen, and check it unless its file has been checked in this run and is unchanged."""
         self.current = exercise
         self.show(self.report)
         if self.known_outcome() is None and not self.checks.is_pending(exercise):
@@ -439,9 +442,10 @@ class WatchState:
             self.show(self.report)
 
     def record(self, outcome: CheckOutcome) -> None:
-        """Record what a check reports: its result, or verdicts while the search for mistakes goes on, to be shown only.
+        """Record what a check reports.
 
-        What is reported of an earlier content of the file is ignored.
+        That is its result, or, while mistakes are searched for, verdicts, which are only shown. What is reported of an
+        earlier content of the file is ignored.
 
         Raises:
             UsageError: the exercise could not be checked.
@@ -486,7 +490,7 @@ class WatchState:
     def report(self) -> Body:
         """Return the view with the verdicts on the exercise, or a line that says that there are none.
 
-        While the mistakes in wrong answers are being looked for, it says which answers are right.
+        While mistakes are searched for, the view says which answers are right.
         """
         known = self.known_outcome()
         if self.checks.is_pending(self.current):
@@ -511,7 +515,7 @@ class WatchState:
     def view_without_verdict(self) -> Body:
         """Return the view of an exercise that has no verdict: one line with its file.
 
-        The line adds that it is being checked, or else, where the check was stopped, that Enter checks it.
+        The line says that the file is being checked or, if no check is pending, that Enter checks it.
         """
         state = "is being checked ..." if self.checks.is_pending(self.current) else "is not checked; Enter checks it"
         return [((self.current.file, "bold"), (f"  {state}", "todo"))]
@@ -551,7 +555,7 @@ class Prompt:
 
 
 def awaiting_mistakes(result: ExerciseResult) -> ExerciseResult:
-    """Return verdicts in which each wrong answer says that its mistake is being looked for."""
+    """Return verdicts in which each wrong answer has the message that its mistake is being looked for."""
     answers = (
         answer if answer.mistake is None else replace(answer, code=None, message=LOOKING, hints=(), evidence="")
         for answer in result.answers
@@ -592,12 +596,12 @@ def report_lines(session: Session, exercise: CourseExercise, result: ExerciseRes
 
 
 def next_key(exercise: CourseExercise, answer: AnswerResult, seen: int) -> str:
-    """Return the next step after `seen` hints on an answer: the key of the next hint; after the last, another step."""
+    """Return the next step after `seen` hints on an answer, in words: the key of the next hint, or another step."""
     return "next hint: h" if seen < len(answer.hints) else after_hint(exercise, answer, seen)
 
 
 def unit_lines(session: Session, exercise: CourseExercise) -> Iterator[Line]:
-    """Yield the progress of every unit, the next exercise, and the exercises of this one's unit."""
+    """Yield the progress of every unit, the next exercise, and the exercises of this exercise's unit."""
     units = by_unit(session.course, session.progress, [unit.id for unit in session.course.config.units])
     yield from progress_bars([*units, whole_course(session.course, session.progress)], report_width())
     yield next_exercise_line(session, exercise)

@@ -72,11 +72,11 @@ class Checks:
         self._modules: dict[Path, str] = {}
 
     def changed(self, shown: CourseExercise) -> list[CourseExercise]:
-        """Return the exercises whose files have changed since the last look at them, in teaching order.
+        """Return the exercises whose files have changed since their last check or request for one, in teaching order.
 
         Args:
-            shown: an exercise that counts as changed, too, if a file that it may import has changed: any other
-                Python file in its folder.
+            shown: an exercise that counts as changed as well if another Python file in its folder, which it may import,
+                has changed.
         """
         changed = [e for e in self.session.course.exercises if self._hashes[e.id] != file_hash(e.path)]
         exercises = {e.path for e in self.session.course.exercises}
@@ -90,7 +90,7 @@ class Checks:
     def add(self, exercises: Iterable[CourseExercise], *, pictures: bool = False) -> None:
         """Check these exercises next.
 
-        The check in progress is stopped; it is repeated after them unless its exercise is one of them.
+        The check in progress is stopped. It is repeated after them unless its exercise is among them.
 
         Args:
             exercises: the exercises, the most urgent first.
@@ -112,7 +112,7 @@ class Checks:
             self.add([self.running.exercise], pictures=self.running.pictures)
 
     def clear(self) -> None:
-        """Stop the check in progress, and drop all that wait."""
+        """Stop the check in progress, and drop all checks that wait."""
         self.waiting.clear()
         self._stop()
 
@@ -140,8 +140,8 @@ class Checks:
             outcome: the outcome of the check that has ended.
 
         Returns:
-            Whether the outcome is valid. It is not if the check was stopped, or if the file has changed meanwhile;
-            a changed file is checked again.
+            Whether the outcome is valid: false if the check was stopped, or if the file has changed meanwhile, which is
+            then checked again.
         """
         assert self._thread is not None
         self._thread.join()

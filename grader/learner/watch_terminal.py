@@ -189,7 +189,7 @@ class Screen(Protocol):
             body: the text.
             message: describes what has just happened.
             keys: the legend.
-            link: the exercise whose file opens at a click wherever it is named, in terminals that can.
+            link: the exercise whose file name becomes a link to the file, in terminals that can.
         """
 
     def clear(self) -> None:
@@ -199,7 +199,7 @@ class Screen(Protocol):
         """Show the next text from its first line, even if it is the same one."""
 
     def turn(self, key: str) -> bool:
-        """Scroll the text if the key does that; return whether it did."""
+        """Scroll the text if `key` is one that scrolls; return whether it is."""
 
 
 class DrawnScreen:
@@ -219,7 +219,7 @@ class DrawnScreen:
             body: the text.
             message: describes what has just happened; cut if the terminal is too low.
             keys: the legend.
-            link: the exercise whose file opens at a click wherever it is named.
+            link: the exercise whose file name becomes a link to the file, in terminals that can.
         """
         console = terminal()
         rows, below = (
@@ -257,7 +257,10 @@ class DrawnScreen:
         self.top = 0
 
     def turn(self, key: str) -> bool:
-        """Scroll by a page or a line if the key does that and the text does not fit; return whether it did."""
+        """Scroll by a page or a line if the key does that and the text is too long for the screen.
+
+        Return whether it did.
+        """
         steps = dict.fromkeys(FORWARD, self.room - 1) | dict.fromkeys(BACK, 1 - self.room) | {DOWN: 1, UP: -1}
         if key not in steps or self.count <= self.room:
             return False
@@ -312,7 +315,7 @@ def _rows(console: Console, body: Body, link: CourseExercise) -> Rows:
     Args:
         console: the terminal, whose width counts.
         body: the lines.
-        link: the exercise whose file opens at a click wherever it is named, in terminals that can.
+        link: the exercise whose file name becomes a link to the file, in terminals that can.
     """
     options = console.options.update(highlight=False)
     rows: Rows = []

@@ -75,11 +75,11 @@ def init(target: Path, package: str = "") -> Course:
 
     Args:
         target: the folder, new or empty.
-        package: the installed package that the course comes in. If left out, it is the course of the author's folder
-            that this process is in, which need not be installed, and handgrad's own elsewhere.
+        package: the name of the installed package that the course comes in. If empty, it is the author's course whose
+            folder this process is in, which need not be installed, or else handgrad's own.
 
     Raises:
-        UsageError: there is something in `target` already, it lies in a learner's course, or there is no such package.
+        UsageError: `target` is not empty, or lies in a learner's course, or there is no such package.
         InfrastructureError: `target` cannot be written; nothing of it is left behind.
     """
     _expect_room(target)
@@ -124,7 +124,7 @@ def _expect_room(target: Path) -> None:
     """Raise an error unless `target` can hold a new course.
 
     Raises:
-        UsageError: it lies in a course already, is a file, or is not empty.
+        UsageError: the folder lies in a course already, is a file, or is not empty.
     """
     around = find_root(target)
     if around is not None and (around == target.resolve() or load_course(around).solutions.parent != around):
@@ -189,7 +189,7 @@ def reset(exercise: CourseExercise, variant: int | None = None) -> Path | None:
 
     Args:
         exercise: the exercise.
-        variant: the variant of a new answer sheet; if left out, that of the old sheet.
+        variant: the variant of a new answer sheet; `None` for that of the old sheet.
 
     Returns:
         The path of the copy; `None` if there was no file.

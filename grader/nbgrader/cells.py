@@ -149,7 +149,10 @@ class KernelSession:
         return self.session.course.find(named)
 
     def _run_undisturbed(self, exercise: CourseExercise, ask: Callable[[], T]) -> T:
-        """Return what `ask` returns, called with the default settings of torch and numpy and not the notebook's."""
+        """Return what `ask` returns.
+
+        It is called with the default settings of torch and numpy in place of the notebook's.
+        """
         if exercise.is_quiz:
             return ask()
         self.session.warm_up()
@@ -179,12 +182,12 @@ def _shell() -> Any:
 
 
 def _inputs_of_result(cells: Sequence[str]) -> object:
-    """Return these cells and the files that they may import, a value that differs once a result may differ."""
+    """Return a value that identifies these cells and the files that they may import, on which a result depends."""
     return [cell for cell in cells if cell], importable_files(Path.cwd())
 
 
 def _cells(shell: Any) -> list[str]:
-    """Return the source of all cells so far, in order; empty for a cell that only asks for a verdict."""
+    """Return the source of all cells so far, in order, with an empty text for a cell that only asks for a verdict."""
     return ["" if VERDICT_CALLS.fullmatch(cell) else str(cell) for cell in shell.history_manager.input_hist_raw[1:]]
 
 

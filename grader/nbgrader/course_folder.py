@@ -140,9 +140,9 @@ def build_folder(course: Course, folder: Path) -> FolderChanges:
 
 
 def _units_with_other_points(course: Course, folder: Path) -> Iterator[str]:
-    """Yield the ids of the units with submissions whose points in the folder's gradebook are not those of the course.
+    """Yield the ids of the units that have submissions in the folder's gradebook, with other points than the course's.
 
-    None are yielded if the folder has no gradebook.
+    Nothing is yielded if the folder has no gradebook.
     """
     gradebook = folder / GRADEBOOK
     if not gradebook.is_file():
@@ -217,7 +217,7 @@ def _read(path: Path) -> NotebookNode:
     """Return a notebook, upgraded to the current format and validated.
 
     Raises:
-        CourseError: it cannot be read.
+        CourseError: the notebook cannot be read.
     """
     try:
         with warnings.catch_warnings():

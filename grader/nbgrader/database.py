@@ -24,7 +24,7 @@ def connect_read_only(url: str) -> Iterator[Any]:
         The SQLAlchemy connection.
 
     Raises:
-        UsageError: nbgrader is not installed, or this is not the address of its gradebook.
+        UsageError: nbgrader is not installed, or `url` is not the address of a gradebook of its.
     """
     with needs_nbgrader():
         import nbgrader.api  # noqa: F401
@@ -61,7 +61,7 @@ def explain_errors(url: str, action: str) -> Iterator[None]:
     """Explain the errors of a database, as a context manager around work on it.
 
     Args:
-        url: its URL.
+        url: the URL of the database.
         action: `read` or `written`, for the message.
 
     Raises:
@@ -96,7 +96,7 @@ def refuse_in_memory(url: str) -> None:
     """Refuse a gradebook in memory, which would be lost when the command ends.
 
     Raises:
-        UsageError: this is the URL of one.
+        UsageError: `url` is that of a gradebook in memory.
     """
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
@@ -112,7 +112,7 @@ def _check_file(url: str) -> None:
 
     Raises:
         UsageError: the file is missing.
-        ArgumentError: this is no URL.
+        ArgumentError: `url` is no URL.
     """
     from sqlalchemy import make_url
 

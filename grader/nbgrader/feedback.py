@@ -42,7 +42,7 @@ def write_outputs(exercise: CourseExercise, result: ExerciseResult, cells: Mappi
 
     Args:
         exercise: the exercise.
-        result: its result.
+        result: the result of the exercise.
         cells: the notebook's code cells by grade_id, which are changed.
     """
     for answer in result.answers:
@@ -73,7 +73,10 @@ def points_output(share: float, cell: NotebookNode) -> NotebookNode:
 
 
 def points_for_share(most: float, share: float) -> float:
-    """Return the points of a cell worth `most` for a share from 0 to 1, as a plain float; 0 if it is not finite."""
+    """Return the points for a share, from 0 to 1, of a cell worth `most`, as a plain float.
+
+    0 if the share is not finite.
+    """
     return min(max(most * share, 0.0), most) if math.isfinite(share) else 0.0
 
 
@@ -133,9 +136,9 @@ class SummaryFirst(Preprocessor):
 
 
 def exercise_points(nb: NotebookNode) -> Iterator[tuple[NotebookNode, float, float]]:
-    """Yield the cell of each exercise, the points reached, and the points possible, both summed over its graded cells.
+    """Yield the cell of each exercise, the points reached and the points possible, both summed over its graded cells.
 
-    The cell is the solution cell, or the graded cell itself if it belongs to none.
+    The cell is the exercise's solution cell; a graded cell that belongs to none stands for itself.
     """
     solutions = [cell for cell in nb.cells if is_solution(cell)]
     points: dict[str, tuple[list[float], list[float]]] = {}
@@ -160,7 +163,7 @@ def _exercise_of(cell: NotebookNode, solutions: list[NotebookNode]) -> NotebookN
 
 
 def _link(cell: NotebookNode) -> str:
-    """Return an HTML link to the comment on an exercise, or to its cell if it has none."""
+    """Return an HTML link to the comment on an exercise, or to the exercise's cell if there is no comment."""
     name = escape(grade_id(cell))
     comment = "comment-" if is_solution(cell) or is_task(cell) else ""
     return f'<a href="#{comment}{name}">{name}</a>'

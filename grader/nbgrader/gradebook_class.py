@@ -148,10 +148,10 @@ def _enter_student(
         content: what was read of it.
         results: the results in the student's record.
         units: the units whose results are entered.
-        zeros: those of them that are entered though the submission has no file of them.
+        zeros: the units, among these, that are entered although the submission has no file of them.
 
     Returns:
-        The reason why the gradebook refused it; empty if it did not.
+        The reason why the gradebook refused the record; empty if it did not.
 
     Raises:
         OperationalError: the database fails, for the other students as well.
@@ -172,7 +172,7 @@ def _enter_student(
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of what an error says, or the name of its type."""
+    """Return the first line of an error's message; the name of its type if the message is empty."""
     return (str(getattr(error, "orig", None) or error) or type(error).__name__).splitlines()[0]
 
 

@@ -146,7 +146,7 @@ def read_gradebook(url: str) -> Iterator[StudentResults | Note]:
 
 
 def _outdated_units(graded_cells: _GradedCells, results: StudentResults) -> set[str]:
-    """Return the ids of the units in which an answer without a message has some points, but not all of its cell's.
+    """Return the ids of the units in which an answer without a message has some, but not all of its cell's points.
 
     Such an answer is right, and was graded before the points of the cell were changed.
     """
@@ -352,15 +352,15 @@ def _student_results(graded_cells: _GradedCells, student: str, record: _StudentR
 
 
 def _answer_result(place: _Cell, comment: AnswerComment, cell: str, record: _StudentRecord) -> AnswerResult:
-    """Return the result of an answer.
+    """Return the result of an answer, from the score and the comment in nbgrader's database.
 
-    The status is `todo` if nothing was handed in or changed, and `error` if the answer is not graded yet, which is not
-    the student's fault. A person's points count also where nothing was handed in.
+    The answer passes with all its points, or more. The status is `todo` if nothing was handed in or changed, unless a
+    person gave points; `error` if the answer is not graded yet, which is not the student's fault; and else `failed`.
 
     Args:
-        place: the answer.
-        comment: the part of the comment that is about it.
-        cell: the id of its cell.
+        place: the answer that the cell scores, with its greatest points.
+        comment: the part of nbgrader's comment that is about the answer.
+        cell: the id of the cell.
         record: the student's record.
     """
     score, is_missing = record.scores.get(cell), comment.message.startswith(NO_NOTEBOOK)

@@ -106,7 +106,7 @@ class GradebookWriter:
         return tuple(self._released)
 
     def undo_last_student(self) -> None:
-        """Take back what was entered of the last student, whom the gradebook refused."""
+        """Undo what was entered of the last student, whom the gradebook refused."""
         self.gradebook.db.rollback()
 
     def write_student(
@@ -119,8 +119,9 @@ class GradebookWriter:
     ) -> None:
         """Enter a student, and the result for each unit that the submission has a file of; manual scores stay.
 
-        Points that are there of a unit already stay if only blanks were handed in: who hands in a notebook for a unit,
-        and the whole course folder for another, loses nothing. Such units are listed in `blank`.
+        If only blanks were handed in for a unit, points that the gradebook already has there stay, and the unit is
+        listed in `blank`: whoever hands in a notebook for a unit, and the whole course folder for another, loses
+        nothing.
 
         Args:
             student: the student's id.
@@ -226,7 +227,10 @@ def _enter_scores(notebook: Any, cells: _Cells, results: list[ExerciseResult]) -
 
 
 def _timestamp(folder: Path | None, unit: Unit) -> datetime | None:
-    """Return the time that is noted in the unit's folder, or else in the student's; `None` if there is none."""
+    """Return the time of submission that is noted in the folder of the unit, or else of the student.
+
+    `None` if none is.
+    """
     if folder is None:
         return None
     stamps = (timestamp_in(place) for place in (folder / unit.id, folder / "exercises" / unit.id, folder))
@@ -318,7 +322,7 @@ def write_notebook(path: Path, notebook: NotebookNode, stamped: Path | None, sta
 
 
 def _source_text(content: FileContent | None) -> str:
-    """Return the source of a cell for a submitted file; a comment that says why if there is no text."""
+    """Return the source of a cell for a submitted file; if the file has no text, a comment that says why."""
     if content is None:
         return NOTHING
     if isinstance(content, UnreadFile):
@@ -335,7 +339,7 @@ def prepare_assignment(gradebook: Gradebook, url: str, course: Course, unit: Uni
 
     Args:
         gradebook: nbgrader's gradebook.
-        url: its URL.
+        url: the URL of the gradebook.
         course: the course.
         unit: the unit.
 

@@ -107,10 +107,10 @@ class SubmissionExporter(NotebookExporter):
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **options: Any
     ) -> tuple[NotebookNode, dict[str, Any]]:
-        """Read a submitted notebook, or the one beside it that holds the answers.
+        """Read a submitted notebook, or the notebook beside it that holds the answers.
 
-        For a file that is missing or must not be opened, or if several could be meant, the notebook holds a note that
-        says so.
+        If the file is missing or must not be opened, or several notebooks could be meant, the notebook returned holds a
+        note that says so.
 
         Args:
             filename: the notebook's path.
@@ -229,7 +229,9 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
         return nb, resources
 
     def _leave_to_manual_grading(self, code: list[NotebookNode]) -> list[str]:
-        """Give 0 points to each test without outputs, which handgrad has not graded, and return the ids of these cells.
+        """Give 0 points to each test that has no outputs, since handgrad has not graded it.
+
+        Return the ids of these cells.
 
         Args:
             code: the code cells of the notebook.
@@ -357,9 +359,10 @@ class AnswerCells:
 
 
 def answer_cells(exercise: CourseExercise, code: Sequence[NotebookNode], files: Files = NO_FILES) -> AnswerCells:
-    """Return the code cells that are run for an exercise: those above its scores, as in `nbgrader validate`.
+    """Return the code cells that are run for an exercise, and notes on those that are not.
 
-    All cells are run if none above the scores answers the exercise.
+    Like `nbgrader validate`, it runs the cells above the first cell that scores the exercise; all cells if none above
+    that answers it.
 
     Args:
         exercise: the exercise.
@@ -434,7 +437,7 @@ class AutogradeSession:
 
         Args:
             answers: pairs of an exercise, and the sources of the code cells that are run for it.
-            files: the files in the notebook's folder, which it may import.
+            files: the files in the notebook's folder, which the cells may import.
 
         Raises:
             InfrastructureError: an exercise could not be graded, through no fault of the student.
@@ -462,7 +465,10 @@ class AutogradeSession:
 
 
 def content_hash(folder: Path) -> str:
-    """Return a hash of the notebooks and Python files in a submission; links that lead out of it are left out."""
+    """Return a hash of the notebooks and Python files in a submission.
+
+    Links that lead out of the folder are left out.
+    """
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.glob("*") if path.suffix in (".ipynb", ".py")):
         if path.is_file() and not why_unread(path, folder):
@@ -601,6 +607,6 @@ def _noted_hash(path: Path) -> str | None:
 
 
 def _is_newer(source: Path, graded: Mapping[Path, object]) -> bool:
-    """Return whether a submitted notebook was written after its graded ones, by the clocks of the files."""
+    """Return whether a submitted notebook was written after all of its graded notebooks, by the times of the files."""
     last = max(path.stat().st_mtime for path in graded)
     return any(path.lstat().st_mtime > last for path in source.glob("*.ipynb"))

@@ -45,7 +45,7 @@ class ReleasedCell:
 
     @property
     def counts(self) -> bool:
-        """Return whether a missing cell is worth adding: it is run, or written in, or worth points."""
+        """Return whether the cell is worth adding where it is missing: it is run, to be written in, or has points."""
         return self.cell_type == "code" or bool(self.record["grade"]) or bool(self.record["task"])
 
 
@@ -161,7 +161,10 @@ def _drop_unknown_and_copies(nb: NotebookNode, released: Mapping[str, ReleasedCe
 
 
 def _restore(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str]:
-    """Give each released cell its type, its metadata and, where students may not write, its source; return notes."""
+    """Give each released cell its type, its metadata and, where students may not write, its source.
+
+    Return notes on the cells that were changed.
+    """
     retyped, changed, answered = list[str](), list[str](), ""
     for i, cell in enumerate(nb.cells):
         if "nbgrader" not in cell.metadata:
@@ -182,7 +185,10 @@ def _restore(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str
 
 
 def _add_missing(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str]:
-    """Add each missing cell behind the cell that it was released behind, and return notes."""
+    """Add each missing cell that is worth it behind the cell that preceded it at release.
+
+    Return notes on these cells.
+    """
     places = {cell.metadata["nbgrader"]["grade_id"] for cell in nb.cells if "nbgrader" in cell.metadata}
     missing, before = [], ""
     for name, original in released.items():

@@ -109,12 +109,12 @@ def _without_commands(block: re.Match[str]) -> str:
 
 
 def _link(match: re.Match[str], folder: Path, files: dict[Path, None], answers: Collection[str]) -> str:
-    """Return a Markdown link that works in a notebook, or its text.
+    """Return a Markdown link that works in a notebook; its text alone if there is no such link.
 
     Args:
-        match: the link.
+        match: the link in the lesson.
         folder: the folder of the lesson.
-        files: the files that links lead to, relative to the folder, to which that of this link is added.
+        files: the files that links lead to, relative to the folder; that of this link is added.
         answers: the names of files that are for answers.
     """
     image, label, target = match[1], match[2], match[3]
@@ -153,7 +153,7 @@ def source_notebook(course: Course, unit: Unit, lesson: Lesson) -> NotebookNode:
     Args:
         course: the course.
         unit: the unit.
-        lesson: its lesson.
+        lesson: the lesson of the unit.
 
     Raises:
         CourseError: a worked solution is missing or cannot be used.
@@ -173,7 +173,10 @@ def grade_id(cell: NotebookNode) -> str:
 
 
 def is_derived(cell: NotebookNode) -> bool:
-    """Return whether this or an earlier build made a cell; a copy of it under another grade_id is not derived."""
+    """Return whether a build, this one or an earlier one, made the cell.
+
+    False for a copy of it under another grade_id.
+    """
     name = grade_id(cell)
     return bool(name) and cell.metadata.get(MARK, {}).get("id") == name
 
@@ -238,9 +241,9 @@ def _code_cell(name: str, source: str, mark: dict[str, str] | None = None, **gra
     """Return a code cell without outputs in the notebook format.
 
     Args:
-        name: its id for nbgrader.
-        source: its code.
-        mark: further metadata.
+        name: the id of the cell for nbgrader.
+        source: the code of the cell.
+        mark: further entries of the mark that a derived cell has; `None` for none.
         **grading: the fields of nbgrader's metadata that differ from those of a locked cell without points.
     """
     return {
@@ -257,8 +260,8 @@ def _metadata(name: str, mark: dict[str, str] | None = None, **grading: bool | f
     """Return the metadata of a cell: nbgrader's, schema 3, and the mark of a derived cell.
 
     Args:
-        name: its id for nbgrader.
-        mark: what the mark has besides the id.
+        name: the id of the cell for nbgrader.
+        mark: the entries of the mark besides the id; `None` for none.
         **grading: the fields of nbgrader's metadata that differ from those of a locked cell without points.
     """
     record = {"schema_version": 3, "grade_id": name, "grade": False, "solution": False, "locked": True, "task": False}
@@ -266,7 +269,7 @@ def _metadata(name: str, mark: dict[str, str] | None = None, **grading: bool | f
 
 
 def _cell_id(name: str) -> str:
-    """Return the id of the cell with a grade_id: that itself, or a hash if nbformat would refuse it as too long."""
+    """Return the notebook format's id of the cell with a grade_id: the same or, if that is too long, a hash of it."""
     return name if len(name) <= LONGEST_ID else hashlib.sha256(name.encode()).hexdigest()[:LONGEST_ID]
 
 

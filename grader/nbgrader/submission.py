@@ -118,7 +118,7 @@ def unreleased_beside(path: Path, assignment: str) -> list[Path]:
 def chosen_notebook(path: Path, others: Sequence[Path]) -> NotebookNode | None:
     """Return the notebook that is graded where others lie beside the one with the released name.
 
-    It is the one that holds answers. If several others do, and the one with the released name does not, a notebook
+    It is the notebook that holds answers. If several others do, and the one with the released name does not, a notebook
     with a note is returned, so that a person decides which one is meant.
 
     Args:
@@ -126,7 +126,8 @@ def chosen_notebook(path: Path, others: Sequence[Path]) -> NotebookNode | None:
         others: the other notebooks, which were not released.
 
     Returns:
-        `None` if the file itself is to be read, and there is nothing to note.
+        The notebook, with a note on the others; `None` if no other holds answers, so that the file itself is to be
+        read.
     """
     if not others or _copied_from(path) is not None:  # `find_renamed` has made it of one of them
         return None
@@ -179,8 +180,8 @@ def new_cell(
 
     Args:
         cell_type: `code`, `markdown` or `raw`.
-        source: its text.
-        record: nbgrader's metadata.
+        source: the text of the cell.
+        record: nbgrader's metadata; `None` for none.
         name: the cell's own id; a random one if left out.
         attachments: the pictures pasted into a cell of Markdown.
     """
@@ -204,13 +205,15 @@ def name_as_markdown(text: str) -> str:
 def find_renamed(assignment: str, student: str, notebooks: list[str]) -> None:
     """Copy a notebook that was handed in under another name to the released name, as nbgrader's `pre_convert_hook`.
 
-    A copy is made only if one released notebook is missing and one other is there, and anew whenever the submission is
-    graded. Links and pipes are removed from the submission first.
+    A copy is made only if one released notebook is missing and one other notebook is there, and anew whenever the
+    submission is graded. If several could be meant, a notebook with a note stands for each missing one. Links and pipes
+    are removed from the submission first.
 
     Args:
         assignment: the assignment's name.
         student: the student's id.
-        notebooks: the files of the submission, below the course folder; in it the copy replaces the other notebook.
+        notebooks: the files of the submission, below the course folder; changed: the copy takes the place of the other
+            notebook.
     """
     for folder in {Path(name).parent for name in notebooks}:
         remove_traps(folder)
@@ -289,8 +292,8 @@ def _sound_cell(raw_cell: Mapping[str, Any], seen: set[str], room: int) -> Noteb
 
     Args:
         raw_cell: any mapping.
-        seen: the ids of the cells so far, to which its own is added.
-        room: the characters of text that the notebook may still have.
+        seen: the ids of the cells so far; that of this cell is added.
+        room: how many characters of text the notebook may still have.
     """
     kind = raw_cell.get("cell_type")
     source = text_of(raw_cell.get("source", raw_cell.get("input")))
@@ -310,7 +313,7 @@ def _sound_cell(raw_cell: Mapping[str, Any], seen: set[str], room: int) -> Noteb
 
 
 def _pasted_pictures(attachments: object) -> dict[str, dict[str, str]]:
-    """Return the valid pictures among the attachments of a cell.
+    """Return the valid pictures among the attachments of a cell, by name.
 
     nbconvert stops at a text that shows a picture which is not attached.
     """
@@ -346,7 +349,7 @@ def why_unread(path: Path, folder: Path) -> str:
         folder: the submission that it lies in.
 
     Returns:
-        Empty for a file of the submission's own, and where nothing is.
+        The reason; empty for a file of the submission's own, or if there is nothing at the path.
     """
     if folder.is_symlink() or (path.is_symlink() and not _leads_inside(path, folder)):
         return "a link that leads out of the submission"

@@ -72,7 +72,7 @@ def _choice_mistake(question: Choice, answer: str) -> QuizMistake | None:
 def _choices_mistake(question: Choices, answer: str) -> QuizMistake | None:
     """Return the mistake in an answer that names choices, such as "a, c"; `None` if it names exactly the right ones.
 
-    It is that of the first wrong choice that is named, else of the first right one that is missing.
+    It is the mistake of the first wrong choice that the answer names, else of the first right one that it leaves out.
 
     Raises:
         ExpressionError: a part of the answer names no choice.
@@ -105,7 +105,7 @@ def _typed_mistake(question: TypedQuestion, answer: str) -> QuizMistake | None:
     """Return the mistake in a typed answer; `None` if it is right.
 
     Raises:
-        ExpressionError: it cannot be read, or repeats the question.
+        ExpressionError: the answer cannot be read, or repeats the question.
     """
     meanings = list(readings(question, answer))
     right = key_values(question, question.right)
@@ -121,7 +121,10 @@ def _typed_mistake(question: TypedQuestion, answer: str) -> QuizMistake | None:
 
 
 def _rounding_of(answer: str) -> float:
-    """Return by how much a number with three digits or more is rounded at most, such as 0.005 for `1.33`; else 0."""
+    """Return the greatest error by which a number with three digits or more is rounded, 0.005 for `1.33`.
+
+    0 for any other.
+    """
     match = DECIMAL.fullmatch(answer.strip())
     if match is None or len((match[1] + match[2]).lstrip("0")) < LEAST_DIGITS:
         return 0.0

@@ -102,7 +102,7 @@ def readings(question: TypedQuestion, text: str) -> Iterator[Values]:
         the points.
 
     Raises:
-        ExpressionError: it cannot be read; says which part is not understood.
+        ExpressionError: the answer cannot be read; says which part is not understood.
     """
     bare = _unquoted(text)
     word = _known_word(question, bare) or _word(bare)
@@ -148,7 +148,7 @@ def number(question: Number | Word, text: str) -> list[np.ndarray]:
     """Return the number that an answer means, in the question's unit, as a list of one array of shape ().
 
     Raises:
-        ExpressionError: it is no number, or one of an unknown unit, or a sentence.
+        ExpressionError: the answer is no number, has an unknown unit, or is a sentence.
     """
     try:
         return _number(question, text)
@@ -166,7 +166,7 @@ def _number(question: Number | Word, text: str) -> list[np.ndarray]:
         text: the answer as typed; some words around the number, such as "about", are dropped.
 
     Raises:
-        ExpressionError: it is no number, or one of an unknown unit.
+        ExpressionError: the answer is no number, or has an unknown unit.
     """
     import numpy as np
 
@@ -191,7 +191,10 @@ def _number(question: Number | Word, text: str) -> list[np.ndarray]:
 
 
 def _in_digits(text: str) -> str:
-    """Return a number in words as a formula, such as `-1*3/40` for `minus three fortieths`; other text as it is."""
+    """Return a number in words as a formula, such as `-1*3/40` for `minus three fortieths`.
+
+    Any other text unchanged.
+    """
     words = re.split(r"[\s-]+", text.lower())
     sign = "-1*" if words[0] in ("minus", "negative") else ""
     words = [word for word in words[bool(sign) :] if word != "and"]
@@ -205,7 +208,10 @@ def _in_digits(text: str) -> str:
 
 
 def _cardinal(words: Sequence[str]) -> int | None:
-    """Return the whole number that words name, 230 for `two hundred thirty`; `None` for none, such as `two three`."""
+    """Return the whole number that words name, 230 for `two hundred thirty`.
+
+    `None` if they name none, as `two three`.
+    """
     total = group = 0
     for word in words:
         value = NUMBER_WORDS.get(word)
@@ -244,7 +250,7 @@ def _without_unit(question: Number | Word, text: str) -> tuple[str, float]:
 
 
 def _change_nothing(question: Number | Word, words: str) -> bool:
-    """Return whether the words before a number may be dropped: words of the question, or such as "just" and "it is".
+    """Return whether the words before a number may be dropped: all are in the question, or are such as "just" and "is".
 
     The answer `row 3` is 3 if the question has the word "row".
     """
@@ -272,7 +278,7 @@ def shape(question: Shape, text: str) -> list[np.ndarray]:
     """Return the shape that an answer means, at each point as an array of its sizes.
 
     Raises:
-        ExpressionError: it is no shape.
+        ExpressionError: the answer is no shape.
     """
     import numpy as np
 
@@ -309,7 +315,7 @@ def formula(question: Expression, text: str) -> list[np.ndarray]:
     """Return the value of the formula that an answer consists of, as an array for each point.
 
     Raises:
-        ExpressionError: it is no formula, or has no finite value.
+        ExpressionError: the answer is no formula, or has no finite value.
     """
     from .formula_equivalence import as_arrays, evaluate
 
@@ -363,7 +369,14 @@ def _points(
 
 
 def key_values(question: TypedQuestion, key: str) -> Any:
-    """Return the first of the `readings` of an author's answer, right or wrong; each answer is evaluated only once."""
+    """Return the likeliest meaning of an author's answer, right or wrong; it is evaluated once, and then cached.
+
+    It is a word, or a list of arrays, as `readings` yields them.
+
+    Args:
+        question: the question.
+        key: the author's answer as text.
+    """
     return _key_values(type(question), _question_as_json(question), key)
 
 
@@ -374,7 +387,7 @@ def _question_as_json(question: TypedQuestion) -> str:
 
 @lru_cache(maxsize=1024)
 def _key_values(kind: type[TypedQuestion], frozen: str, key: str) -> Any:
-    """Return the first of the `readings` of an author's answer.
+    """Return the likeliest meaning of an author's answer, as `readings` yields it: a word, or a list of arrays.
 
     Args:
         kind: the type of the question.

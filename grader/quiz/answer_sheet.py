@@ -45,7 +45,7 @@ def read_sheet(text: str, quiz: Quiz) -> Sheet:
         quiz: the quiz with its questions.
 
     Raises:
-        ReadError: it is no YAML, or has no usable variant.
+        ReadError: the text is no YAML, or has no usable variant.
     """
     tree = read_map(text)
     answers = {str(name): _answer(name, node) for name, node in tree.items() if name in quiz.questions}
@@ -54,7 +54,7 @@ def read_sheet(text: str, quiz: Quiz) -> Sheet:
 
 
 def variant_of(path: Path) -> int:
-    """Return the number of the variant on the sheet in a file; 0 if it cannot be read."""
+    """Return the number of the variant on the sheet in a file; 0 if the sheet cannot be read."""
     try:
         return _variant(read_map(decode_sheet(path.read_bytes())))
     except (OSError, ReadError):
@@ -65,7 +65,7 @@ def decode_sheet(content: bytes) -> str:
     """Return the text of a sheet.
 
     Raises:
-        ReadError: it is far too large, or no UTF-8.
+        ReadError: the content is far too large, or no UTF-8.
     """
     if len(content) > LARGEST:
         raise ReadError(1, f"the file is larger than {LARGEST >> 10} KiB: keep nothing but the answers in it")
@@ -77,10 +77,10 @@ def decode_sheet(content: bytes) -> str:
 
 
 def _variant(tree: Mapping[Text, YamlNode]) -> int:
-    """Return the number of the variant.
+    """Return the number of the variant on a sheet.
 
     Raises:
-        ReadError: there is none, or it is no valid number.
+        ReadError: the sheet names no variant, or the number is not valid.
     """
     name = next((key for key in tree if key == VARIANT), None)
     if name is None:
@@ -95,7 +95,7 @@ def _answer(name: Text, node: YamlNode) -> str:
     """Return an answer as text, a list joined by commas; empty for a blank.
 
     Raises:
-        ReadError: it is no text and no list of texts.
+        ReadError: the value is neither a text nor a list of texts.
     """
     if isinstance(node, Text):
         return "" if node.blank else node.strip()
@@ -155,9 +155,9 @@ def _add_question(text: str, quiz: Quiz, sheet: Sheet, name: str, answer: str) -
     Args:
         text: the text of the sheet.
         quiz: the quiz.
-        sheet: the same sheet as it was read, which has the variant.
+        sheet: the parsed sheet, which knows the variant.
         name: the id of the question.
-        answer: its answer.
+        answer: the answer to the question.
     """
     lines = _question(list(quiz.questions).index(name) + 1, name, question_of(quiz, name, sheet.variant), sheet.variant)
     return "\n".join([text.rstrip(), "", *lines, f"{name}: {_yaml(answer)}", ""])
@@ -173,7 +173,7 @@ def blank_sheet(unit: str, quiz: Quiz, variant: int = 0) -> str:
 
     Args:
         unit: the id of the unit.
-        quiz: its quiz.
+        quiz: the quiz of the unit.
         variant: the number of the variant.
     """
     lines = [
@@ -194,7 +194,7 @@ def solved_sheet(unit: str, quiz: Quiz, variant: int = 0) -> str:
 
     Args:
         unit: the id of the unit.
-        quiz: its quiz.
+        quiz: the quiz of the unit.
         variant: the number of the variant.
 
     Raises:

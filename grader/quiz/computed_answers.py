@@ -92,7 +92,7 @@ def _key(name: str, value: Any) -> dict[str, str]:
     """Return a value as the right answer to the question `name`, `{"kind": ..., "right": ...}`.
 
     Raises:
-        SpecError: it is neither a number, a shape nor a word.
+        SpecError: the value is neither a number, a shape nor a word.
     """
     if getattr(value, "shape", None) == ():
         value = value.item()

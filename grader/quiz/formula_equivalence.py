@@ -61,7 +61,7 @@ def evaluate(formula: str, points: Sequence[Point], *, is_list: bool = False) ->
         is_list: whether the value is a list, so that `3,4` are two numbers.
 
     Raises:
-        ExpressionError: it cannot be read or evaluated.
+        ExpressionError: the formula cannot be read or evaluated.
     """
     statements = read_formula(formula, points[0].values, is_list=is_list)
     share = MOST_WORK // len(points)
@@ -72,7 +72,7 @@ def as_arrays(values: Sequence[Any]) -> list[np.ndarray]:
     """Return values of formulas as arrays.
 
     Raises:
-        ExpressionError: one of them is no array of finite numbers.
+        ExpressionError: a value is no array of finite numbers.
     """
     if any(value is None or isinstance(value, (str, slice)) for value in values):
         raise ExpressionError("its value is no array of numbers")
@@ -126,7 +126,7 @@ def same_values(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> bo
 
     Args:
         first: the value of one formula at each point.
-        second: the value of the other.
+        second: the value of the other formula at each point.
     """
     if any(a.shape != b.shape for a, b in zip(first, second, strict=True)):
         return False
@@ -135,11 +135,11 @@ def same_values(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> bo
 
 
 def constant_ratio(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> float | None:
-    """Return the number c with `first == c * second` at every point, but for rounding; `None` if there is none, or 0.
+    """Return the number c other than 0 with `first == c * second` at every point, but for rounding; `None` without one.
 
     Args:
         first: the value of one formula at each point.
-        second: the value of the other.
+        second: the value of the other formula at each point.
     """
     if any(a.shape != b.shape for a, b in zip(first, second, strict=True)):
         return None

@@ -63,7 +63,7 @@ class Evaluation:
         """Return the value of a part of the formula.
 
         Raises:
-            ExpressionError: it is of a kind that formulas do not have, or it has no value.
+            ExpressionError: the part is of a kind that formulas do not have, or has no value.
         """
         self.work.step()
         match node:
@@ -146,7 +146,7 @@ class Evaluation:
             yield from self._loop_values(body, others)
 
     def _unpack(self, target: ast.expr, value: Any) -> None:
-        """Assign a value, or its items, to the names after `for`."""
+        """Assign a value, or its items, to the names after `for`, which may be nested."""
         match target:
             case ast.Name(name):
                 self.local[name] = value
@@ -160,7 +160,7 @@ class Evaluation:
         """Return the items of a value, of which there must be `count`.
 
         Raises:
-            ExpressionError: there are more or fewer.
+            ExpressionError: the value has more items or fewer.
         """
         items = tuple(self.work.items(value))
         if len(items) != count:
@@ -180,7 +180,7 @@ class Evaluation:
         """Return the value of a name: a variable or a constant, or of `xh` the product if `x` and `h` are numbers.
 
         Raises:
-            ExpressionError: it is none of these.
+            ExpressionError: there is neither such a variable, a constant nor a product.
         """
         for known in (self.local, self.values, CONSTANTS):
             if name in known:
@@ -190,7 +190,10 @@ class Evaluation:
         raise ExpressionError(f"there is no {shown_name(name)} here{self._known_names()}")
 
     def _known_names(self) -> str:
-        """Return the end of a message, which lists the variables, without the sizes if there are others."""
+        """Return the end of a message that lists the variables, "; there is x, w".
+
+        The sizes only if there is nothing else. Without variables and sizes, it says to write a number.
+        """
         names = [name for name in self.values if name not in self.work.sizes] or [*self.values]
         if not names:
             return ": write a number, such as 0.025 or 1/40"
@@ -200,7 +203,7 @@ class Evaluation:
         """Return the value of a library's constant, such as `torch.pi`.
 
         Raises:
-            ExpressionError: it is unknown.
+            ExpressionError: the constant is unknown.
         """
         if name in CONSTANTS:
             return CONSTANTS[name]
@@ -258,7 +261,7 @@ class Evaluation:
 
 
 def _library(owner: ast.expr) -> str:
-    """Return the library that a name belongs to, `np` or `torch`: some names have another meaning in numpy."""
+    """Return the library that a dotted name begins with: `np` for numpy, where some names differ, and else `torch`."""
     while isinstance(owner, ast.Attribute):
         owner = owner.value
     return "np" if isinstance(owner, ast.Name) and owner.id in NUMPYS else "torch"
@@ -272,7 +275,7 @@ def arithmetic(text: str, values: Mapping[str, float] | None = None) -> float:
         values: the numbers that it may use, by name.
 
     Raises:
-        ExpressionError: it is no such formula, or has no finite value.
+        ExpressionError: the text is no such formula, or has no finite value.
     """
     known = values or {}
     return as_number(Evaluation(known, Work()).run(read_formula(text, known)))
@@ -282,7 +285,7 @@ def as_number(value: Any) -> float:
     """Return a formula's value as a number.
 
     Raises:
-        ExpressionError: it is no single finite number.
+        ExpressionError: the value is no single finite number.
     """
     if value is None or isinstance(value, (bool, str, slice, type(Ellipsis))):
         raise ExpressionError("a number is wanted")

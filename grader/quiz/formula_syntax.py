@@ -120,7 +120,7 @@ def read_formula(text: str, names: Collection[str] = (), *, is_list: bool = Fals
         is_list: whether the value is a list, so that `3,4` are two numbers and not a decimal.
 
     Raises:
-        ExpressionError: it is too long or too deep, or is no formula; says where and what to write.
+        ExpressionError: the text is too long or too deep, or is no formula; says where and what to write.
     """
     if len(text) > LONGEST:
         raise ExpressionError(f"it has {len(text)} characters: {LONGEST} are more than enough for this answer")
@@ -150,7 +150,7 @@ def _tokens(text: str) -> Iterator[Token]:
     """Yield the tokens of a formula; a new line that ends a statement is a `;`, and `1,5` is one number.
 
     Raises:
-        ExpressionError: a sign in it has no meaning, or a token is too long.
+        ExpressionError: a sign in the text has no meaning, or a token is too long.
     """
     place = depth = 0
     last = Token("sign", ";")
@@ -177,7 +177,7 @@ def _tokens(text: str) -> Iterator[Token]:
 
 
 def _meanings(kind: str, written: str) -> list[tuple[str, str]]:
-    """Return the kind and the text of each token that a piece of a formula stands for, as `x²` has `**` and `2`.
+    """Return the kind and the text of each token for a piece of a formula: `**` and `2` for the piece `²` of `x²`.
 
     Args:
         kind: the name of the group of `_TOKEN` that the piece matched, such as `number` or `raised`.
@@ -219,7 +219,14 @@ def _meaningless_message(sign: str) -> str:
 
 
 def _with_lists(tokens: Sequence[Token], *, is_list: bool) -> Iterator[Token]:
-    """Yield the tokens, with `1,5` as two numbers in a list, or where another comma is between the same brackets."""
+    """Yield the tokens, with `1,5` as two numbers and a comma where commas separate items.
+
+    They do in a list, and between brackets that have another comma; elsewhere `1,5` stays one number.
+
+    Args:
+        tokens: the tokens of a formula.
+        is_list: whether the value of the whole formula is a list.
+    """
     levels = list(_levels(tokens))
     lists = {level for token, level in zip(tokens, levels, strict=True) if token.text == "," and token.kind == "sign"}
     for token, level in zip(tokens, levels, strict=True):
@@ -394,7 +401,7 @@ def _check_attribute(name: Token) -> None:
     """Check that a token may follow a point.
 
     Raises:
-        ExpressionError: it is no name, or a private one.
+        ExpressionError: the token is no name, or a private one.
     """
     if name.kind != "name":
         raise ExpressionError("a name is missing behind a point")
@@ -461,11 +468,11 @@ class _Applications(ast.NodeTransformer):
     """
 
     def __init__(self, tokens: Mapping[int, Token]) -> None:
-        """Keep the tokens."""
+        """Keep the tokens, by the column where each begins."""
         self.tokens = tokens
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        """Return a call in place of a sign that stands for a function; other nodes unchanged.
+        """Return a call in place of a sign that stands for a function; any other node unchanged.
 
         Raises:
             ExpressionError: it is unclear where the function ends.

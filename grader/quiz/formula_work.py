@@ -35,7 +35,7 @@ class Work:
         """Subtract an amount of work from what remains.
 
         Raises:
-            ExpressionError: none remains.
+            ExpressionError: no work remains.
         """
         self.remaining -= amount
         if self.remaining < 0:
@@ -45,7 +45,7 @@ class Work:
         """Subtract the work of one evaluation step.
 
         Raises:
-            ExpressionError: none remains.
+            ExpressionError: no work remains.
         """
         self.spend(STEP)
 
@@ -53,7 +53,7 @@ class Work:
         """Subtract the work for entries that are about to be made or read.
 
         Raises:
-            ExpressionError: they are far more than an answer has, or no work remains.
+            ExpressionError: the entries are far more than an answer has, or no work remains.
         """
         self.check_size(entries)
         self.spend(entries)
@@ -62,7 +62,7 @@ class Work:
         """Check that an array is not larger than any answer's.
 
         Raises:
-            ExpressionError: it has too many entries or axes.
+            ExpressionError: the array has too many entries or axes.
         """
         if entries > MOST_ENTRIES or axes > MOST_AXES:
             raise ExpressionError("it makes an array far larger than the answer")
@@ -71,7 +71,7 @@ class Work:
         """Return a value as a float64 array; a list of arrays is stacked.
 
         Raises:
-            TypeError: it is a text, a slice or `None`.
+            TypeError: the value is a text, a slice or `None`.
         """
         if isinstance(value, tuple):
             rows = self.arrays(value)
@@ -86,7 +86,7 @@ class Work:
         """Return the items of a list, or the rows of an array, as arrays, and count their work.
 
         Raises:
-            ExpressionError: it is a number or text, or the work allowed is used up.
+            ExpressionError: the value is a number or a text, or no work remains.
         """
         return [self.array(value) for value in self.items(values)]
 
@@ -94,7 +94,7 @@ class Work:
         """Yield the items of a list, or the rows of an array, counting a step for each.
 
         Raises:
-            ExpressionError: it is neither.
+            ExpressionError: the value is neither.
         """
         if isinstance(values, (str, slice)) or not hasattr(values, "__iter__") or getattr(values, "shape", None) == ():
             raise ExpressionError("what is not a list has no items")
@@ -121,7 +121,7 @@ def whole(value: Any) -> int:
     """Return a value as a whole number: an axis, a size or the bound of a slice.
 
     Raises:
-        TypeError: it is not one.
+        TypeError: the value is no whole number.
     """
     if isinstance(value, (str, tuple)) or np.ndim(value):  # of a list numpy would make an array, however large
         raise TypeError("not one number")
@@ -132,11 +132,11 @@ def whole(value: Any) -> int:
 
 
 def wholes(values: Sequence[Any]) -> tuple[int, ...]:
-    """Return axes or sizes as whole numbers, given one by one or as one list; none for a single `None`.
+    """Return axes or sizes as whole numbers, given one by one or as one list; none if `None` alone is given.
 
     Raises:
-        TypeError: one of them is no whole number.
-        ValueError: they are far more than an array has.
+        TypeError: a value is no whole number.
+        ValueError: there are far more values than an array has axes.
     """
     if len(values) == 1 and (isinstance(values[0], tuple) or np.ndim(values[0]) == 1):
         values = tuple(values[0])

@@ -96,7 +96,7 @@ def _read_sheet(quiz: Quiz, value: ast.expr) -> Sheet:
         value: a dict display or a call of `dict`, from the ids of questions to answers.
 
     Raises:
-        ReadError: it is another expression, names a question twice, or has no valid variant.
+        ReadError: the value is another expression, names a question twice, or has no valid variant.
     """
     entries: dict[str, ast.expr] = {}
     for key, node in _entries(value):
@@ -172,7 +172,7 @@ def _entries(value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     """Yield each key and the expression of its value, for a dict display or a call of `dict`.
 
     Raises:
-        ReadError: it is another expression, or a key is no text.
+        ReadError: the value is another expression, or a key is no text.
     """
     pairs: list[tuple[object, ast.expr]] = [(None, value)]
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict" and not value.args:
@@ -193,7 +193,7 @@ def _variant(entries: Mapping[str, ast.expr]) -> int:
         entries: the answer sheet in the cell: a syntax tree for each name.
 
     Raises:
-        ReadError: there is none, or it is no valid number.
+        ReadError: the sheet names no variant, or the number is not valid.
     """
     node = entries.get(VARIANT)
     number = node.value if isinstance(node, ast.Constant) else None

@@ -67,7 +67,7 @@ class FormulaOperation:
             options: the values that the formula gives by name.
 
         Raises:
-            TypeError: they do not fit its parameters.
+            TypeError: the values do not fit the function's parameters.
         """
         parameters = self.signature.parameters
         given = {SAME_OPTION.get(name, name): value for name, value in options.items() if name not in IGNORED}
@@ -218,7 +218,7 @@ def multiply_beside(a: Array, b: Array) -> Any:
     """Return the product `2x` or `a·b`, entry by entry.
 
     Raises:
-        ExpressionError: it might be meant as a matrix product: the shapes of two arrays differ.
+        ExpressionError: the two arrays have different shapes, so that a matrix product might be meant.
     """
     if a.ndim and b.ndim and a.shape != b.shape:
         raise ExpressionError("which product is meant? Write * entry by entry, @ for a matrix product")
@@ -375,7 +375,7 @@ def tensordot(a: Array, b: Array, *axes: Any) -> Any:
 
 @operation("linear", entries=lambda work, a, weight, bias=None: _matmul_entries(a, weight.T))
 def linear(work: Work, a: Array, weight: Array, bias: Array | None = None) -> Any:
-    """Return `a @ weight.T + bias`."""
+    """Return `a @ weight.T + bias`, without `bias` if it is `None`, within the budget `work`."""
     product = np.matmul(a, weight.T)
     return product if bias is None else perform(work, "+", [product, bias], title="linear")
 
@@ -399,7 +399,7 @@ enter_all({"addmm addmv baddbmm": _product_added("@"), "addr": _product_added("o
 
 @operation("multi_dot chain_matmul")
 def multi_dot(work: Work, arrays: Sequence[Array]) -> Any:
-    """Return the matrix product of several arrays, from the left to the right."""
+    """Return the matrix product of several arrays, multiplied from the left to the right, within the budget `work`."""
     first, *others = arrays
     for other in others:
         first = perform(work, "@", [first, other])
@@ -493,7 +493,14 @@ def log_softmax(a: Array, dim: int = -1) -> Any:
 
 @operation("python.sum")
 def add_rows(work: Work, values: Any, *axes: Any, **options: Any) -> Any:
-    """Return the sum of the rows, as Python's `sum`; with an axis, the sum along it, as torch's and numpy's."""
+    """Return the sum of the items of a list or the rows of an array, as Python's `sum`; with an axis, the sum along it.
+
+    Args:
+        work: the budget.
+        values: a list, or an array or number.
+        *axes: axes of an array; of a list, the number that the sum begins with.
+        **options: the options of `sum` in torch or numpy.
+    """
     is_list = isinstance(values, tuple)
     if options or (axes and not is_list):
         return perform(work, "sum", [values, *axes], options)
@@ -561,14 +568,14 @@ def squeeze(a: Array, *dims: int) -> Any:
 
 @operation("sum_to_size")
 def sum_to_size(a: Array, *size: int) -> Any:
-    """Return an array summed to a shape from which it could have been broadcast."""
+    """Return an array summed to the shape `size`, from which it could have been broadcast."""
     a = a.sum(tuple(range(a.ndim - len(size))))
     stretched = tuple(axis for axis, side in enumerate(size) if side == 1 != a.shape[axis])
     return a.sum(stretched, keepdims=True).reshape(size)
 
 
 def _expanded(a: Array, *size: int) -> tuple[int, ...]:
-    """Return a shape with the array's size of the same axis in place of each -1."""
+    """Return the shape `size` with the array's size of the same axis in place of each -1."""
     own = ((1,) * len(size) + a.shape)[-len(size) :]
     return tuple(old if new == -1 else new for new, old in zip(size, own, strict=True))
 
@@ -636,7 +643,7 @@ def eye(rows: int, columns: int | None = None) -> Any:
     """Return an identity matrix.
 
     Raises:
-        ValueError: it would have no entries.
+        ValueError: the matrix would have no entries.
     """
     if min(rows, rows if columns is None else columns) < 1:
         raise ValueError("an array without entries: numpy warns of its mean")
@@ -664,8 +671,12 @@ enter_all({"range arange": lambda *ends: np.arange(*_range(*ends))}, entries=_ra
 def _place(work: Work, part: Any) -> Any:
     """Return a part of an index as numpy takes it: whole numbers, a mask, a slice, `None` or `...`.
 
+    Args:
+        work: the budget.
+        part: a number, an array, a slice, `None` or `...`.
+
     Raises:
-        TypeError: it is an array of other numbers.
+        TypeError: a number in the part is not whole.
     """
     if part is None or part is Ellipsis or isinstance(part, slice):
         return part
@@ -678,7 +689,13 @@ def _place(work: Work, part: Any) -> Any:
 
 
 def _picked_entries(work: Work, x: Any, parts: tuple[Any, ...]) -> int:
-    """Return an upper bound on the entries of `x[parts]`: those of `x`, times the numbers in an array index."""
+    """Return an upper bound on the entries of `x[parts]`: those of `x`, times the numbers in an array index.
+
+    Args:
+        work: the budget.
+        x: a list, or an array or number.
+        parts: the parts of the index.
+    """
     if isinstance(x, tuple):
         return 0
     places = [part.shape for part in parts if isinstance(part, Array) and part.dtype != np.bool_]
@@ -688,7 +705,16 @@ def _picked_entries(work: Work, x: Any, parts: tuple[Any, ...]) -> int:
 
 @operation("[]", entries=_picked_entries)
 def pick(work: Work, x: Any, parts: Any) -> Any:
-    """Return `x[parts]`."""
+    """Return `x[parts]`, the entries of an array or of a list at an index.
+
+    Args:
+        work: the budget.
+        x: a list (a tuple here), or an array or number.
+        parts: the parts of the index, converted by `_place`; of a list one part, a whole number or a slice.
+
+    Raises:
+        IndexError: there is no such entry, or the index has too many parts.
+    """
     if isinstance(x, tuple):
         return x[parts[0] if isinstance(parts[0], slice) else whole(*parts)]
     return work.array(x)[parts]
@@ -699,17 +725,17 @@ def pick(work: Work, x: Any, parts: Any) -> Any:
 
 @operation(".shape size shape")
 def shape(a: Array, dim: int | None = None) -> Any:
-    """Return the shape of an array, or the size of one axis."""
+    """Return the shape of an array as a list of floats, or the size of the axis `dim`."""
     sizes = tuple(float(size) for size in a.shape)
     return sizes if dim is None else sizes[dim]
 
 
 @operation("len")
 def length(x: Any) -> float:
-    """Return the number of items of a list, or of rows of an array.
+    """Return the number of items of a list, or of rows of an array, as a float.
 
     Raises:
-        TypeError: it is a number.
+        TypeError: `x` is a number.
     """
     if not isinstance(x, tuple) and not np.ndim(x):
         raise TypeError("a number has no length")
@@ -718,7 +744,12 @@ def length(x: Any) -> float:
 
 @operation("list tuple Size tolist")
 def make_list(work: Work, *values: Any) -> Any:
-    """Return a list of the values; if the only value is a list or an array, a list of its items."""
+    """Return a list of the values; if the only value is a list or an array, a list of its items.
+
+    Args:
+        work: the budget.
+        *values: numbers, arrays or lists.
+    """
     is_one_list = len(values) == 1 and (isinstance(values[0], tuple) or np.ndim(values[0]) > 0)
     return tuple(work.items(values[0] if is_one_list else values))
 
@@ -733,24 +764,33 @@ enter_all({
 
 
 def _joined_entries(work: Work, x: Any, y: Any) -> int:
-    """Return how many items the concatenation of two lists has; 0 if `y` is no list."""
+    """Return how many items the concatenation of the lists `x` and `y` has; 0 if `y` is no list. `work` is not used."""
     return len(x) + len(y) if isinstance(y, tuple) else 0
 
 
 @operation("list.+", entries=_joined_entries)
 def join_lists(work: Work, x: Any, y: Any) -> Any:
-    """Return the concatenation of two lists; if `y` is no list, the sum of two arrays."""
+    """Return the concatenation of the lists `x` and `y`.
+
+    If `y` is no list, the sum of two arrays, within the budget `work`.
+    """
     return x + y if isinstance(y, tuple) else perform(work, "+", [work.array(x), y])
 
 
 def _repeated_entries(work: Work, x: Any, y: Any) -> int:
-    """Return how many items a repeated list has; 0 if `y` is no number."""
+    """Return how many items the list `x` repeated `y` times has; 0 if `y` is no number. `work` is not used."""
     return 0 if isinstance(y, tuple) or np.ndim(y) else len(x) * max(whole(y), 0)
 
 
 @operation("list.*", entries=_repeated_entries)
 def repeat_list(work: Work, x: Any, y: Any) -> Any:
-    """Return a repeated list, such as `[1] * n`; if `y` is no number, the product of two arrays."""
+    """Return the list `x` repeated `y` times, as `[1] * n`; if `y` is no number, the product of two arrays.
+
+    Args:
+        work: the budget.
+        x: a list, or an array if `y` is one.
+        y: a number or an array.
+    """
     is_number = not isinstance(y, tuple) and np.ndim(y) == 0
     return x * whole(y) if is_number else perform(work, "*", [work.array(x), y])
 

@@ -71,7 +71,7 @@ def _with_predicted_key(quiz: Quiz, name: str, question: Predict, values: Parame
     """Return a prediction as a question of the kind that its computed answer has.
 
     Raises:
-        SpecError: the answer was never computed.
+        SpecError: the right answer was never computed.
     """
     key = quiz.keys.get(name, {}).get(values_text(values))
     if key is None:
@@ -140,7 +140,10 @@ def _with_values(part: Any, values: ParameterValues) -> Any:
 
 
 def _placeholder_value(match: re.Match[str], values: ParameterValues) -> str:
-    """Return the value of a match such as `{n + 1}` as text; the match itself if it has none, as braces in code."""
+    """Return the value of a match such as `{n + 1}` as text.
+
+    The match itself if it is no formula, as braces in code.
+    """
     try:
         from .formula_evaluation import arithmetic  # imports numpy
 

@@ -40,7 +40,7 @@ def _simplest(low: Fraction, high: Fraction) -> Fraction:
 
 
 def total(points: Iterable[float]) -> float:
-    """Return the exact sum of points, rounded once to a float; a float sum if some are not finite."""
+    """Return the exact sum of points, rounded once to a float; the float sum if any number is not finite."""
     all_points = [score for score in points if score]  # most answers of a class are not begun
     try:
         return float(sum(map(exact, all_points)))
@@ -54,6 +54,9 @@ def part(points: float, answers: int, share: float = 1.0) -> float:
 
 
 def shown(points: float) -> str:
-    """Return points as text for people: 3 decimals, or 3 significant digits if less than a tenth."""
+    """Return points as text for people, such as "0.333" or "12.5", without trailing zeros.
+
+    They have at most 3 decimals, or 3 significant digits below a tenth.
+    """
     rounded = round(points, SHOWN) if abs(points) >= 0.1 else float(f"{points:.{SHOWN}g}")
     return f"{rounded:.12g}"

@@ -104,12 +104,15 @@ class ExerciseResult:
 
     @property
     def failure(self) -> str:
-        """Return why the exercise could not be graded, by its first answer that is an error; empty if it has none."""
+        """Return the message of the first answer that is an error, why the exercise could not be graded.
+
+        Empty if there is none.
+        """
         return next((answer.message for answer in self.answers if answer.status == "error"), "")
 
     @cached_property
     def score(self) -> float:
-        """Return the exact sum of the points of its answers; `max_score` if all are right."""
+        """Return the exact sum of the points of the exercise's answers; `max_score` if all are right."""
         if all(answer.score == answer.max_score for answer in self.answers):
             return self.max_score
         return total(answer.score for answer in self.answers)
@@ -262,7 +265,7 @@ class StudentResults:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return the notes, after the reason why nothing could be graded if the points are all from a person."""
+        """Return the notes; before them, if all points are from a person, the reason why nothing could be graded."""
         return self.notes if self.is_blank or not self.reason else (self.reason, *self.notes)
 
     @property
@@ -350,7 +353,7 @@ class StudentResults:
         return part
 
     def _points(self, unit: str = "") -> float:
-        """Return the points of the exercises of a unit, or of all, with the adjustments of these."""
+        """Return the points of the exercises of a unit, or of all units if it is empty, with their adjustments."""
         counted = [exercise for exercise in self.exercises if unit in ("", exercise.unit)]
         ids = {exercise.id for exercise in counted} if self.adjustments else set()
         adjusted = (a.points for a in self.adjustments if a.exercise in ids or not (unit or a.exercise))
