@@ -39,7 +39,7 @@ from grader.errors import InfrastructureError
 
 from . import preloaded_modules
 
-MESSAGE = "{} is switched off here: write the gradient by hand"
+MESSAGE = "{} is switched off here: differentiate by hand"
 FUNCTIONS = """
 torch.Tensor.backward torch.autograd.backward torch.autograd.grad
 torch.func.vjp torch.func.jvp torch.func.linearize

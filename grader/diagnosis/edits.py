@@ -185,7 +185,7 @@ def mistake_of_edit(edit: DescribedRewriting, case: Case, *more: Fact, code: str
     return Mistake(code, hints=hints, facts=facts, at=edited_places(edit, case), rewrite=edit.apply)
 
 
-MISSING_NUMBER = re.compile(r"the (factor|division of the gradient by) ([\d./]+)(?: of `.*|, as in `.*)? is missing$")
+MISSING_NUMBER = re.compile(r"the (factor|division by) ([\d./]+)(?: of `.*| in the derivative of .*)? is missing$")
 OF_OPERATION = ("step", "derivative")  # message fields that name the edited operation
 
 
@@ -272,7 +272,7 @@ def _template_clause(program: Program, fact: Fact) -> str:
 
 
 def _missing_number(fact: Fact) -> Fraction | None:
-    """Return the number that a fact calls a missing factor: 1/2 for "the division of the gradient by 2 is missing".
+    """Return the number that a fact calls a missing factor: 1/2 for "the division by 2 in ... is missing".
 
     Return `None` where it says something else.
     """

@@ -22,7 +22,7 @@ HINTS_BY_MESSAGE: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
 )  # the hints for the message of an exception; the first that fits counts
 TOO_DEEP = "RecursionError"
 DEEP_SAYS = "a function calls itself too many times: Python stops at a depth of about a thousand calls (RecursionError)"
-DIFFERENTIATES = "the function lets torch differentiate{}; write the gradient by hand"
+DIFFERENTIATES = "the function lets torch differentiate{}; differentiate by hand"
 
 
 def diagnose_error(

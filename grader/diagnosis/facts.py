@@ -723,8 +723,10 @@ def wrong_shape(answer: Answer, samples: Samples) -> Mistake:
     """
     owner = answer.wrt if answer.kind == "gradient" else ""
     sample = next(sample for sample in samples if not sample.has_shape)
-    chosen = [[name, str(value)] for name, value in options(sample.trial).items()]
-    return WRONG_SHAPE("wrong-shape", owner=owner, options=chosen, **_shape_fields(answer, samples))
+    fields = _shape_fields(answer, samples)
+    axes = {name for name, _ in (*fields["shape"], *fields["expected"])}
+    chosen = [[name, str(value)] for name, value in options(sample.trial).items() if name not in axes]
+    return WRONG_SHAPE("wrong-shape", owner=owner, options=chosen, **fields)
 
 
 def _shape_fields(answer: Answer, samples: Samples) -> dict[str, Any]:
@@ -743,7 +745,7 @@ def _shape_fields(answer: Answer, samples: Samples) -> dict[str, Any]:
     wrong = [sample for sample in samples if not sample.has_shape]
     given, right = wrong[0].given, wrong[0].expected
     alike = [sample for sample in wrong if sample.given.ndim == given.ndim and sample.expected.ndim == right.ndim]
-    sizes = [sample.trial.setting.sizes for sample in alike]
+    sizes = [{**sample.trial.setting.sizes, **_sizes_given(sample.trial)} for sample in alike]
     axes = wrong[0].trial.axes(answer.wrt) if answer.kind == "gradient" else None
     if not axes or len(axes) != right.ndim:
         axes = axes_in_all([sample.expected.shape for sample in alike], sizes)
@@ -751,6 +753,11 @@ def _shape_fields(answer: Answer, samples: Samples) -> dict[str, Any]:
         "shape": _axis_fields(axes_in_all([sample.given.shape for sample in alike], sizes), given.shape),
         "expected": _axis_fields(axes, right.shape),
     }
+
+
+def _sizes_given(trial: Trial) -> dict[str, int]:
+    """Return the whole numbers from 2 on among a trial's options, by name: m, where the learner is given its size."""
+    return {name: value for name, value in options(trial).items() if type(value) is int and value > 1}
 
 
 def _axis_fields(names: Sequence[str], shape: Sequence[int]) -> list[list[Any]]:

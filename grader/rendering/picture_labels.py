@@ -162,7 +162,7 @@ SHORTER: Sequence[tuple[re.Pattern[str], str]] = tuple(
         ("only the sign of .* is used", "only the sign is used"),
         ("1 is subtracted from every entry of .*", "1 subtracted from every entry"),
         ("(.*) is rounded to 0 or 1 before .*", r"\1 rounded to 0 or 1"),
-        (r"the function that computes (\w+).* is applied to (\w+) as well", r"\2 -> \1(\2)"),
+        (r"the (\w+) is also applied to (\w+)", r"\2 -> \1(\2)"),
         ("each operand gets the gradient of the other", "gradients exchanged"),
         ("the formula of the derivative is itself differentiated", "f' -> f''"),
         ("the [a-z]+ is differentiated as if it were", "as if it were"),

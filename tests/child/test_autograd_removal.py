@@ -112,7 +112,7 @@ def test_an_honest_attempt_is_named(road: str, isolated: Worker) -> None:
     error = answered(source(ROADS[road]), isolated).calls[0].error
     assert error is not None
     assert (error.kind, error.type) == ("autograd", "AutogradUsed")
-    assert error.message == f"{HONEST[road]} is switched off here: write the gradient by hand"
+    assert error.message == f"{HONEST[road]} is switched off here: differentiate by hand"
 
 
 IMPORTED = {
@@ -131,7 +131,7 @@ def test_a_check_names_the_same_road(statement: str, worker: Worker) -> None:
     body, road = IMPORTED[statement]
     error = answered(f"{statement}\n{source(body)}", worker).calls[0].error
     assert error is not None
-    assert (error.kind, error.message) == ("autograd", f"{road} is switched off here: write the gradient by hand")
+    assert (error.kind, error.message) == ("autograd", f"{road} is switched off here: differentiate by hand")
 
 
 OPERATIONS = ("threshold_backward", "tanh_backward", "convolution_backward", "an operation redispatched")
@@ -201,7 +201,7 @@ for road in (lambda: torch.Tensor.backward(torch.ones(2, requires_grad=True).sum
     try: road()
     except Exception as error: print(error)
 """
-CLOSED = [f"{road} is switched off here: write the gradient by hand" for road in HONEST.values()]
+CLOSED = [f"{road} is switched off here: differentiate by hand" for road in HONEST.values()]
 
 
 OPEN = """

@@ -65,7 +65,7 @@ CASES: list[tuple[Exercise, Rule, str]] = [
     (
         SOFTMAX,
         lambda v: v["out"] - v["out"] * total(v["out"] * v["out_g"]),
-        "missing-upstream: from the elementwise term",
+        "missing-upstream: occurs only in the sum over the row",
     ),
     (SOFTMAX, lambda v: 0 * v["x"], "hard-coded: every entry is 0"),
     (
@@ -190,7 +190,7 @@ def mean(terms: Any, axes: Any = -1) -> Any:
          "wrong-operand: x is used in place of the normalised value"),
         (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g) - mean(g * h))),
          "missing-local: the normalised value is missing"),
-        (LAYER, norm(True, lambda g, h, r, v: g), "missing-local: is missing, and so are all other terms"),
+        (LAYER, norm(True, lambda g, h, r, v: g), "missing-local: is missing, and so are the means"),
         (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g) - v["x"] * r * mean(g * v["x"] * r))),
          "wrong-operand: with no mean subtracted"),
         (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(u(v)) - h * mean(u(v) * h))),

@@ -279,7 +279,7 @@ def test_a_broadcast_is_understood_whichever_axes_it_adds(exercise: Exercise, ru
          "the factor 2 of `2 * x` or the factor 2 of `2 * (2 * x).sin()` is missing"),
         (lambda x: 3 * x**3, 1 / 3,
          "the factor 3 of `3 * x**3` is missing, or in the derivative of `x**3`, the factor 3 is missing"),
-        (lambda x: ((x / 2).tanh() + 2).sqrt(), 2, "the division of the gradient by 2, as in `x / 2`, is missing, or"),
+        (lambda x: ((x / 2).tanh() + 2).sqrt(), 2, "the division by 2 in the derivative of `x / 2` is missing, or"),
     ],
 )  # fmt: skip
 def test_a_number_that_several_operations_have_is_said_of_all_of_them(

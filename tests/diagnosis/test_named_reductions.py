@@ -58,7 +58,7 @@ def back(v: dict[str, Any]) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("exercise", "rule", "name"),
     [
-        (SUM, lambda v: wide(v) / n(v), "mean-for-sum: a division by the number of summed entries"),
+        (SUM, lambda v: wide(v) / n(v), "mean-for-sum: divided by the number of summed entries"),
         (SUM, lambda v: wide(v) * v["x"], "extra-factor: has an extra factor"),
         (SUM, lambda v: torch.ones_like(v["x"]), "missing-upstream: is missing, as if it were 1"),
         (SUM, lambda v: v["out_g"], "missing-local"),

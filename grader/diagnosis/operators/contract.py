@@ -399,28 +399,52 @@ def describe_local_derivative(program: Program, place: Place, step: str) -> str:
     """Return what a learner calls the local derivative of the edge `place`.
 
     In general `the derivative of {step}`; for the edge of `hat` into the product `gamma * hat`, `the factor gamma of
-    {step}`; for that of `scores` into the quotient `scores / sqrt(d)`, `the division of the gradient by sqrt(d), as in
-    {step},`.
+    {step}`; for that of `scores` into the quotient `scores / sqrt(d)`, `the division by sqrt(d) in the derivative of
+    {step}`.
 
     Args:
         program: the program of the trial that the message is for.
         place: the edge.
         step: the operation that reads the edge, in the learner's source.
     """
+    if divisor := divisor_of(program, place):
+        return f"the division by {divisor} in the derivative of {step}"
+    node, other = program.reader(place), _partner_in_source(program, place, ast.Mult)
+    return f"the factor {other} of {step}" if other and node.name == "mul" else f"the derivative of {step}"
+
+
+def divisor_of(program: Program, place: Place) -> str:
+    """Return what a learner calls the denominator of a quotient if an edge leads to its numerator; else `""`.
+
+    For the edge of x in `x / std`: "std".
+
+    Args:
+        program: the program of the trial that the message is for.
+        place: the edge.
+    """
+    is_numerator = program.reader(place).name == "div" and place[1] == 0
+    return _partner_in_source(program, place, ast.Div) if is_numerator else ""
+
+
+def _partner_in_source(program: Program, place: Place, operator: type[ast.operator]) -> str:
+    """Return what a learner calls the other operand of an operator in the source: "w" for the edge of x in `x * w`.
+
+    Return an empty string where the source of the edge's reader is not an expression with this operator.
+
+    Args:
+        program: the program of a trial.
+        place: the edge.
+        operator: the operator, such as `ast.Mult`.
+    """
     node = program.reader(place)
     try:
         tree = ast.parse(node.text, mode="eval").body
     except SyntaxError:
-        tree = None
-    if not isinstance(tree, ast.BinOp):
-        return f"the derivative of {step}"
+        return ""
+    if not isinstance(tree, ast.BinOp) or not isinstance(tree.op, operator):
+        return ""
     partners = [source for slot, source in node.operands if slot != place[1]]
-    other = program.name_of(partners[0]) if partners else as_code(ast.unparse(plain_side(program, place, tree)))
-    if isinstance(tree.op, ast.Mult) and node.name == "mul":
-        return f"the factor {other} of {step}"
-    if isinstance(tree.op, ast.Div) and node.name == "div" and place[1] == 0:
-        return f"the division of the gradient by {other}, as in {step},"
-    return f"the derivative of {step}"
+    return program.name_of(partners[0]) if partners else as_code(ast.unparse(plain_side(program, place, tree)))
 
 
 def _place_fields(program: Program, spot: Spot, place: Place) -> dict[str, Callable[[], str]]:

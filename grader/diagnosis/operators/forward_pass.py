@@ -1243,6 +1243,13 @@ def with_inverted_mask(node: Node) -> Node:
     return node.with_operand(slot, ~np.asarray(node.values[slot]))
 
 
+OPERATORS_IN_SOURCE: Mapping[str, str] = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/",
+    "gt": ">", "lt": "<", "ge": ">=", "le": "<=", "eq": "==", "ne": "!=",
+}  # fmt: skip
+"""By the name of an operation, its operator in the source."""
+
+
 @dataclass(frozen=True)
 class SubstituteFunction:
     """A function that may be taken by mistake in place of a node's operation.
@@ -1255,21 +1262,25 @@ class SubstituteFunction:
     name: str
     code: str
 
-    @property
-    def mistake(self) -> str:
-        """Return the beginning of a message, in front of the operation: "the cosine is used in place of"."""
+    def mistake(self, operation: str) -> str:
+        """Return the beginning of a message, in front of the operation: "the cosine is used in place of".
+
+        Args:
+            operation: the name of the operation that it replaces; for "gt", "`<` is used in place of `>` in".
+        """
         if self.name.startswith("`"):
-            return f"{self.name} is used in place of the operator in"
+            own = OPERATORS_IN_SOURCE.get(operation)
+            return f"{self.name} is used in place of {f'`{own}`' if own else 'the operator'} in"
         if self.name.endswith("mask"):
             return f"{self.name} is used in"
         return f"{self.name} {'are' if self.name.endswith('entries') else 'is'} used in place of"
 
 
 REPLACEMENT_FUNCTIONS: Mapping[str, Mapping[SubstituteFunction, Change]] = {
-    "add": {SubstituteFunction("a difference", "wrong-sign"): to_operation("sub")},
-    "sub": {SubstituteFunction("a sum", "wrong-sign"): to_operation("add")},
-    "mul": {SubstituteFunction("a quotient", "wrong-operand"): to_operation("div")},
-    "div": {SubstituteFunction("a product", "wrong-operand"): to_operation("mul")},
+    "add": {SubstituteFunction("`-`", "wrong-sign"): to_operation("sub")},
+    "sub": {SubstituteFunction("`+`", "wrong-sign"): to_operation("add")},
+    "mul": {SubstituteFunction("`/`", "wrong-operand"): to_operation("div")},
+    "div": {SubstituteFunction("`*`", "wrong-operand"): to_operation("mul")},
     "sin": {SubstituteFunction("the cosine", "wrong-local"): to_operation("cos"),
             SubstituteFunction("minus the sine", "wrong-sign"): negate_value},
     "cos": {SubstituteFunction("the sine", "wrong-local"): to_operation("sin")},
@@ -1362,7 +1373,7 @@ def function_replacements(program: Program, place: Place) -> Iterator[FunctionRe
     at=nodes.of(*REPLACEMENT_FUNCTIONS),
     choices=function_replacements,
     fields=lambda program, place, choice: {
-        "mistake": choice.function.mistake,
+        "mistake": choice.function.mistake(program.nodes[place[0]].name),
         "where": describe_affects(program, choice.affects),
     },
     message="{mistake} {step}{where}",

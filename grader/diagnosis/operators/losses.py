@@ -7,6 +7,7 @@ parts, not in the operations of the forward pass.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -345,7 +346,7 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         "wrong-local", "only the sign of {prediction} minus {target} is used",
         lambda d: np.sign(d.prediction - d.label)),
     "times prediction": DifferenceFormula(
-        "extra-factor", "{prediction} minus {target} is multiplied by {prediction} as well",
+        "extra-factor", "{prediction} minus {target} is multiplied by {prediction}; leave this factor out",
         lambda d: d.prediction * (d.prediction - d.label)),
     "one everywhere": DifferenceFormula(
         "wrong-local", "1 is subtracted from every entry of {prediction}; {target} must be subtracted in place of 1",
@@ -360,10 +361,10 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         "wrong-local", "{prediction} is rounded to 0 or 1 before {target} is subtracted",
         lambda d: d.decision - d.label),
     "function twice": DifferenceFormula(
-        "wrong-point", "the function that computes {prediction} is applied twice",
+        "wrong-point", "{function} is applied twice",
         lambda d: _prediction_at(d, d.prediction) - d.label, "function"),
     "function of target": DifferenceFormula(
-        "wrong-operand", "the function that computes {prediction} is applied to {target} as well",
+        "wrong-operand", "{function} is also applied to {target}",
         lambda d: d.prediction - _prediction_at(d, d.label), "function"),
     "marked entries": DifferenceFormula(
         "diagonal-only", "only the entries marked by {target} get a gradient",
@@ -395,8 +396,8 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         "partial-batch", "{target} is not subtracted in the first row",
         lambda d: d.prediction - _label_without_row(d.label, 0)),
     "through function": DifferenceFormula(
-        "extra-factor", "{prediction} minus {target} is multiplied by the derivative of {prediction}, which is"
-        " already included",
+        "extra-factor", "{prediction} minus {target} is multiplied by the derivative of {prediction}, which it"
+        " already includes",
         lambda d: _vjp_of_prediction(d, d.prediction - d.label), "function"),
     "squared error": DifferenceFormula(
         "wrong-local", "the loss is differentiated as if it were the squared error between {prediction} and {target}",
@@ -487,6 +488,9 @@ def difference_formulas(program: Program, place: Place) -> Iterator[DifferenceMi
                 yield DifferenceMistake(how, difference.names)
 
 
+FUNCTION_CALL = re.compile(r"`(\w+)\([^()]*\)`$")  # `softmax(x)`
+
+
 def difference_fields(program: Program, place: Place, choice: DifferenceMistake) -> dict[str, str]:
     """Return the message field `mistake`: the message of the chosen formula with the names of prediction and label.
 
@@ -500,7 +504,9 @@ def difference_fields(program: Program, place: Place, choice: DifferenceMistake)
     is_alone = difference is not None and difference.is_label_alone
     message = formula.of_label if is_alone and formula.of_label else formula.message
     verb, by = _scaling_in_words(program, difference.factor if difference is not None else 1.0)
-    clause = message.format(prediction=prediction, target=label, verb=verb, scaled=f"{verb} by {by}")
+    call = FUNCTION_CALL.match(prediction)
+    function = f"the {call[1].replace('_', '-')}" if call else f"the function that computes {prediction}"
+    clause = message.format(prediction=prediction, target=label, function=function, verb=verb, scaled=f"{verb} by {by}")
     return {"where": _gradient_in_words(program, place), "mistake": clause}
 
 

@@ -299,15 +299,23 @@ SCALES_IN_WORDS: Mapping[str | bool, tuple[str, str]] = {
 Term = Literal["mean", "variance"]
 
 
-def name_of_term(program: Program, place: Place, term: Term) -> str:
-    """Return what a term of a normalisation's gradient is called: "mean", "variance", "norm", or "mean-of-squares".
+def averaged_quantity(program: Program, place: Place, term: Term) -> str:
+    """Return what a term of a normalisation's gradient takes the mean of: "out.g", or "out times out.g".
+
+    For a normalised value that has the name hat and is no output: "the gradient of hat", or "hat times its gradient".
 
     Args:
         program: the program of a trial.
         place: the node that computes the normalised value.
         term: the term of the mean, or that of the variance.
     """
-    return term if term == "mean" else normalisation_fields(program, place, None)["variance"].replace(" ", "-")
+    value = name_of_normalised_value(program, place)
+    gradient = f"the gradient of {value}"
+    if value == program.output_name:
+        gradient = program.upstream_name or gradient
+    if term == "mean":
+        return gradient
+    return f"{value} times {'its gradient' if gradient.startswith('the ') else gradient}"
 
 
 MISSING_TERMS: Mapping[tuple[Term, ...], str] = {
@@ -476,7 +484,7 @@ def term_averagings(program: Program, place: Place) -> Iterator[TermAveraging]:
 
 
 def describe_averaging(program: Program, place: Place, choice: TermAveraging) -> str:
-    """Return what is done to a term and what must be, such as "summed; it must be divided by n, ...".
+    """Return what is done in place of a mean, and what must be: "the sum of out.g is not divided; it must be ... by n".
 
     Args:
         program: the program of a trial.
@@ -486,15 +494,17 @@ def describe_averaging(program: Program, place: Place, choice: TermAveraging) ->
     known = normalisation_of(program, place)
     count = "n - 1" if known is not None and choice.term == "variance" and known.count == known.n - 1 else "n"
     n, meaning = ("n", "") if known is None else count_of_axes(program, known.source, known.axes)
+    quantity = averaged_quantity(program, place, choice.term)
     if choice.how == "not summed":
-        done = "summed" if known is not None and known.count == 1 else "averaged"
-        return f"not {done} over the entries that are normalised together"
-    done = (
-        "summed, but not divided"
-        if choice.how == "summed"
-        else f"divided by {choice.how.removeprefix('averaged with ').replace('n', n)}"
-    )
-    return f"{done}; it must be divided by {count.replace('n', n)}{meaning}"
+        is_norm = known is not None and known.count == 1
+        return (
+            f"{quantity} is used entry by entry; it must be {'summed' if is_norm else 'averaged'} over the entries that"
+            " are normalised together"
+        )
+    done = "not divided"
+    if choice.how != "summed":
+        done = f"divided by {choice.how.removeprefix('averaged with ').replace('n', n)}"
+    return f"the sum of {quantity} is {done}; it must be divided by {count.replace('n', n)}{meaning}"
 
 
 def count_of_axes(program: Program, value: int, axes: Axes) -> tuple[str, str]:
@@ -520,10 +530,9 @@ def count_of_axes(program: Program, value: int, axes: Axes) -> tuple[str, str]:
     rank=2.0,
     at=normalisations,
     choices=term_averagings,
-    message="in the gradient of {x} through {step}, the {term} term is {how}",
+    message="in the gradient of {x} through {step}, {how}",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
-        "term": name_of_term(program, place, choice.term),
         "how": describe_averaging(program, place, choice),
     },
 )
@@ -664,10 +673,9 @@ def name_of_normalised_value(program: Program, place: Place) -> str:
     rank=2.0,
     at=normalisations,
     choices=substitutes,
-    message="in the {term} term of the gradient of {x}, {wrong} {where}",
+    message="on the path from {x} through the {scale}, {wrong} {where}",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
-        "term": name_of_term(program, place, "variance"),
         "where": WHERE_IN_WORDS[choice.where],
         "wrong": f"the factor {name_of_normalised_value(program, place)} is missing"
         if choice.value is None
@@ -773,33 +781,55 @@ def _gradient_with_larger_epsilon(more: float, known: Normalisation, g: Array) -
     return np.asarray(known.gradient(g) / known.r / np.sqrt(known.r**-2.0 + more))
 
 
-WRONG_SCALES: Mapping[str, tuple[str, Formula]] = {
-    "missing": ("missing-local", lambda known, g: known.gradient(g) / known.r),
-    "applied twice": ("extra-factor", lambda known, g: known.gradient(g) * known.r),
-    "replaced by a multiplication": ("wrong-local", lambda known, g: known.gradient(g) / known.r**2),
-    "missing, and so are all other terms": ("missing-local", lambda known, g: g),
-    "differentiated without the factor 1/2 of the square root": (
-        "missing-local",
-        lambda known, g: known.gradient(g) - known.r * known.variance_term(g),
-    ),
+class WrongScale(NamedTuple):
+    """Describe what is done to the gradient of a normalisation in place of the division by its scale s.
+
+    Args:
+        code: the public code of the mistake.
+        message: a clause that says what it is, in which `{scale}` is what s is called.
+        formula: the wrong formula.
+    """
+
+    code: str
+    message: str
+    formula: Formula
+
+
+WRONG_SCALES: Mapping[str, WrongScale] = {
+    "missing": WrongScale(
+        "missing-local", "the division by the {scale} is missing", lambda known, g: known.gradient(g) / known.r),
+    "applied twice": WrongScale(
+        "extra-factor", "the gradient is divided by the {scale} twice; it must be divided once",
+        lambda known, g: known.gradient(g) * known.r),
+    "replaced by a multiplication": WrongScale(
+        "wrong-local", "the gradient is multiplied by the {scale}; it must be divided by it",
+        lambda known, g: known.gradient(g) / known.r**2),
+    "missing, and so are all other terms": WrongScale(
+        "missing-local", "the division by the {scale} is missing, and so are the means", lambda known, g: g),
+    "differentiated without the factor 1/2 of the square root": WrongScale(
+        "missing-local", "the square root in the {scale} is differentiated without its factor 1/2",
+        lambda known, g: known.gradient(g) - known.r * known.variance_term(g)),
     **{
-        f"computed with {more:g} added under the square root": (
-            "wrong-point",
-            partial(_gradient_with_larger_epsilon, more),
-        )
+        f"computed with {more:g} added under the square root": WrongScale(
+            "wrong-point", f"the {{scale}} is computed with {more:g} added under the square root",
+            partial(_gradient_with_larger_epsilon, more))
         for more in (1.0, 0.1, 0.01, 0.001)
     },
-}
+}  # fmt: skip
 
 
 @operator(
     "normalisation-scaled-otherwise",
-    code=lambda choice: WRONG_SCALES[choice][0],
+    code=lambda choice: WRONG_SCALES[choice].code,
     rank=1.5,
     at=normalisations,
     choices=lambda program, place: WRONG_SCALES,
-    message="in the gradient of {x} through {step}, the division by the {scale} is {choice}",
-    fields=normalisation_fields,
+    message="in the gradient of {x} through {step}, {how}",
+    fields=lambda program, place, choice: {
+        **(fields := normalisation_fields(program, place, choice)),
+        "choice": choice,
+        "how": WRONG_SCALES[choice].message.format_map(fields),
+    },
 )
 def scale_gradient_wrongly(program: Program, place: Place, choice: str) -> Program | None:
     """Leave out the division by s in the gradient of x, do it twice, multiply by s, or divide by a wrong s.
@@ -809,14 +839,12 @@ def scale_gradient_wrongly(program: Program, place: Place, choice: str) -> Progr
     Args:
         program: the right program.
         place: the node that computes the normalised value.
-        choice: which of these, a key of `WRONG_SCALES`: "missing", "applied twice", "replaced by a multiplication",
-            "computed with 0.1 added under the square root"; or "missing, and so are all other terms", for g
-            alone.
+        choice: which of these, a key of `WRONG_SCALES`, such as "missing" or "applied twice".
 
     Returns:
         The rewritten program; `None` where the node computes no normalised value in this trial.
     """
-    return with_normalisation_formula(program, place, WRONG_SCALES[choice][1])
+    return with_normalisation_formula(program, place, WRONG_SCALES[choice].formula)
 
 
 @scale_gradient_wrongly.example
@@ -873,12 +901,10 @@ def wrong_axes(program: Program, place: Place) -> Iterator[WrongAxes]:
     rank=2.0,
     at=normalisations,
     choices=wrong_axes,
-    message="in the gradient of {x} through {step}, {means} in the {terms} {run} over {wrong}; {they} must run over"
-    " {right}",
+    message="in the gradient of {x} through {step}, {means} over {wrong}; {they} must be taken over {right}",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
-        **_words_for_means(program, place),
-        "terms": " and the ".join(f"{name_of_term(program, place, term)} term" for term in choice.terms),
+        **_words_for_means(program, place, choice),
         **_axes_fields(program, place, choice.axes),
     },
 )
@@ -903,15 +929,22 @@ def average_over_wrong_axes(program: Program, place: Place, choice: WrongAxes) -
     return with_normalisation_formula(program, place, formula)
 
 
-def _words_for_means(program: Program, place: Place) -> dict[str, str]:
-    """Return the fields `means`, `run` and `they` of a message: "the sum", "runs", "it" if x is divided by its norm.
+def _words_for_means(program: Program, place: Place, choice: WrongAxes) -> dict[str, str]:
+    """Return the fields `means` and `they` of a message: "the mean of out times out.g is taken", and "it".
 
-    Otherwise they are "the means", "run", "they". `place` is the node that computes the normalised value.
+    For two terms: "the means of out.g and of out times out.g are taken", and "both". For a norm it is a sum.
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes the normalised value.
+        choice: the terms whose means run over wrong axes.
     """
     known = normalisation_of(program, place)
-    is_norm = known is not None and known.count == 1 and not known.centred
-    return dict(zip(("means", "run", "they"), ("the sum", "runs", "it") if is_norm else ("the means", "run", "they"),
-                    strict=True))  # fmt: skip
+    word = "sum" if known is not None and known.count == 1 and not known.centred else "mean"
+    quantities = " and of ".join(averaged_quantity(program, place, term) for term in choice.terms)
+    if len(choice.terms) > 1:
+        return {"means": f"the {word}s of {quantities} are taken", "they": "both"}
+    return {"means": f"the {word} of {quantities} is taken", "they": "it"}
 
 
 def _axes_fields(program: Program, place: Place, wrong: Axes) -> dict[str, str]:

@@ -432,9 +432,8 @@ def with_short_names(program: Program, clause: str) -> str:
         rf"^in the gradient of ({NAMED}) through {re.escape(program.output_name)},", r"in the gradient of \1,", clause
     )
     clause = re.sub(rf"^in the gradient of {NAMED} through (`\w+`) in every call,", r"in every call of \1,", clause)
-    clause = re.sub(
-        rf"(, as in {re.escape(program.output_name)},|^in {re.escape(program.output_name)},) ", " ", clause
-    ).lstrip()
+    output = re.escape(program.output_name)
+    clause = re.sub(rf"( in the derivative of {output}(?= is missing$)|^in {output}, )", "", clause)
     has_time = "t" in program.sizes and any(len(ids) > 1 for ids in program.forward.by_key.values())
     clause = _with_time_steps(clause) if has_time else clause
     for pattern, words in BEFORE_AND_AFTER:

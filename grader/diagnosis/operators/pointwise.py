@@ -18,7 +18,7 @@ from grader.program.program import EdgeContext, Program, as_code
 from grader.program.queries import EdgeKind, edges_by_kind
 from grader.program.selectors import ValueName, named_array, values_by_name
 
-from .contract import Example, describe_local_derivative, operator
+from .contract import Example, describe_local_derivative, divisor_of, operator
 from .partners import NAMED_ITERATIONS, ValueOfIteration
 from .places import edges, expression_of, name_of_value, number_source, operand_source, values
 
@@ -205,11 +205,25 @@ def _() -> Example:
     code="extra-factor",
     rank=2.0,
     at=pointwise.where(has_derivative),
-    message="{derivative} is applied twice",
+    choices=lambda program, place: (None,),
+    message="{mistake}",
+    fields=lambda program, place, choice: {"mistake": describe_derivative_twice(program, place)},
 )
 def apply_derivative_twice(program: Program, place: Place, choice: None) -> Program:
     """Multiply the upstream gradient by the local derivative of the edge `place` twice: g * cos(x) ** 2 for sin(x)."""
     return program.with_vjp(place, lambda at: at.right(at.g * local_derivative_at(at)))
+
+
+def describe_derivative_twice(program: Program, place: Place) -> str:
+    """Return the clause that the local derivative of the edge `place` is applied twice.
+
+    Such as "the derivative of `tanh(x)` is applied twice"; for the edge of x in `x / std`, "the gradient is divided by
+    std twice; it must be divided once".
+    """
+    if divisor := divisor_of(program, place):
+        return f"the gradient is divided by {divisor} twice; it must be divided once"
+    step = expression_of(program, program.reader(place))
+    return f"{describe_local_derivative(program, place, step)} is applied twice"
 
 
 def derivative_ahead(program: Program, place: Place) -> Place | None:

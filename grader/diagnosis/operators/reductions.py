@@ -1021,8 +1021,7 @@ def _() -> Example:
     code="mean-for-sum",
     rank=1.5,
     at=reductions.of("sum").where(reduces_several_entries),
-    message="in the gradient through {step}, there is a division by the number of summed entries, {count} here, as"
-    " for a mean",
+    message="the gradient through {step} is divided by the number of summed entries, {count} here, as for a mean",
     fields=lambda program, place, choice: {"count": str(reduced_count(program.reader(place)))},
     choices=lambda program, place: (None,),
 )
@@ -1269,16 +1268,25 @@ def parts_of_reductions(program: Program, place: Place) -> Iterator[PartOfReduct
     yield from (PartOfReduction(axis, part) for axis in choices for part in PARTS)
 
 
-def entries_in_words(part: str, array: str) -> str:
-    """Return which entries of an array get something: "only the first entry of x gets", "all entries of x but ... get".
+def part_in_words(program: Program, place: Place, choice: PartOfReduction) -> str:
+    """Return which entries of a reduction's operand get something: "along n, only the first entry of x gets".
+
+    Of an operand with one axis the axis is named alone: "only the first entry along bs gets", "all entries along bs but
+    the last one get".
 
     Args:
-        part: a key of `PARTS`.
-        array: the array, in words.
+        program: the program of a trial.
+        place: the edge of the operand.
+        choice: which entries along which axis.
     """
-    if part.startswith("all but "):
-        return f"all entries of {array} but {part.removeprefix('all but ')} get"
-    return f"{part.removesuffix(' one')} entry of {array} gets"
+    value = program.source(place)
+    axis = program.name_of_axis(value, reduced_axes(program.reader(place))[0] if choice.axis is None else choice.axis)
+    is_vector = program.nodes[value].value.ndim == 1 and " " not in axis
+    start = "" if is_vector else f"along {axis}, "
+    entries = f"along {axis}" if is_vector else f"of {program.name_of(value)}"
+    if choice.part.startswith("all but "):
+        return f"{start}all entries {entries} but {choice.part.removeprefix('all but ')} get"
+    return f"{start}{choice.part.removesuffix(' one')} entry {entries} gets"
 
 
 @operator(
@@ -1287,13 +1295,8 @@ def entries_in_words(part: str, array: str) -> str:
     rank=2.0,
     at=reductions,
     choices=parts_of_reductions,
-    message="along {axis}, {part} a gradient through {step}; each must get one",
-    fields=lambda program, place, choice: {
-        "axis": program.name_of_axis(
-            program.source(place), reduced_axes(program.reader(place))[0] if choice.axis is None else choice.axis
-        ),
-        "part": entries_in_words(choice.part, program.name_of(program.source(place))),
-    },
+    message="{part} a gradient through {step}; each must get one",
+    fields=lambda program, place, choice: {"part": part_in_words(program, place, choice)},
 )
 def keep_gradient_of_part(program: Program, place: Place, choice: PartOfReduction) -> Program | None:
     """Set the contribution of a reduction to zero but for some entries along an axis of its operand.

@@ -256,7 +256,7 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "missing-path", "the sum over the row is missing; each entry affects all outputs of its row",
         lambda r: r.own),
     "sum": RowFormula(
-        "missing-path", "the elementwise term is missing; only the sum over the row is there",
+        "missing-path", "only the sum over the row is there; {gradient} itself is missing",
         lambda r: -r.p * r.total(r.own)),
     "sum added": RowFormula(
         "wrong-sign", "the sum over the row is added; it must be subtracted", lambda r: r.own + r.p * r.total(r.own)),
@@ -267,7 +267,7 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "mean-for-sum", "the mean over the row is subtracted; it must be the sum",
         lambda r: r.own - r.p * r.own.mean(axis=r.axes, keepdims=True)),
     "divided": RowFormula(
-        "mean-for-sum", "there is a division by the number of entries in the row",
+        "mean-for-sum", "the result is divided by the number of entries in the row; it must not be",
         lambda r: (r.own - r.p * r.total(r.own)) / r.total(np.where(r.p > 0, 1.0, 0.0))),
     "diagonal": RowFormula(
         "diagonal-only", "each entry affects only its own output; it must also affect the others in its row",
@@ -284,16 +284,17 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
     "upstream missing in the sum": RowFormula(
         "missing-upstream", "{gradient} is missing from the sum over the row", lambda r: r.own - r.p),
     "upstream missing in its own term": RowFormula(
-        "missing-upstream", "{gradient} is missing from the elementwise term; only the sum over the row"
-        " contains it", lambda r: r.weights - r.p * r.total(r.own)),
+        "missing-upstream", "{gradient} occurs only in the sum over the row; this sum must be subtracted from"
+        " {gradient}",
+        lambda r: r.weights - r.p * r.total(r.own)),
     "value in its own term": RowFormula(
-        "value-for-gradient", "the elementwise term contains {value} in place of its gradient",
+        "value-for-gradient", "the sum over the row is subtracted from {value}; it must be subtracted from {gradient}",
         lambda r: r.weights * r.y - r.p * r.total(r.own)),
     "value in the sum": RowFormula(
         "value-for-gradient", "the sum over the row contains {value} in place of its gradient",
         lambda r: r.own - r.p * r.total(r.weights * r.y)),
     "diagonal without upstream": RowFormula(
-        "missing-upstream", "{gradient} is missing, and each entry affects only its own output",
+        "missing-upstream", "{gradient} is missing, and so is the effect of each entry on the other outputs of its row",
         lambda r: r.p - r.p * r.p, "softmax"),
     "exponential": RowFormula(
         "diagonal-only", "only the exponential is differentiated; the path through the sum over the row is"
@@ -320,14 +321,14 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "missing-local", "the leading factor, the probability of the entry, is missing",
         lambda r: r.g - r.total(r.own), "softmax"),
     "own unweighted": RowFormula(
-        "missing-local", "the elementwise term is not multiplied by the probability",
+        "missing-local", "the probability multiplies only the sum over the row; it must multiply {gradient}, too",
         lambda r: r.g - r.p * r.total(r.own), "softmax"),
     "own squared": RowFormula(
         "wrong-operand", "each entry's own probability is used for all of the others in the sum over the row",
         lambda r: r.own - r.p * r.p * r.total(r.g), "softmax"),
     "only the probabilities": RowFormula(
-        "missing-path", "each probability is multiplied by the sum of the upstream gradient over the row; the"
-        " elementwise term is missing", lambda r: r.p * r.total(r.g), "softmax"),
+        "missing-path", "each probability is multiplied by the sum of {gradient} over the row; it must be multiplied"
+        " by {gradient} minus the sum of {gradient} times the probabilities", lambda r: r.p * r.total(r.g), "softmax"),
     "weighted before": RowFormula(
         "extra-factor", "the upstream gradient is multiplied by the probabilities twice",
         lambda r: r.p * (r.own - r.total(r.p * r.own)), "softmax"),
@@ -354,7 +355,7 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "the softmax of the upstream gradient is subtracted; it must be the probabilities times its sum",
         lambda r: r.own - softmax(r.g, r.axes), "log_softmax"),
     "sum for own": RowFormula(
-        "wrong-local", "the elementwise term is the sum over the row; it must be the upstream gradient",
+        "wrong-local", "{gradient} is summed over the row in both terms; the first term must be {gradient} itself",
         lambda r: r.total(r.g) - r.p * r.total(r.g), "log_softmax"),
 }  # fmt: skip
 

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from grader.program.forward import Place
-from grader.program.operation import Array
+from grader.program.operation import OPERATIONS, Array
 from grader.program.program import EdgeContext, EdgeVjp, Program, Sweep
 from grader.program.queries import nodes_between
 from grader.program.segments import segment
 from grader.program.selectors import NamedValue, ValueName, values_by_name
 
-from .contract import Example, operator
+from .contract import Example, divisor_of, operator
 from .partners import ValueOfIteration
 from .places import edges, target_of, targets, values, values_with_same_gradient
 from .pointwise import depends_on_operand
@@ -342,17 +342,32 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "h": "bs k", "w": "n m", "u": "k m"})
 
 
+def describe_replacement(program: Program, place: Place, choice: GradientReplacement) -> dict[str, str]:
+    """Return the message fields `mistake` and `other`: "the gradient of y is used in place of that of z", and "y".
+
+    Where y is a quotient of z and std, the mistake is "the division by std is missing".
+
+    Args:
+        program: the program of a trial.
+        place: an edge into the node whose gradient is replaced.
+        choice: the value whose gradient is used.
+    """
+    other, value = choice.value.describe(program), value_with_same_gradient(program, place[0])
+    mistake = f"the gradient of {other} is used in place of that of {program.name_of(value)}"
+    for edge in program.forward.uses[place[0]]:
+        if edge[0] == choice.value.find(program, place[0]) and (divisor := divisor_of(program, edge)):
+            mistake = f"the division by {divisor} is missing"
+    return {"mistake": mistake, "other": other}
+
+
 @operator(
     "gradient-of-another-value-for-operand",
     code=lambda choice: choice.code,
     rank=2.4,  # less than that for all operands, which would make a right answer wrong
     at=edges_of_several.in_every_iteration,
     choices=gradient_replacements,
-    message="in the gradient of {operand} through {step}, the gradient of {other} is used in place of that of {value}",
-    fields=lambda program, place, choice: {
-        "other": choice.value.describe(program),
-        "value": program.name_of(value_with_same_gradient(program, place[0])),
-    },
+    message="in the gradient of {operand} through {step}, {mistake}",
+    fields=lambda program, place, choice: describe_replacement(program, place, choice),
 )
 def use_gradient_of_value_for_operand(program: Program, place: Place, choice: GradientReplacement) -> Program | None:
     """Compute the contribution of the edge `place` with the gradient of a wrong value v as upstream gradient.
@@ -694,18 +709,43 @@ def misused_functions(program: Program, place: Place) -> Iterator[FunctionMisuse
         yield FunctionMisuse(source, "applied without what it adds")
 
 
-def describe_misuse(use: str, value: str, source: str) -> str:
-    """Return what is wrong in a `FunctionMisuse`, after "the ".
+NAMED_FUNCTIONS = ("sigmoid", "tanh", "silu", "gelu", "softplus", "relu", "exp", "square")  # known by their values
+
+
+def name_of_function(program: Program, place: Place, source: ValueName) -> str:
+    """Return what a learner calls the function that computes a value from another one.
+
+    "silu" if the value is the silu of the other one, however it is written; "the function in `z * torch.tanh(z)`"; or
+    "the function that computes y from z", where the value has the name y.
 
     Args:
-        use: which misuse, as in `FunctionMisuse`.
-        value: the name of the function's value.
-        source: the name of its operand.
+        program: the program of a trial.
+        place: the value: a node.
+        source: names the other value.
     """
-    function = f"function that computes {value} from {source}"
-    if use == "derivative at its value":
-        return f"derivative of the {function} is taken at {value}; it must be taken at {source}"
-    return f"{function} is applied to the gradient; multiply by the derivative of the function instead"
+    value, operand = program.nodes[place[0]].value, source.find(program, place[0])
+    if operand is not None and (x := program.nodes[operand].value).shape == value.shape:
+        for name in NAMED_FUNCTIONS:
+            if np.allclose(OPERATIONS[name].run((x,), {}), value):
+                return name
+    if "`" in (own := program.name_of(place[0])):
+        return f"the function in {own}"
+    return f"the function that computes {own} from {source.describe(program)}"
+
+
+def describe_misuse(program: Program, place: Place, choice: FunctionMisuse) -> str:
+    """Return what is wrong in a `FunctionMisuse`: "the derivative of sigmoid is taken at y; it must be taken at z".
+
+    Args:
+        program: the program of a trial.
+        place: the value of the function: a node.
+        choice: the misuse.
+    """
+    function = name_of_function(program, place, choice.source)
+    if choice.use == "derivative at its value":
+        value, source = program.name_of(place[0]), choice.source.describe(program)
+        return f"the derivative of {function} is taken at {value}; it must be taken at {source}"
+    return f"{function} is applied to the gradient; multiply by its derivative instead"
 
 
 @operator(
@@ -714,10 +754,8 @@ def describe_misuse(use: str, value: str, source: str) -> str:
     rank=3.0,
     at=made_values,
     choices=misused_functions,
-    message="the {what}",
-    fields=lambda program, place, choice: {
-        "what": describe_misuse(choice.use, program.name_of(place[0]), choice.source.describe(program))
-    },
+    message="{what}",
+    fields=lambda program, place, choice: {"what": describe_misuse(program, place, choice)},
 )
 def misuse_function(program: Program, place: Place, choice: FunctionMisuse) -> Program | None:
     """Contribute to x, for y = f(x) and f of several operations, g * f'(f(x)), f(g) or f(g) - f(0) for g * f'(x).
@@ -1040,9 +1078,9 @@ def function_points(program: Program, place: Place) -> Iterator[FunctionPoint]:
     rank=2.6,
     at=made_values.in_every_iteration,
     choices=function_points,
-    message="the derivative of the function that computes {value} from {source} is taken at {point}; it must be taken"
-    " at {source}",
+    message="the derivative of {function} is taken at {point}; it must be taken at {source}",
     fields=lambda program, place, choice: {
+        "function": name_of_function(program, place, choice.source),
         "source": choice.source.describe(program),
         "point": choice.point.describe(program),
     },

@@ -1315,13 +1315,27 @@ def _() -> Example:
 # Windows in wrong places ----------------------------------------------------------------------------------------------
 
 
+def axes_of_windows(program: Program, place: Place) -> str:
+    """Return in words along which axes the windows of an `unfold`, and the positions in them, are: "last two axes".
+
+    Args:
+        program: the program of a trial.
+        place: the edge of the array that is unfolded.
+    """
+    node = program.reader(place)
+    last = node.value.ndim - 1
+    axis = int(str(node.options["dimension"])) % last
+    return "last two axes" if axis == last - 1 else f"axes {axis} and {last}"
+
+
 @operator(
     "windows-and-taps-reshaped",
     code="reshape-for-transpose",
     rank=2.0,
     at=edges.of("unfold"),
-    message="the gradient of {step} is reshaped to exchange the windows and the positions in them, which mixes up its"
-    " entries; these axes must be transposed",
+    choices=lambda program, place: (None,),
+    message="the gradient of {step} is reshaped to swap its {axes}, which mixes up its entries; transpose it instead",
+    fields=lambda program, place, choice: {"axes": axes_of_windows(program, place)},
 )
 def reshape_windows(program: Program, place: Place, choice: None) -> Program:
     """Take the upstream gradient of an `unfold`, of windows by positions, reshaped to positions by windows.
@@ -1723,8 +1737,8 @@ def has_one_group(program: Program, place: Place) -> bool:
     code="reshape-for-transpose",
     rank=2.0,
     at=with_kernel.at_slot(INPUT).where(has_one_group),
-    message="in the gradient of {operand}, the two channel axes of the kernel of {step} are exchanged by a reshape;"
-    " they must be transposed",
+    message="in the gradient of {operand}, the two channel axes of the kernel of {step} are swapped by a reshape, which"
+    " mixes up its entries; transpose it instead",
 )
 def reshape_channels(program: Program, place: Place, choice: None) -> Program:
     """Compute the contribution to the input with the kernel's two channel axes reshaped and not exchanged.
@@ -1823,8 +1837,8 @@ def has_several_per_group(program: Program, place: Place) -> bool:
     code="reshape-for-transpose",
     rank=2.0,
     at=nodes.of("convolution").where(has_several_per_group),
-    message="in the gradients of the input and the kernel of {step}, the output channels are dealt out to the groups in"
-    " turns; the first ones all belong to the first group",
+    message="in the gradients of the input and the kernel of {step}, the output channels are assigned to the groups in"
+    " turn; the first of them must all belong to the first group",
 )
 def interleave_groups(program: Program, place: Place, choice: None) -> Program | None:
     """Take the upstream gradient of channel j * groups + i for channel j of group i, in place of i * size + j.
