@@ -85,9 +85,9 @@ class WorkedSolution:
     """A worked solution with its marked regions.
 
     Args:
-        file: its path as messages name it.
-        lines: its text.
-        tree: the same, parsed.
+        file: the path of the file as messages name it.
+        lines: the lines of the file.
+        tree: the module that the file parses to.
         function: the function of the exercise.
         begin: the line of the first mark in the function, counted from 1.
         end: the line of the second mark.

@@ -38,7 +38,7 @@ class Confinement:
     Attributes:
         ruleset: the file descriptor of a Landlock ruleset. If it is `None`, the filter alone refuses files and
             connections.
-        filter: of system calls.
+        filter: the filter of system calls.
     """
 
     ruleset: int | None

@@ -327,7 +327,7 @@ class _ObservedCall:
         call: one of the job's `calls`: `arguments`, pairs of a name and a description; `meter`, whether the cost is
             measured; and, where they are given, `huge`, `nudges` and `after`.
         inputs: the arrays that the arguments are made of.
-        filename: of the learner's source.
+        filename: the path of the learner's source.
 
     Attributes:
         arguments: what the function is called with, by name.

@@ -142,8 +142,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     Args:
         sources: the texts of the submission's files, by the names of their modules.
-        folder: of the submission, with a slash at its end.
-        run: runs a text: called with it, its path and the namespace of its module.
+        folder: the path of the submission's folder, with a slash at its end.
+        run: runs a file: called with its text, its path and the namespace of its module.
 
     Attributes:
         loaded: the names of the modules that were loaded.

@@ -223,7 +223,7 @@ def public_name(module: str, qualname: str) -> tuple[str, bool]:
 
     Args:
         module: the name of the module that defines it.
-        qualname: its qualified name there; parts such as `__call__` are left out.
+        qualname: the qualified name of the function in its module; parts such as `__call__` are left out.
     """
     parts = [part for part in qualname.partition(".<locals>")[0].split(".") if not part.startswith("__")]
     for private, public in PUBLIC.items():

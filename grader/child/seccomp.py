@@ -49,7 +49,7 @@ class Only:
     """A condition on one argument of a system call: `argument & mask` is one of `values`.
 
     Attributes:
-        argument: its position, from 0.
+        argument: the position of the argument, from 0.
     """
 
     argument: int
@@ -62,7 +62,7 @@ class Filtered:
     """A system call that is allowed only if its arguments fulfil all conditions.
 
     Attributes:
-        numbers: of the call, on x86_64 and on aarch64.
+        numbers: the number of the call on x86_64, and that on aarch64.
     """
 
     numbers: tuple[int, int]

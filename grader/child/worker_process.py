@@ -198,7 +198,7 @@ def _undo_patches(owner: Any, attributes: dict[str, Any]) -> None:
 
     Args:
         owner: one of `PATCHABLE`.
-        attributes: its attributes by name, as they were before the first job.
+        attributes: the attributes of `owner` by name, as they were before the first job.
     """
     now = vars(owner)
     for name in [name for name, value in attributes.items() if now.get(name) is not value]:

@@ -52,7 +52,7 @@ class UnpackingBudget:
     """Count how many more bytes may be unpacked from the archives of one submission.
 
     Args:
-        remaining: that number of bytes.
+        remaining: the number of bytes at the beginning.
     """
 
     def __init__(self, remaining: int = MOST_UNPACKED) -> None:
@@ -128,7 +128,7 @@ def _read_zip(name: str, archive: zipfile.ZipFile, budget: UnpackingBudget) -> F
     """Return the files of a zip as a folder called `name`.
 
     Raises:
-        UnreadableArchiveError: it unpacks to more than the limit or than `budget`, which is reduced.
+        UnreadableArchiveError: the zip unpacks to more than the limit or than `budget`, which is reduced.
     """
     size = sum(entry.file_size for entry in archive.infolist() if not entry.is_dir())
     if size > LARGEST_ARCHIVE:
@@ -213,7 +213,7 @@ def _read_tar(name: str, data: bytes, budget: UnpackingBudget) -> Folder:
     """Return the files of a tar, compressed by gzip or not, as a folder called `name`.
 
     Raises:
-        UnreadableArchiveError: it is damaged, or beyond the limits or `budget`, which is reduced.
+        UnreadableArchiveError: the tar is damaged, or beyond the limits or `budget`, which is reduced.
     """
     if not name.lower().endswith(".tar"):
         pieces = bytearray()

@@ -43,7 +43,7 @@ def _moment(value: Any) -> Any:
         value: a `datetime`, a `date`, or a text such as `2026-11-30T18:00`.
 
     Raises:
-        ValueError: it is no time, or a number such as 20261130, which would be a few months after 1970.
+        ValueError: the value is no time, or a number such as 20261130, which would be a few months after 1970.
     """
     if isinstance(value, datetime):
         return value
@@ -73,7 +73,7 @@ def _with_zone(moment: datetime) -> datetime:
     """Return the same time in the zone of this machine; a time without a zone is one of this machine.
 
     Raises:
-        ValueError: it is too near to the first or the last possible year to be converted.
+        ValueError: the moment is too near to the first or the last possible year to be converted.
     """
     try:
         return moment.astimezone()

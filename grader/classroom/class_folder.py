@@ -242,7 +242,7 @@ def refuse_out_in_submission(folder: Path, out: Path) -> None:
         out: the results folder, inside `folder` or elsewhere.
 
     Raises:
-        UsageError: it is one of these; the message says to name another folder.
+        UsageError: `out` is such a folder; the message says to name another one.
     """
     around, inner = os.path.realpath(folder), os.path.realpath(out)
     if around == inner:
@@ -359,7 +359,7 @@ class _LayoutFinder:
 
         Args:
             root: the folder of the class.
-            layout: its layout; recognised if `None`.
+            layout: the layout of the class; `None` to recognise it.
 
         Raises:
             UsageError: the folder is laid out like the submission of one student, has another layout than `layout`, or
@@ -408,7 +408,7 @@ class _LayoutFinder:
             layout: the layout of the class.
             outer: the folder or archive that the user named.
             root: the folder in it that is taken for the class's.
-            infos: its entries.
+            infos: the entries of `root`.
             submissions: the submissions.
         """
         if layout != "plain":
@@ -544,10 +544,10 @@ class _LayoutFinder:
 
         Args:
             root: the folder of the class.
-            infos: its entries.
+            infos: the entries of the folder.
 
         Raises:
-            UsageError: it is an export from Gradescope without its metadata.
+            UsageError: the class is an export from Gradescope without its metadata.
         """
         platform = self._platform(root, infos)
         if platform is not None:
@@ -623,9 +623,9 @@ class _LayoutFinder:
         """Return the submissions of a folder that has no sections, one for each student.
 
         Args:
-            layout: its layout.
+            layout: the layout of the folder.
             root: the folder of the class or of a section.
-            infos: its entries.
+            infos: the entries of the folder.
         """
         if layout == "gradescope":
             return self._gradescope(infos)
@@ -723,7 +723,7 @@ class _LayoutFinder:
 
         Args:
             root: the folder of the class.
-            infos: its entries, sections and others.
+            infos: the entries of the folder, sections and others.
         """
         submissions = list[Submission]()
         for info in infos:
@@ -757,7 +757,7 @@ class _LayoutFinder:
             info: the entry: a folder or an archive if it is a section.
 
         Raises:
-            OSError: it cannot be listed.
+            OSError: the section cannot be listed.
         """
         if info.error is not None:
             return [_failing_submission(info.entry, info.error)]
@@ -796,10 +796,10 @@ def _gradescope_submissions(
     """Return one submission for each student who made a submission of an export from Gradescope, perhaps as a group.
 
     Args:
-        name: the name of its folder.
-        entry: what the metadata say about it.
-        folders: its folder, as the only element; empty if the export does not hold it.
-        nothing: why nothing of it can be graded; empty if it can be read.
+        name: the name of the submission's folder.
+        entry: what the metadata say about the submission.
+        folders: the folder of the submission, as the only element; empty if the export does not hold it.
+        nothing: why nothing of the submission can be graded; empty if it can be read.
     """
     order = entry.created_at.timestamp() if entry.created_at is not None else None
     return [
@@ -859,7 +859,7 @@ def _by_key(submissions: Iterable[Submission]) -> list[list[Submission]]:
 def _one_per_student(submissions: Iterable[Submission]) -> list[Submission]:
     """Return for each student the submission that counts.
 
-    If that cannot be told, one that raises the error when read.
+    Where an error prevents that, one that raises it when read.
     """
     counted = list[Submission]()
     for same in _by_key(submissions):

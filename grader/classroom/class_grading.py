@@ -531,7 +531,7 @@ def _write_record(out: Path, result: StudentResults) -> None:
     """Write the record of one student to the file `out`.
 
     Raises:
-        InfrastructureError: it cannot be written.
+        InfrastructureError: the file cannot be written.
     """
     try:
         write_atomically(out, dumps(result).encode())

@@ -74,10 +74,10 @@ class ExerciseMistake:
     """Count the students who made a mistake in an exercise.
 
     Args:
-        code: the name that it is counted under; see `graded_exercise.mistake_name`.
-        students: how many made it.
+        code: the name that the mistake is counted under, such as its public code.
+        students: how many students made it.
         answers: the names of the answers that have it, the most frequent first.
-        example: one of them.
+        example: the mistake as one student saw it.
     """
 
     code: str
@@ -91,10 +91,10 @@ class AnswerReport:
     """Report on one answer of an exercise, or one question of a quiz.
 
     Args:
-        name: its name.
-        counts: the students by their standing in it.
-        given: of a question, each wrong answer and how many gave it, the most frequent first.
-        separation: of a question, how well it separates strong from weak; see `QuestionCounts.separation`.
+        name: the name of the answer or question.
+        counts: the students by their standing in the answer.
+        given: each wrong answer to a question and how many gave it, the most frequent first; empty for an answer.
+        separation: how well a question separates strong from weak students, from -1 to 1; `None` if that is not known.
     """
 
     name: str
@@ -108,14 +108,14 @@ class ExerciseReport:
     """Report on one exercise.
 
     Args:
-        unit: the id of its unit.
-        id: its id.
-        points: the points that it is worth.
-        stretch: whether it is optional.
-        counts: the students by their standing in it.
-        answers: the reports on its answers, the least passed first.
-        mistakes: its mistakes, the most frequent first, and unreadable files last.
-        is_quiz: whether its answers are those to questions.
+        unit: the id of the exercise's unit.
+        id: the id of the exercise.
+        points: the points that the exercise is worth.
+        stretch: whether the exercise is optional.
+        counts: the students by their standing in the exercise.
+        answers: the reports on the answers, the least passed first.
+        mistakes: the mistakes in the exercise, the most frequent first, and unreadable files last.
+        is_quiz: whether the exercise is a quiz, whose answers are those to questions.
     """
 
     unit: str
@@ -133,10 +133,10 @@ class UnitReport:
     """Report on one unit.
 
     Args:
-        id: its id.
-        title: its title; empty if it is not known.
-        finished: how many students passed every exercise of it that is not stretch.
-        exercises: the reports on its exercises.
+        id: the id of the unit.
+        title: the title of the unit; empty if it is not known.
+        finished: how many students passed every exercise of the unit that is not marked `stretch`.
+        exercises: the reports on the exercises of the unit.
     """
 
     id: str

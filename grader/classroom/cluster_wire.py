@@ -187,7 +187,7 @@ def _finite_number(digits: str) -> float:
     """Return the number with these digits.
 
     Raises:
-        ValueError: it is beyond the range of a float.
+        ValueError: the number is beyond the range of a float.
     """
     number = float(digits)
     return number if math.isfinite(number) else _refuse_constant(digits[:20])

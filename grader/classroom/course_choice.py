@@ -22,7 +22,7 @@ def open_for_class(start: Path, folder: Path | None = None) -> Course:
         folder: the folder of the course, as `class.yaml` names it, relative to `start`; `None` if it names none.
 
     Raises:
-        CourseError: its `course.yaml` cannot be used.
+        CourseError: the course's `course.yaml` cannot be used.
     """
     course = class_course(start, folder)
     if folder is None and find_root(start) is None:
@@ -42,7 +42,7 @@ def class_course(start: Path, folder: Path | None = None) -> Course:
         folder: the folder of the course, as `class.yaml` names it, relative to `start`; `None` if it names none.
 
     Raises:
-        CourseError: its `course.yaml` cannot be used.
+        CourseError: the course's `course.yaml` cannot be used.
     """
     if folder is not None:
         return load_course(start / folder)

@@ -98,7 +98,7 @@ class Folder:
             max_entries: how many entries are read, in the order of the file system; all of them if left out.
 
         Raises:
-            OSError: it cannot be listed.
+            OSError: the folder cannot be listed.
         """
         return sorted(islice(self.list_entries(), max_entries), key=attrgetter("name"))
 
@@ -134,7 +134,7 @@ def single_file(path: Path) -> File:
     """Return a file on disk that the user named; a link is followed.
 
     Raises:
-        OSError: it does not exist.
+        OSError: the file does not exist.
     """
     status = path.stat()
     return File(path.name, _why_unread(status.st_mode), partial(_open_named, path))
@@ -186,7 +186,7 @@ def _open_on_disk(path: Path) -> IO[bytes]:
     """Open a file of a submission for reading.
 
     Raises:
-        OSError: it cannot be opened, or has become a link since it was listed.
+        OSError: the file cannot be opened, or has become a link since it was listed.
     """
     return os.fdopen(os.open(path, os.O_RDONLY | NO_FOLLOW), "rb")
 

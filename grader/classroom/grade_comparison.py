@@ -38,9 +38,9 @@ class StoredGrades(NamedTuple):
 
     Args:
         student: the name of the student.
-        course_digest: see `StudentResults`.
-        made_from: see `StudentResults`.
-        seed: see `StudentResults`.
+        course_digest: a hash of the course and of the version of handgrad; `None` if the record has none.
+        made_from: a hash of all that the results were made from; `None` if the record has none.
+        seed: the seed of the trials; `None` if nothing was graded.
         score: the points that count; `None` if there is no score.
         points: the points of each exercise, with adjustments, that are not 0; `None` for those without.
         worth: the points of a right answer to each exercise that was asked.
@@ -359,7 +359,7 @@ def grades_from_json(content: bytes) -> dict[str, StoredGrades]:
     """Return grades by file from their JSON.
 
     Raises:
-        ValueError, TypeError, AttributeError: it is no such JSON.
+        ValueError, TypeError, AttributeError: the content is no such JSON.
     """
     stored: dict[str, dict[str, Any] | None] = json.loads(content)
     return {file: StoredGrades(**grades) for file, grades in stored.items() if grades is not None}

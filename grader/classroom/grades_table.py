@@ -96,7 +96,7 @@ class ClassSummary:
         renamed: the names of students in the last run, and the keys that they have now where these differ.
         named_by: the heading of the roster's column that names the students; empty without a roster.
         undated: the keys of the students with a due date whose submissions were graded and have no known time.
-        undated_late: those of them whom Canvas calls late.
+        undated_late: the keys of those students, among the undated ones, whom Canvas calls late.
         is_whole: whether the whole class was graded, and not some students alone.
     """
 

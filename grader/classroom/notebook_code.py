@@ -56,7 +56,7 @@ def read_notebook(data: bytes) -> Any:
     """Return the JSON document of a notebook file; its structure is not checked.
 
     Raises:
-        UnreadableNotebook: it is not JSON, or has more lists and maps than any notebook.
+        UnreadableNotebook: the file is not JSON, or has more lists and maps than any notebook.
     """
     if data.count(b"[") + data.count(b"{") > MOST_PARTS:
         raise UnreadableNotebook("it has too many parts")

@@ -291,7 +291,7 @@ class GradescopeEntry:
     """Describe one submission in the metadata of an export from Gradescope.
 
     Args:
-        submitters: of each student, what identifies the student, and all names.
+        submitters: for each student what identifies the student, and all names.
         created_at: when it was handed in; `None` if the metadata do not say it.
     """
 
@@ -306,7 +306,7 @@ def read_submitters(file: File) -> dict[str, GradescopeEntry]:
         file: the export's `submission_metadata.yml`.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: the file cannot be read.
     """
     try:
         data = file.read(LARGEST_METADATA)
@@ -345,7 +345,7 @@ def read_time(text: str) -> datetime:
     seconds, which people mean otherwise.
 
     Raises:
-        ValueError: it is written in another way, or there is no such day or time.
+        ValueError: the time is written in another way, or there is no such day or time.
     """
     match = TIME.fullmatch(text.strip())
     if match is None:

@@ -66,10 +66,10 @@ class EarlierResult:
     Args:
         student: the name of the student.
         course: the name of the course.
-        course_digest: see `StudentResults`.
+        course_digest: a hash of the course and of the version of handgrad; `None` if the record has none.
         points: the points of each exercise; empty in a record of another version of handgrad.
         seed: the seed that it was graded with; `None` if nothing was graded.
-        known_as: see `StudentResults`.
+        known_as: the other names of the student.
     """
 
     student: str
@@ -87,7 +87,7 @@ class ResultsFolder:
     Args:
         names: the course, and which of its exercises are graded.
         out: the path of the folder.
-        course_digest: see `course_digest`.
+        course_digest: a hash of the course and of the version of handgrad.
         digest: a hash of everything besides the submission that a result depends on, except the seed.
         identity: the device and inode of the folder, which tell whether another one has taken its place.
         table: the grades of the students so far.
@@ -426,7 +426,7 @@ class ResultsFolder:
         """Check that the folder is still the one that was opened and locked.
 
         Raises:
-            ResultsFolderLost: it was moved, or another one is in its place.
+            ResultsFolderLost: the folder was moved, or another one is in its place.
             OSError: the folder cannot be examined.
         """
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -450,7 +450,7 @@ class ResultsFolder:
         Another record that was moved there earlier stays: the first free name `<student>-<n>.json` is taken.
 
         Raises:
-            InfrastructureError: it cannot be moved.
+            InfrastructureError: the record cannot be moved.
         """
         try:
             (self.out / REMOVED).mkdir(exist_ok=True)
@@ -482,7 +482,7 @@ class ResultsFolder:
         """Write `grades.csv`.
 
         Raises:
-            InfrastructureError: it cannot be written, or the folder was moved.
+            InfrastructureError: the file cannot be written, or the folder was moved.
         """
         self._write_table(GRADES_FILE, self.table.text())
 
@@ -492,7 +492,7 @@ class ResultsFolder:
         If some students alone were graded, add their changes to those of the last run of the whole class.
 
         Raises:
-            InfrastructureError: it cannot be written, or the folder was moved.
+            InfrastructureError: the file cannot be written, or the folder was moved.
         """
         if not self.is_whole:
             if self.comparison.changes:
@@ -512,7 +512,7 @@ class ResultsFolder:
         """Write a table into the folder.
 
         Raises:
-            InfrastructureError: it cannot be written, or the folder was moved.
+            InfrastructureError: the table cannot be written, or the folder was moved.
         """
         self._check_folder()
         path = self.out / name

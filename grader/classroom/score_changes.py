@@ -366,7 +366,7 @@ def read_adjustments(path: Path, assignments: Collection[str]) -> tuple[list[Adj
         assignments: the names of the assignments.
 
     Raises:
-        UsageError: it cannot be read, or a line is wrong; names the line.
+        UsageError: the file cannot be read, or a line is wrong; names the line.
     """
     if not path.exists():
         refuse_other_spelling(path, "adjustment.csv")

@@ -444,7 +444,7 @@ def _has_answers(exercise: CourseExercise, content: bytes | tuple[str, ...]) -> 
     """Return whether a quiz's sheet, or what the cells of a notebook assign, answers any question.
 
     Raises:
-        ReadError: it cannot be read.
+        ReadError: the sheet or the cells cannot be read.
     """
     if isinstance(content, bytes):
         return bool(read_sheet(decode_sheet(content), exercise.quiz).answers)
@@ -563,11 +563,11 @@ class SubmissionFacts:
 
     Args:
         exercises: the ids of the exercises that were submitted.
-        hashes: see `SubmissionContent.hashes`.
-        unread: those of them whose files were not read, and why.
-        made_from: see `SubmissionContent.content_hash`.
-        notes: see `SubmissionContent`.
-        nothing: see `SubmissionContent`.
+        hashes: by the exercise's id a hash of what was submitted for it, and under "" of all of it.
+        unread: by id, the exercises whose files were not read, and why.
+        made_from: a hash of all that a result depends on, except the seed.
+        notes: the notes on the files, to the student.
+        nothing: why there is nothing to grade; empty if there is something.
         parts: the answers to judge, if the reader keeps them; see `cluster_wire.pack_submission`.
     """
 

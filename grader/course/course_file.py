@@ -60,7 +60,7 @@ class Unit(StrictModel):
     Args:
         id: the name of the folder.
         title: the title for lists.
-        exercises: its exercises in teaching order; none in a unit that is being written.
+        exercises: the exercises of the unit in teaching order; none in a unit that is being written.
         quiz: the points of its quiz; `None` if it has no quiz.
     """
 

@@ -182,7 +182,7 @@ class Exercise:
         """Check that the answers, steps and inputs of the declaration fit each other.
 
         Raises:
-            SpecError: they contradict each other.
+            SpecError: the answers, steps and inputs contradict each other.
         """
         _check_common(self)
         for answer in self.answers:
@@ -295,7 +295,7 @@ class Routine:
         """Check that the parts of the declaration fit each other.
 
         Raises:
-            SpecError: they contradict each other.
+            SpecError: the parts contradict each other.
         """
         _check_common(self)
 
@@ -337,7 +337,7 @@ def is_differentiable(argument: Argument | None) -> bool:
     """Return whether gradients with respect to an argument exist: it is a floating-point array, or a step.
 
     Args:
-        argument: its sampler or marker; `None`, which has no gradients, for an unknown argument.
+        argument: the sampler or marker of the argument; `None` for an unknown argument, which has no gradients.
     """
     return (
         argument.differentiable if isinstance(argument, Sampler) else argument is not None and argument.role == "step"

@@ -141,7 +141,7 @@ class _Reader:
         """Return the node that begins with an event, `depth` levels below the root.
 
         Raises:
-            ReadError: it is a reference or has a tag, or there are too many nodes or levels.
+            ReadError: the node is a reference or has a tag, or there are too many nodes or levels.
         """
         self.parts += 1
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:

@@ -18,10 +18,10 @@ NOT_READ = "not-read"
 
 
 def _public_code(code: str) -> str:
-    """Return a code, if it is public.
+    """Return `code`, the public code of a mistake.
 
     Raises:
-        ValueError: it is not.
+        ValueError: there is no such public code.
     """
     if code not in CODES:
         near = difflib.get_close_matches(code, sorted(CODES), 1)

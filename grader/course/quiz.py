@@ -62,7 +62,7 @@ def read_quiz(path: Path) -> Quiz:
     """Return the quiz in a `quiz.yaml`, with the computed answers in the `quiz_keys.json` of the same folder.
 
     Raises:
-        SpecError: one of the files cannot be used; names the file and the line.
+        SpecError: either file cannot be used; names the file and the line.
     """
     try:
         tree = read_map(path.read_text(encoding="utf-8"))

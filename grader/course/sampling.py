@@ -281,7 +281,7 @@ def output(spec: str = "") -> Marker:
     """Mark an argument as the forward pass's output, carrying the upstream gradient in `.g`.
 
     Args:
-        spec: its axes, for an output with an axis that is none of its inputs' (`"2 bs m"`).
+        spec: the axes of the argument, if one of them is no axis of the inputs (`"2 bs m"`); else empty.
     """
     return Marker("output", spec)
 

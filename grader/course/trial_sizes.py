@@ -78,7 +78,7 @@ def settings(
         specs: the axes of each array argument.
         rng: the random numbers.
         least: how many settings there must be at least.
-        allowed: by axis, the sizes that it may have, except in the batch of one; any if it is missing.
+        allowed: by axis, the sizes that the axis may have, except in the batch of one; any if the axis is missing.
     """
     axes = _axes(specs)
     batch = {axis: 1 for axis in (BATCH, FIRST_OF_ANY) if axis in axes}
@@ -111,7 +111,7 @@ def second_batch_of_one(
     Args:
         series: the settings of the trials.
         rng: the random numbers.
-        allowed: by axis, the sizes that it may have; any if it is missing.
+        allowed: by axis, the sizes that the axis may have; any if the axis is missing.
     """
     first = next((setting for setting in series if setting.kind == ONE_KIND), None)
     if first is None:
@@ -130,7 +130,7 @@ def exact_setting(
         specs: the axes of each array.
         index: the number of the trial in its series.
         rng: the random numbers.
-        allowed: by axis, the sizes that it may have; any if it is missing.
+        allowed: by axis, the sizes that the axis may have; any if the axis is missing.
     """
     axes = _axes(specs)
     free = EXACT_SIZES.get(len(axes), MANY_EXACT_SIZES)
@@ -162,7 +162,7 @@ def watched_sizes(specs: tuple[str, ...], rng: np.random.Generator, allowed: All
     Args:
         specs: the axes of each array.
         rng: the random numbers.
-        allowed: by axis, the sizes that it may have; any if it is missing.
+        allowed: by axis, the sizes that the axis may have; any if the axis is missing.
     """
     return Setting(0, "a trial of its own", _different_sizes(_axes(specs), rng, allowed, WATCHED_SIZES))
 
@@ -184,7 +184,7 @@ def _different_sizes(
     Args:
         axes: the names of the axes.
         rng: the random numbers.
-        allowed: by axis, the sizes that it may have.
+        allowed: by axis, the sizes that the axis may have; any if the axis is missing.
         free: the sizes of the other axes.
         due: by axis, the allowed sizes that must still occur in some trial; an axis gets one of them if it can.
     """

@@ -37,7 +37,7 @@ def parse_yaml(path: Path, text: str, model: type[Content], advice: Mapping[str,
         path: the file, for messages.
         text: the text of the file.
         model: the model of the content.
-        advice: for a pattern that the model demands of a value, what to write instead of a value that has it not.
+        advice: by a pattern that the model demands of a value, what to write if the value has it not.
         no_mapping: the sentence for a file that is no mapping at all.
 
     Raises:
@@ -88,7 +88,7 @@ def with_entry(text: str, location: Sequence[str], key: str, value: str) -> str 
         text: the text, whose comments and order stay.
         location: the keys that lead to the mapping.
         key: the key of the entry.
-        value: its value, a plain word.
+        value: the value of the entry, a plain word.
     """
     node = yaml.compose(text, Loader=_LOADER)
     for part in location:

@@ -38,7 +38,7 @@ class CardMistake:
     """A mistake that was met in a unit.
 
     Args:
-        code: its public code.
+        code: the public code of the mistake.
         exercises: the ids of the exercises in which it was met.
         is_overcome: whether every answer in which it was met has been right since.
     """

@@ -272,7 +272,7 @@ class UnitProgress:
     """The progress of one unit: answers to its exercises and questions of its quiz, done and in all.
 
     Args:
-        unit: its id.
+        unit: the id of the unit.
         done: the answers that are right.
         total: all of them.
         questions_done: the questions of its quiz that are answered.

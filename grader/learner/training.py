@@ -259,7 +259,7 @@ def _modules(
         solved: the ids of those whose worked solution stands in for the learner's file.
 
     Raises:
-        UsageError: one of the learner's files cannot be read.
+        UsageError: a file of the learner's cannot be read.
     """
     modules: dict[str, str] = {}
     for exercise in exercises.values():

@@ -471,7 +471,7 @@ class WatchState:
         """Return the verdicts on the exercise on the screen.
 
         Raises:
-            UsageError: its file is not checked yet.
+            UsageError: the exercise's file is not checked yet.
         """
         known = self.known_outcome()
         if known is None or known.result is None or self.checks.is_pending(self.current):

@@ -90,7 +90,7 @@ class KernelSession:
         """Open the course of the notebook in the current folder; no worker is started yet.
 
         Raises:
-            CourseError: its `course.yaml` cannot be used.
+            CourseError: the course's `course.yaml` cannot be used.
         """
         self.session = Session(notebook_course(Path.cwd()))
         self._last: dict[str, tuple[object, ExerciseResult]] = {}

@@ -88,7 +88,7 @@ class GradebookWriter:
 
     Args:
         gradebook: nbgrader's gradebook, opened for writing.
-        url: its URL.
+        url: the URL of the gradebook.
         course: the course.
         settings: the configuration of nbgrader, with the folder for graded notebooks and the late penalty.
     """

@@ -108,7 +108,7 @@ def _assigned_values(spec: Path, modified: int) -> dict[str, ast.expr]:
 
     Args:
         spec: the Python file.
-        modified: its time of modification in nanoseconds, so that an edited file is read again.
+        modified: the time of modification of the file in nanoseconds, so that an edited file is read again.
     """
     assignments = (node for node in ast.parse(spec.read_text(encoding="utf-8")).body if isinstance(node, ast.Assign))
     return {name.id: node.value for node in assignments for name in node.targets if isinstance(name, ast.Name)}

@@ -184,7 +184,10 @@ def _window(series: Series) -> tuple[np.ndarray, tuple[str, str]]:
 
 
 def _colour(level: float) -> str:
-    """Return the CSS colour of a tile whose entry is `level` times the largest."""
+    """Return the CSS colour, such as `#1f77d080`, of a tile whose entry is `level` times the largest.
+
+    Its hue shows the sign, its opacity the size. "none" for an entry near 0, or one that is not finite.
+    """
     if not np.isfinite(level) or abs(level) < EMPTY:
         return "none"
     return with_opacity(ABOVE if level > 0 else BELOW, STRONGEST * min(abs(level), 1))

@@ -44,7 +44,7 @@ class FormulaToken(NamedTuple):
 
     Args:
         kind: `number`, `name`, `attribute`, `sign`, or `set` for what is MathML already.
-        text: its text.
+        text: the text of the part.
         is_apart: whether a blank stands before it.
         is_tight: whether none stands behind it.
     """
@@ -61,8 +61,8 @@ class MathNode:
 
     Args:
         mathml: the element, or several elements in a row.
-        inside: the same without the brackets around it, if it has any.
-        word: its text, if it is a name alone.
+        inside: the element without the brackets around it, if it has any.
+        word: the name, if the part is a name alone.
     """
 
     mathml: str
@@ -339,7 +339,7 @@ class _Reader:
         """Read all tokens that are left, sums with `=` or `->` between them, and return them as MathML.
 
         Raises:
-            NoFormula: they have no such form, or there are none.
+            NoFormula: the tokens have no such form, or there are none.
         """
         mathml = self.list_until(("=", "->"))
         while self.place < len(self.tokens):

@@ -34,7 +34,7 @@ class Visits:
 
     Args:
         values: the number of the value at each place.
-        names: of the operation that makes it, at each place; empty where there is none.
+        names: the name of the operation that makes the value, at each place; empty where there is none.
         arrows: pairs of places; the second value must come after the first. Places from `len(values)` on are those of
             the values `missing`.
         missing: values that must be there and are not.

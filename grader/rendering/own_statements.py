@@ -155,7 +155,7 @@ def _place(lines: Sequence[str], shown: str, first: int, part: _Part) -> tuple[i
 
     Args:
         lines: the lines of the statement as they stand in the file.
-        shown: the same lines without the indentation that they share.
+        shown: the lines of the statement without the indentation that they share.
         first: the number of the first line in the file.
         part: the part.
     """
@@ -174,7 +174,7 @@ class _Part:
     """A part of a statement.
 
     Args:
-        node: its node in the syntax tree.
+        node: the part's node in the syntax tree.
         is_call_alone: whether, of the call of a method, only the method and its arguments are meant.
     """
 

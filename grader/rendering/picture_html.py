@@ -173,8 +173,8 @@ class Layout:
     """The size of a drawing, and the centre of each node.
 
     Args:
-        width: of the drawing, in pixels as all lengths here.
-        height: the same.
+        width: the width of the drawing, in pixels as all lengths here.
+        height: the height of the drawing.
         places: centres by the key of the node; an edge has a place in each row that it passes, by `_lane_key`.
         depth: by the key of the node, how many rows it is above the output.
         node_width: the width of each node.
@@ -263,7 +263,7 @@ def _row(
     Args:
         graph: the forward pass.
         users: by node, the nodes that read it.
-        depth: by node, its row.
+        depth: by node, the row of the node.
         across: the places in all rows below, by the same keys.
         row: the row to place.
     """
@@ -313,10 +313,10 @@ def _layout_at(
 
     Args:
         across: horizontal places of nodes and passing edges.
-        depth: by node, its row.
+        depth: by node, the row of the node.
         users: by node, the nodes that read it.
         node_width: the width of each node.
-        half_heights: by row, half the height of its tallest node.
+        half_heights: by row, half the height of the tallest node in it.
     """
     left = min(x - node_width / 2 if key in depth else x for key, x in across.items()) - MARGIN
     right = max(x + node_width / 2 if key in depth else x for key, x in across.items()) + MARGIN

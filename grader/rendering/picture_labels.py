@@ -238,7 +238,7 @@ def change_of(code: str, parameters: Mapping[str, Any]) -> str:
 
     Args:
         code: the public code of a mistake.
-        parameters: its message fields, of which short ones are filled in.
+        parameters: the message fields of the mistake, of which short ones are filled in.
     """
     return _formula_of(code, parameters) or KINDS.get(code, "")
 

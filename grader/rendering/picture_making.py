@@ -61,7 +61,7 @@ def make_pictures(exercise: CourseExercise, result: ExerciseResult, judge: Judge
 
     Args:
         exercise: the exercise.
-        result: its result.
+        result: the result of the exercise.
         judge: the judge that made the result and holds the learner's arrays.
     """
     wrong = [answer for answer in result.answers if answer.status != "passed"]
@@ -400,8 +400,8 @@ def graph_of(
     """Return the graph of all nodes that the output is computed from; of a loop, the nodes of its last iteration alone.
 
     Args:
-        program: the forward pass of a trial with the sizes that are to be shown.
-        trial: that trial.
+        program: the forward pass, recorded in the trial.
+        trial: the trial whose sizes are shown.
         answers: by input or step, the name of the drawn answer that is its gradient.
         places: by answer, the places in the program that its diagnosis names.
         mistakes: by answer, the code and the message fields of its mistake.

@@ -125,8 +125,8 @@ def exercise_report(
 
     Args:
         exercise: the exercise.
-        result: its result.
-        width: in columns.
+        result: the result of the exercise.
+        width: the greatest number of columns in a line.
         seen: the number of hints to show by the name of the answer; 1 for an answer that is not in it.
         title: the name by which the learner knows the exercise; its file if empty.
         step: takes the exercise, an answer and the number of hints seen; returns the next step, which is not shown if

@@ -76,8 +76,8 @@ class SvgDrawing:
     """A drawing, on a page of its own colour or inside an HTML page.
 
     Args:
-        width: of the whole drawing.
-        height: the same.
+        width: the width of the whole drawing, in pixels as all lengths here.
+        height: the height of the whole drawing.
         title: a few words for those who cannot see it.
         description: the content in a sentence or two, for the same readers.
         parts: the SVG elements, in the order in which they are drawn.
@@ -109,8 +109,8 @@ class SvgDrawing:
         Args:
             x: the left edge.
             y: the upper edge.
-            width: its width.
-            height: its height.
+            width: the width of the rectangle.
+            height: the height of the rectangle.
             style: a class of the style sheet.
             round: the radius of its corners.
         """
@@ -146,7 +146,7 @@ class SvgDrawing:
             start: the point (x, y) where it begins, in pixels.
             end: the point where its head is.
             style: a class of the style sheet, such as "forward".
-            bend: by how many pixels its middle is moved to the left of its direction.
+            bend: by how many pixels the middle of the arrow is moved to the left of its direction.
         """
         (x1, y1), (x2, y2) = start, end
         length = math.hypot(x2 - x1, y2 - y1)

@@ -96,11 +96,11 @@ class Value(_Model):
     """A value that learner code returned or stored.
 
     Attributes:
-        type: the name of its type; empty where the kind says it.
-        dtype: of a tensor, without `torch.`.
-        shape: of a tensor.
-        array: its contents; `None` if they were not sent.
-        items: of a list or a tuple, the first ones.
+        type: the name of the value's type; empty where the kind says it.
+        dtype: the dtype of a tensor, without `torch.`; empty for any other value.
+        shape: the shape of a tensor; empty for any other value.
+        array: the contents of the value; `None` if they were not sent.
+        items: the first items of a list or a tuple; none for any other value.
         why: the message of the exception that reading the value raised.
     """
 
@@ -180,7 +180,7 @@ class Failed(_Model):
     """A cell of a notebook that raised an exception; the other cells were run nevertheless.
 
     Attributes:
-        cell: its index, from 0.
+        cell: the index of the cell, from 0.
     """
 
     cell: Count
@@ -191,9 +191,9 @@ class Import(_Model):
     """An import of a module that graded runs do not have, or pass over.
 
     Attributes:
-        name: of the module.
-        line: of the import, numbered through all cells from 1.
-        file: the name of another file of the submission; empty for the learner's own.
+        name: the name of the module.
+        line: the line of the import, numbered through all cells from 1.
+        file: the name of the submission's other file that the import is in; empty for the checked one.
     """
 
     name: Text
@@ -213,9 +213,9 @@ class Facts(_Model):
     """The facts of a job: one learner's file or notebook, and the calls of its function.
 
     Attributes:
-        calls: in the order of the job; fewer than it asked for if `error` ended them.
+        calls: the calls in the order of the job; fewer than the job asked for if `error` ended them.
         printed: the output of the code and of the first call.
-        defined: the names of the functions that it defines, for a message about one that is missing.
+        defined: the names of the functions that the source defines, for a message about a missing one.
         failed: the cells that raised an exception.
         ignored: the lines that are for IPython alone, and were not run.
         unusual: the imports of modules that graded runs do not have.

@@ -27,7 +27,7 @@ class Worker(Closing):
 
     Args:
         start: starts a warm process for an isolation; called at once, and whenever the process must be replaced.
-        isolation: of the jobs.
+        isolation: the isolation of the jobs.
     """
 
     def __init__(self, start: Callable[[Isolation], WarmProcess], isolation: Isolation) -> None:
@@ -150,9 +150,9 @@ def start_worker(isolation: Isolation) -> Worker:
 def worker_mode(isolation: Isolation) -> str:
     """Return how a worker answers jobs: `fork` or `spawn`.
 
-    For the isolation `none` the environment variable `HANDGRAD_WORKER` says it or, without that, `fork` is usual on
-    Linux and `spawn` elsewhere; for any other it is `fork`. A worker that forks can be used in a process that was
-    forked from the one that started it.
+    For the isolation `none`, it is the value of the environment variable `HANDGRAD_WORKER` or, if that is not set,
+    `fork` on Linux and `spawn` elsewhere; for any other isolation it is `fork`. A worker that forks can be used in a
+    process that was forked from the one that started it.
     """
     usual = "fork" if sys.platform == "linux" else "spawn"
     return "fork" if isolation != "none" else os.environ.get(MODE_VARIABLE) or usual
