@@ -227,7 +227,7 @@ def _tree(file: str, source: str) -> ast.Module:
 
 
 def _function(exercise: CourseExercise, file: str, tree: ast.Module) -> ast.FunctionDef:
-    """Return the function of the exercise in its worked solution.
+    """Return the function of the exercise in its worked solution, which messages call `file`.
 
     Raises:
         CourseError: the solution has no function of this name.

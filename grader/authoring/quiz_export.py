@@ -346,13 +346,13 @@ def qti_package(course: str, items: Iterable[Item]) -> bytes:
 
 
 def _qti_root(name: str, space: str, schema: str, **attributes: str) -> ET.Element:
-    """Return the root element of a file, with its XML namespace `space` and the address of its schema."""
+    """Return the root element of a file: of this name, in the XML namespace `space`, with the address of its schema."""
     location = {"xmlns": space, "xmlns:xsi": XSI, "xsi:schemaLocation": f"{space} {schema}"}
     return ET.Element(name, {**location, **attributes})
 
 
 def _add(parent: ET.Element, name: str, text: str = "", **attributes: str) -> ET.Element:
-    """Append an element to `parent` and return it."""
+    """Append an element of this name, with a text and attributes, to `parent`, and return the element."""
     element = ET.SubElement(parent, name, attributes)
     element.text = text or None
     return element
@@ -409,7 +409,7 @@ def _qti_blocks(text: str, listing: str = "") -> list[ET.Element]:
 
 
 def _qti_inline(name: str, text: str, **attributes: str) -> ET.Element:
-    """Return an element of this name with the content of one paragraph."""
+    """Return an element of this name with the content of a paragraph, in which backticks enclose code."""
     element = ET.fromstring(as_html(" ".join(text.split())))
     element.tag = name
     element.attrib.update(attributes)

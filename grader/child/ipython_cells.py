@@ -186,7 +186,7 @@ class _ShellCalls(ast.NodeTransformer):
     """Replace each call of `get_ipython()` by the statements that it would run, or by `pass` if it runs no Python.
 
     Args:
-        filename: of the learner's source.
+        filename: the path of the learner's source.
         depth: how many levels of texts within texts may still be parsed.
         ignored: receives the lines of the calls that are replaced by `pass`.
     """

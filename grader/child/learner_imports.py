@@ -203,7 +203,7 @@ def learner_imports(sources: Mapping[str, str], folder: str, run: Run) -> Iterat
 
 
 def is_passed_over(name: str) -> bool:
-    """Return whether a module is replaced by a stand-in without effect.
+    """Return whether the module of this name is replaced by a stand-in without effect.
 
     These are libraries that only show things, and modules of this project that notebooks import.
     """

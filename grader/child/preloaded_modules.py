@@ -56,7 +56,7 @@ _BANNED = tuple(f"{name}." for name in BANNED)
 
 
 def is_banned(name: str) -> bool:
-    """Return whether a graded run refuses to import a module: it differentiates, or torch needs it to differentiate."""
+    """Return whether a graded run refuses to import the module of this name, by which torch differentiates."""
     return f"{name}.".startswith(_BANNED)
 
 

@@ -87,7 +87,7 @@ FILTERED: Mapping[str, Filtered] = {
 
 
 def program(machine: str) -> bytes:
-    """Return the filter for a machine as the bytes of an array of `struct sock_filter`.
+    """Return the filter for a machine, such as `"x86_64"`, as the bytes of an array of `struct sock_filter`.
 
     Args:
         machine: one of `MACHINES`.

@@ -319,7 +319,7 @@ class _OwnPositionReader(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Set the position of the next read; return it."""
+        """Set the position of the next read, and return it from the start; arguments as of `io.IOBase.seek`."""
         self.at = max(0, offset + {io.SEEK_SET: 0, io.SEEK_CUR: self.at, io.SEEK_END: self.size}[whence])
         return self.at
 

@@ -320,10 +320,12 @@ def grade_options(plan: ClassPlan, submissions: str | None, given: GradeOptions)
 
 
 def _assignment_name(content: ClassFile, submissions: str | None) -> str:
-    """Return the name of the assignment that is graded; empty if a path was given that is no assignment's name.
+    """Return the name of the assignment that is graded; empty if `submissions` is a path and no assignment's name.
+
+    `None` stands for the only assignment.
 
     Raises:
-        UsageError: nothing was given, and there is not exactly one assignment.
+        UsageError: `submissions` is `None`, and there is not exactly one assignment.
     """
     names = list(content.assignments)
     if submissions is None:

@@ -84,7 +84,7 @@ def unpack_setting(data: bytes, folder: Path) -> GradingSetting:
 
 
 def setting_name(data: bytes) -> str:
-    """Return the SHA-256 of a packed setting in hexadecimal, which names it on the cluster."""
+    """Return the SHA-256, in hexadecimal, of a setting that `pack_setting` packed, which names it on the cluster."""
     return hashlib.sha256(data).hexdigest()
 
 

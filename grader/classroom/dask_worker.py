@@ -44,7 +44,10 @@ class Service:
     """
 
     def __init__(self, setting: bytes, processes: int) -> None:
-        """Start the service's process; the setting is sent to it with the first batch."""
+        """Start the service's process, with this number of grading processes.
+
+        It gets the setting with the first batch.
+        """
         code = "from grader.classroom.dask_worker import main; main()"
         self.lock, self.folder = threading.Lock(), tempfile.mkdtemp(prefix=TEMPORARY)
         self.popen = subprocess.Popen(

@@ -173,7 +173,7 @@ class ResultsFolder:
         return bool(self.changes.adjustments.get(name))
 
     def _count(self, name: str, results: StudentResults) -> None:
-        """Count the results of a student, and compare them with those before the run."""
+        """Count the results of the student with the key `name`, and compare them with those before the run."""
         self.table.count(name, results)
         self.comparison.compare(result_file(self.out, name).name, results)
 
@@ -417,7 +417,7 @@ class ResultsFolder:
                 self._move_to_removed(path)
 
     def _file(self, name: str) -> Path:
-        """Return the path of a student's record, and note that this student is in the class."""
+        """Return the path of the record of the student with the key `name`, who is noted as being in the class."""
         path = result_file(self.out, name)
         self._file_names.add(path.name)
         return path
@@ -509,7 +509,7 @@ class ResultsFolder:
         return ""
 
     def _write_table(self, name: str, text: str) -> None:
-        """Write a table into the folder.
+        """Write a text into the folder as the file `name`.
 
         Raises:
             InfrastructureError: the table cannot be written, or the folder was moved.
@@ -550,7 +550,7 @@ class ResultsFolder:
         )
 
     def _stored_results(self, name: str) -> StudentResults | None:
-        """Return the stored results of a student; `None` if there are none that can be read."""
+        """Return the stored results of the student with the key `name`; `None` if there are none that can be read."""
         with suppress(UsageError):  # of another version
             stored = read_record(self._file(name), self._exercise_of)
             return stored if isinstance(stored, StudentResults) else None

@@ -106,7 +106,14 @@ class Roster:
         remarks: Sequence[str] = (),
         named_by: str = "",
     ) -> None:
-        """Index the students by key, alias and every other name."""
+        """Index the students by key, alias and every other name.
+
+        Args:
+            students: the students on the roster.
+            aliases: the keys of students by the names that their submissions have.
+            remarks: sentences on how the roster was read.
+            named_by: the heading of the column whose cells are the keys; empty if there is none.
+        """
         self.students, self.remarks, self.named_by = tuple(students), tuple(remarks), named_by
         places = {student.key: place for place, student in enumerate(students)}
         for alias, key in (aliases or {}).items():

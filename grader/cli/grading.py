@@ -455,7 +455,7 @@ def nbgrader_init(
 
 
 def _print_summary(folder: Path, written: FolderChanges, unit: str) -> None:
-    """Print the files that were written to an nbgrader course folder, and the command that comes next."""
+    """Print the files that were written to an nbgrader course folder, and the command, for `unit`, that comes next."""
     for file in written.files:
         print(folder / file)
     print(f"{len(written.files)} file(s) written." if written.files else "Everything is up to date.")

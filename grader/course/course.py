@@ -104,7 +104,13 @@ class CourseExercise:
         return replace(self, course=course)
 
     def unread_result(self, message: str, status: Status = "error", code: str = "error") -> ExerciseResult:
-        """Return the result of a file that was not read: no points, and this status and message for each answer."""
+        """Return the result of a file that was not read: no points, and for each answer this status and message.
+
+        Args:
+            message: the message of each answer.
+            status: the status of each answer.
+            code: the public code of each answer.
+        """
         return self._result_without_points(status, code, message)
 
     @cached_property

@@ -258,7 +258,7 @@ def _grader_files(folder: Path) -> Iterator[Path]:
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes, executable: bool = False) -> None:
-    """Add a file with a fixed date and mode to a zip file."""
+    """Add a file with this name and content, and a fixed date, to a zip file; `executable` sets its mode."""
     entry = zipfile.ZipInfo(name, FIRST_DAY)
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.external_attr = (0o100755 if executable else 0o100644) << 16

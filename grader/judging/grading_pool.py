@@ -139,7 +139,7 @@ class ReadingPool(Closing):
     """
 
     def __init__(self, course: Course, processes: int, read: Read) -> None:
-        """Begin without any process; they are started when submissions are read."""
+        """Begin without any process; up to `processes` are started when submissions are read, and call `read`."""
         self.course, self.processes, self._read_one = course, processes, read
         self._running: list[_Process] = []
 
@@ -306,7 +306,15 @@ class GradingPool(ReadingPool):
     def __init__(
         self, course: Course, isolation: Isolation, processes: int, seed: int | None = None, read: Read = parts_as_given
     ) -> None:
-        """Start the workers, import torch, and draw a random seed if `seed` is `None`."""
+        """Start the workers, import torch, and draw a random seed if `seed` is `None`.
+
+        Args:
+            course: the course.
+            isolation: the isolation of learner code.
+            processes: how many processes grade at the same time.
+            seed: the seed of every trial.
+            read: reads a submission; called in a process of the pool.
+        """
         super().__init__(course, processes, read)
         self.isolation = isolation
         self._warm: list[Worker] = []

@@ -146,7 +146,7 @@ def card_svg(card: Card) -> str:
 
 
 def _draw_bar(picture: SvgDrawing, x: float, y: float, width: float, share: float) -> None:
-    """Draw a bar that is filled from the left to a share of its width, from 0 to 1."""
+    """Draw a bar of this width, filled from the left to a share of it from 0 to 1, whose left end is at `x` and `y`."""
     picture.box(x, y, width, BAR_HEIGHT)
     if share:
         picture.box(x, y, width * share, BAR_HEIGHT, "forward-fill")

@@ -144,7 +144,7 @@ def _pictures(seen: ExercisePictures, width: int) -> Iterator[Line]:
 
 
 def progress_bars(units: Sequence[UnitProgress], width: int) -> Iterator[Line]:
-    """Yield the progress of each unit as a line: a bar if there is room for one, and the numbers."""
+    """Yield the progress of each unit as a line: the numbers, behind a bar if `width` columns have room for one."""
     if is_plain():
         yield from (((f"{unit.unit}: {_in_words(unit)}", ""),) for unit in units)
         return

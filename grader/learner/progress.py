@@ -163,7 +163,7 @@ class Progress:
         )
 
     def remove_one_mistake(self, code: str) -> None:
-        """Reduce the count of a mistake by one, in the exercise in which it was met most."""
+        """Reduce the count of the mistake with this code by one, in the exercise in which it was met most."""
         where = self.met.get(code)
         if where:
             most = max(where, key=lambda name: where[name])

@@ -215,7 +215,7 @@ class AnswerItem(pytest.Item):
             raise AnswerFailed(self.answer)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return the report on a failed answer; pytest's own for any other exception."""
+        """Return the report on an answer that failed; for any other exception pytest's own. `style` is not used."""
         if isinstance(excinfo.value, AnswerFailed):
             return Report(self.parent.course_run, self.parent.exercise, excinfo.value.answer)
         return super().repr_failure(excinfo)

@@ -46,7 +46,7 @@ class Practice:
     hints: dict[str, int] = field(default_factory=dict)
 
     def question(self, name: str) -> AnswerableQuestion:
-        """Return a question with the numbers of this learner's variant, and with its right answer."""
+        """Return the question of this name with the numbers of the learner's variant, and with its right answer."""
         return question_with_key(self.exercise.quiz, name, self.variant)
 
     def answer(self, name: str, typed: str) -> QuizMistake | None:
@@ -90,7 +90,10 @@ class Practice:
         return ""
 
     def as_shown(self, name: str, answer: str) -> str:
-        """Return an answer as the learner types it: choices as letters, such as "a c"; any other answer unchanged."""
+        """Return an answer to the question of this name as the learner types it: choices as letters, such as "a c".
+
+        If the question has no choices, the answer is unchanged.
+        """
         question = self.question(name)
         if not isinstance(question, (Choice, Choices)):
             return answer
@@ -98,7 +101,10 @@ class Practice:
         return " ".join(letters.get(label, label) for label in answer.replace(",", " ").split())
 
     def next_hint(self, name: str) -> tuple[int, int, str] | None:
-        """Return the number of the next hint, how many there are, and the hint; `None` once all have been shown."""
+        """Return the number of the next hint on the question of this name, how many there are, and the hint.
+
+        `None` once all have been shown.
+        """
         hints = self.question(name).hints
         seen = self.hints.get(name, 0)
         if seen == len(hints):
@@ -148,12 +154,12 @@ class QuizSession(Practice):
             raise self._unreadable_sheet(error) from error
 
     def question(self, name: str) -> AnswerableQuestion:
-        """Return a question with the numbers of the sheet's variant, and with its right answer."""
+        """Return the question of this name with the numbers of the sheet's variant, and with its right answer."""
         self.variant = self.sheet().variant
         return super().question(name)
 
     def earlier_answer(self, name: str) -> str:
-        """Return the answer to this question in the sheet; empty if there is none."""
+        """Return the answer to the question of this name in the sheet; empty if there is none."""
         return self.sheet().answers.get(name, "")
 
     def open(self) -> list[str]:

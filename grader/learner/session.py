@@ -58,7 +58,10 @@ class Prefetch:
     """
 
     def __init__(self, exercises: Sequence[CourseExercise], combine: Callable[[Sequence[Part]], CombinedJob]) -> None:
-        """Prepare the combined job of each unit with several of these exercises; no job is started yet."""
+        """Prepare the combined job of each unit with several of these exercises; no job is started yet.
+
+        `combine` makes the combined job of the answers to some exercises.
+        """
         self._combine = combine
         units = [list(unit) for _, unit in itertools.groupby(exercises, lambda exercise: exercise.unit)]
         shared = [unit for unit in units if len(unit) > 1]
@@ -116,7 +119,13 @@ class Session(Closing):
     """
 
     def __init__(self, course: Course, worker: Worker | None = None, seed: int | None = None) -> None:
-        """Begin with no grader; the learner's progress is read, and torch imported, at first use."""
+        """Begin with no grader; the learner's progress is read, and torch imported, at first use.
+
+        Args:
+            course: the course.
+            worker: runs the learner's code; `None` to start one at the first check.
+            seed: the seed of every trial; `None` for a random one.
+        """
         self.course = course
         self._seed = seed
         self._worker = worker

@@ -21,7 +21,11 @@ Gradients = Callable[[Any, Tensors, Tensors], None]
 def begin(training: Any) -> torch.Tensor:
     """Return the weights and their speeds, the running sums of gradients, before the first step.
 
-    Shape: `(2, weights)`.
+    Args:
+        training: the unit's `training.py`.
+
+    Returns:
+        The weights and the speeds; shape: `(2, weights)`.
     """
     values = torch.cat([weight.flatten() for weight in training.weights().values()])
     return torch.stack((values, torch.zeros_like(values)))
@@ -50,7 +54,13 @@ def stored(tensor: Any) -> torch.Tensor:
 
 
 def by_autograd(training: Any, weights: Tensors, batch: Tensors) -> None:
-    """Store the gradients that torch's autograd computes as `.g` of the weights."""
+    """Store the gradients that torch's autograd computes as `.g` of the weights.
+
+    Args:
+        training: the unit's `training.py`, whose `loss` is differentiated.
+        weights: the weights by name.
+        batch: the data of one step by name.
+    """
     copies = {name: weight.clone().requires_grad_() for name, weight in weights.items()}
     gradients = torch.autograd.grad(training.loss(copies, batch), list(copies.values()))
     for weight, gradient in zip(weights.values(), gradients, strict=True):

@@ -46,9 +46,9 @@ def progress_line(training: Training) -> str:
 
 
 def columns(curve: Curve, steps: int, width: int) -> list[float]:
-    """Return the mean loss of the steps in each of `width` columns, of which `steps` fill all.
+    """Return the heights of a curve in a chart: for each column the mean loss of the steps in it.
 
-    Fewer for a shorter curve.
+    The `width` columns share the `steps` steps; columns that the curve has not reached are missing.
     """
     parts = [curve.losses[column * steps // width : (column + 1) * steps // width] for column in range(width)]
     return [sum(part) / len(part) for part in parts if part]

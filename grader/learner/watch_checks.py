@@ -62,7 +62,10 @@ class Checks:
     """
 
     def __init__(self, session: Session, worker: Worker, report: Callable[[CheckOutcome], None]) -> None:
-        """Begin with no check, and the hash of every exercise's current file."""
+        """Begin with no check, and note the hash of every exercise's current file.
+
+        `report` is called with each outcome.
+        """
         self.session, self.worker, self.report = session, worker, report
         self.waiting: list[CheckRequest] = []
         self.running: CheckRequest | None = None

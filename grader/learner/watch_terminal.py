@@ -47,7 +47,10 @@ class TerminalModes:
     """
 
     def __init__(self, whole_lines: bool) -> None:
-        """Keep the modes that the terminal has now, to restore them later; none on Windows."""
+        """Note the modes that the terminal has now, to restore them later (not on Windows).
+
+        With `whole_lines`, `enter` changes nothing.
+        """
         self.whole_lines = whole_lines
         self.before = None
         if sys.platform != "win32":
@@ -280,7 +283,7 @@ class PlainScreen:
     """
 
     def __init__(self, out: Callable[[str], None] = print) -> None:
-        """Begin with nothing printed."""
+        """Begin with nothing printed; `out` prints a text."""
         self.out = out
         self.begin()
 

@@ -250,7 +250,7 @@ class NbgraderSettings:
     config: Config
 
     def autograded(self, student: str, assignment: str) -> Path | None:
-        """Return the folder for a graded submission; `None` without a course folder."""
+        """Return the folder for a student's graded submission to an assignment; `None` without a course folder."""
         if self.folder is None:
             return None
         directory = CourseDirectory(config=self.config)

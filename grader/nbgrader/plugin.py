@@ -311,7 +311,10 @@ def _report_interrupt(kind: type[BaseException], error: BaseException, trace: Tr
 
 
 def _root(configurable: Any) -> Path:
-    """Return the nbgrader course folder that a preprocessor works in; the current folder if it has none."""
+    """Return the course folder of an object of nbgrader's, such as a preprocessor.
+
+    The current folder if it has none.
+    """
     while configurable is not None:
         if (folder := getattr(configurable, "coursedir", None)) is not None:
             return Path(folder.root)
@@ -419,7 +422,10 @@ class AutogradeSession:
     """
 
     def __init__(self, course: Course, isolation: Isolation, seed: int | None = None) -> None:
-        """Start a pool with a process for each core, and check that it can run student code."""
+        """Start a pool with a process for each core, and check that it can run student code.
+
+        A seed of `None` is drawn.
+        """
         policy = course.policy.model_copy(update={"show_expected": False})
         self.course = replace(course, config=course.config.model_copy(update={"policy": policy}), _specs={})
         most = max(len(unit.ids) for unit in course.config.units)

@@ -439,7 +439,10 @@ def _norm(a: Array, axis: Any, keepdims: bool, p: Any = 2.0, ord: Any = None) ->
 
 
 def _logsumexp(a: Array, axis: Any, keepdims: bool) -> Any:
-    """Return the logarithm of the sum of the exponentials along `axis`, of all entries if it is `None`."""
+    """Return the logarithm of the sum of the exponentials along `axis`, of all entries if it is `None`.
+
+    The axis stays, with size 1, if `keepdims` is true.
+    """
     top = np.max(a)
     return np.log(np.sum(np.exp(a - top), axis=axis, keepdims=keepdims)) + top
 
@@ -486,7 +489,7 @@ enter_all({
 
 @operation("log_softmax")
 def log_softmax(a: Array, dim: int = -1) -> Any:
-    """Return the logarithms of the softmax probabilities along an axis."""
+    """Return the logarithms of the softmax probabilities along the axis `dim`."""
     raised = a - np.max(a, axis=dim, keepdims=True)
     return raised - np.log(np.sum(np.exp(raised), axis=dim, keepdims=True))
 
@@ -548,7 +551,10 @@ enter_all({
 
 @operation(".T t transpose swapaxes swapdims T")
 def transpose(a: Array, *dims: int, dim0: int | None = None, dim1: int | None = None) -> Any:
-    """Return an array with two axes exchanged, as torch does, or with all in a new order, as numpy does."""
+    """Return an array with two axes exchanged, as torch does, or with all in a new order, as numpy does.
+
+    The axes are in `dims`, or are `dim0` and `dim1`; without any, the order of all axes is reversed.
+    """
     axes = dims if dim0 is None or dim1 is None else (dim0, dim1)
     return np.swapaxes(a, *axes) if len(axes) == 2 else np.transpose(a, axes or None)
 
@@ -640,7 +646,7 @@ enter_all({
 
 @operation("eye identity", entries=lambda rows, columns=None: entries_of((rows, rows if columns is None else columns)))
 def eye(rows: int, columns: int | None = None) -> Any:
-    """Return an identity matrix.
+    """Return an identity matrix with so many rows, and as many columns if `columns` is `None`.
 
     Raises:
         ValueError: the matrix would have no entries.

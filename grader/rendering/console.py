@@ -172,7 +172,7 @@ class Spinner:
             self.status.stop()
 
     def say(self, detail: str) -> None:
-        """Show what is being done now, behind the spinner's own text."""
+        """Show a detail, what is being done now, behind the spinner's own text."""
         if self.status is not None:
             self.status.update(f"{self.what} {detail}")
 

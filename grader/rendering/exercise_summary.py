@@ -62,7 +62,7 @@ def describe_answer(exercise: CourseExercise, answer: Answer) -> str:
 
 
 def _shape_text(declaration: Exercise, name: str) -> str:
-    """Return `shape (n, m)` for an input; `shaped like w` if it has several shapes."""
+    """Return `shape (n, m)` for the input called `name`, or `shaped like w` if it has several shapes."""
     spec = declaration.inputs[name].spec
     if ANY in axes_of(spec) or len(alternatives(spec)) > 1:
         return f"shaped like {name}"

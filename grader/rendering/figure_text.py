@@ -81,7 +81,10 @@ def tiles(series: Series) -> np.ndarray:
 
 
 def _tile(level: float) -> str:
-    """Return an entry of a map: `++`, `+`, `.`, `-` or `--`, by its size in proportion to the largest, from -1 to 1."""
+    """Return an entry of a map: `++`, `+`, `.`, `-` or `--`.
+
+    `level` is its size in proportion to the largest, from -1 to 1.
+    """
     if not abs(level) > FAINT:
         return "."
     return ("+" if level > 0 else "-") * (2 if abs(level) > STRONG else 1)

@@ -144,7 +144,7 @@ def _furthest_off(grid: Grid, indices: Sequence[tuple[int, ...]]) -> list[tuple[
 
 
 def _worst(grid: Grid, index: tuple[int, ...]) -> tuple[int, int]:
-    """Return the row and the column of the entry that the table of a slice must show.
+    """Return the row and the column of the entry that the table of the slice at `index` must show.
 
     In a difference that is the entry of the greatest magnitude, NaN and infinity before all; in any other grid it is
     (0, 0).

@@ -61,7 +61,10 @@ class Visits:
         return bool(self.too_early or self.missing or len(set(self.values)) < len(self.values))
 
     def figure(self, title: str) -> Figure:
-        """Return the figure of at most `MOST_VISITS` places, around the first value that comes too early."""
+        """Return the figure of at most `MOST_VISITS` places, around the first value that comes too early.
+
+        The title adds how many places are shown if these are not all.
+        """
         shown = self._shown_places()
         index = {place: i for i, place in enumerate(shown)}
         numbers = [*self.values, *self.missing]

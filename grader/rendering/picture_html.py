@@ -129,7 +129,10 @@ def _corner(table: Table) -> str:
 
 
 def _index_html(text: str, scope: str, kind: str = "index") -> str:
-    """Return the heading of a row (`row`) or a column (`col`), such as its index, with a class of the style sheet."""
+    """Return a heading of a table as HTML, such as an index: of a row (`scope` is `row`) or of a column (`col`).
+
+    Its class in the style sheet is `kind`.
+    """
     return f'<th scope="{scope}" class="{kind}">{escape(text)}</th>'
 
 

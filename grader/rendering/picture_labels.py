@@ -244,7 +244,12 @@ def change_of(code: str, parameters: Mapping[str, Any]) -> str:
 
 
 def _formula_of(code: str, parameters: Mapping[str, Any]) -> str:
-    """Return a formula of what must be and what is done instead; empty if the code has no short one."""
+    """Return a formula of what must be and what is done instead; empty if the code has no short one.
+
+    Args:
+        code: the public code of a mistake.
+        parameters: the message fields of the mistake, of which short ones are filled in.
+    """
     formulas = (_filled(template, parameters, NAMES) for template in CHANGES.get(code, ()))
     return next(filter(None, formulas), "")
 
@@ -427,6 +432,10 @@ def _upstream_inside(parameters: Mapping[str, Any], node: Node) -> str:
     """Return the label of a function whose operand is multiplied by the upstream gradient: `f'(x) * g -> f'(x * g)`.
 
     It has the names of the function and the operand if these are short. Empty if the mistake names no such form.
+
+    Args:
+        parameters: the message fields of the edit.
+        node: the node of the function.
     """
     template, x = INSIDE.get(str(parameters.get("inside", ""))), code_name(str(parameters.get("operand", "")))
     if template is None:
@@ -440,6 +449,11 @@ def _other_axes(parameters: Mapping[str, Any], program: Program, node: Node) -> 
     """Return over which axes softmax probabilities must and do sum to 1: `sum over t -> over s and t`.
 
     Empty if an axis has no name.
+
+    Args:
+        parameters: the message fields of the edit, which have the wrong axes.
+        program: the forward pass.
+        node: the node of the softmax.
     """
     axes = guess_axes(node.values[0].shape, program.sizes)  # type: ignore[union-attr]
     dim = node.options.get("dim")

@@ -670,7 +670,14 @@ class RecordedMistakes:
         return ExercisePictures(exercise.id, tuple(picture for picture in drawn if picture.figures), graph)
 
     def _picture(self, exercise: CourseExercise, declaration: Exercise, result: AnswerResult, seed: int) -> Picture:
-        """Return the figures of an answer's recorded mistake; a picture without figures if they cannot be computed."""
+        """Return the figures of an answer's recorded mistake; a picture without figures if they cannot be computed.
+
+        Args:
+            exercise: the exercise of the course.
+            declaration: the declaration of the exercise.
+            result: the answer's result in a record.
+            seed: the seed of the record, from which the first trial follows.
+        """
         key = exercise.id, seed, result.name, json.dumps([result.code, result.message, result.mistake], sort_keys=True)
         if key not in self._pictures:
             self._pictures[key] = Picture(result.name)

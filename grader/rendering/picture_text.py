@@ -53,7 +53,14 @@ def picture_lines(shown: ExercisePictures, width: int) -> Iterator[Line]:
 
 
 def _picture_lines(picture: Picture, width: int) -> Iterator[Line]:
-    """Yield the lines of an answer's picture: its name, the trial, and its arrays as tables; or only its note."""
+    """Yield the lines of an answer's picture: its name, the trial, the figures, and the arrays as tables.
+
+    If there is nothing to draw, only the picture's note follows the name.
+
+    Args:
+        picture: the picture.
+        width: the greatest number of columns in a line.
+    """
     if not picture.is_drawn:
         yield from _note_lines(picture.note, width, picture.answer)
         return
@@ -81,7 +88,10 @@ def _limits(picture: Picture, room: int) -> TableLimits:
 
 
 def _note_lines(text: str, width: int, name: str = "") -> Iterator[Line]:
-    """Yield the lines of a sentence, wrapped, behind a name in bold if one is given."""
+    """Yield the lines of a sentence, wrapped at `width` columns.
+
+    A name, if it is not empty, stands before it in bold.
+    """
     first = f"{name}  " if name else ""
     parts = textwrap.wrap(first + text, max(width - len(INDENT), 20), break_long_words=False, subsequent_indent=INDENT)
     for number, part in enumerate(parts or [first]):
@@ -176,7 +186,7 @@ def _length(line: Line) -> int:
 
 
 def _graph_lines(graph: Graph, width: int) -> Iterator[Line]:
-    """Yield the lines of a forward pass, as a tree from the output to the inputs."""
+    """Yield the lines, at most `width` columns wide, of a forward pass as a tree from the output to the inputs."""
     yield from _note_lines(DIRECTION, width, "forward pass")
     drawn: set[str] = set()
     for line in _tree_lines(graph, graph.out, "", "", drawn):

@@ -231,7 +231,10 @@ def differences(own_text: str, worked_text: str) -> Iterator[Line]:
 
 
 def printed_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
-    """Yield the lines on a result's notes and flags, and on what the learner's code printed; none for what is empty."""
+    """Yield the lines on a result's notes and flags, and on what the code printed, at most `width` columns wide.
+
+    Nothing is yielded for what is empty.
+    """
     for note in result.notes[:MOST_PRINTED]:
         yield from wrapped(note, width, "  ", "dim")
     yield from flag_lines(result, width)
@@ -245,7 +248,7 @@ def printed_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
 
 
 def flag_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
-    """Yield a line for each flag of a result: what a person should look at, though no points are lost for it."""
+    """Yield the first flags of a result, what a person should look at though no points are lost, in `width` columns."""
     for flag in result.flags[:MOST_PRINTED]:
         yield from wrapped(flag, width, "  ", "dim")
 

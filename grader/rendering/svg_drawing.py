@@ -118,16 +118,16 @@ class SvgDrawing:
         self.parts.append(f'<rect x="{x:g}" y="{y:g}" {size} rx="{round:g}" class="{style}"/>')
 
     def dot(self, x: float, y: float, radius: float, style: str) -> None:
-        """Add a circle around a point."""
+        """Add a circle around the point (x, y), in pixels, in a style, which is a class of the style sheet."""
         self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" class="{style}"/>')
 
     def tile(self, x: float, y: float, size: float, colour: str) -> None:
-        """Add a square of a CSS colour whose upper left corner is at `x` and `y`."""
+        """Add a square of a CSS colour, `size` pixels wide, whose upper left corner is at `x` and `y`."""
         place = f'x="{x:g}" y="{y:g}" width="{size:g}" height="{size:g}"'
         self.parts.append(f'<rect {place} class="tile" fill="{colour}"/>')
 
     def labelled_box(self, x: float, y: float, width: float, name: str, below: str = "") -> None:
-        """Add a box centred at `x` and `y` with a name, and a fainter line below it."""
+        """Add a box, `width` pixels wide and centred at `x` and `y`, with a name, and a fainter line below the name."""
         height = 46 if below else 30
         self.box(x - width / 2, y - height / 2, width, height)
         self.text(x, y + (-2 if below else 5), name, "code")
