@@ -48,6 +48,18 @@ def test_code_and_what_it_prints_fit_a_narrow_terminal_and_a_page(lesson: Path) 
 
 
 @each_lesson
+def test_comments_beside_code_stand_below_each_other(lesson: Path) -> None:
+    """They begin two blanks behind the longest of their lines; if that is too wide, behind each line."""
+    blocks = re.findall(r"^```\w*\n(.*?)^```", lesson.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    for block in blocks:
+        beside = re.findall(r"^((?!(?:>>>|\.\.\.)?\s*#).*?\S)\s+(# .*)$", block, re.MULTILINE)
+        width = max((len(code) for code, _ in beside), default=0)
+        fits = width + 2 + max((len(comment) for _, comment in beside), default=0) <= WIDEST_CODE
+        for code, comment in beside:
+            assert f"{code:{width if fits else 0}}  {comment}\n" in block
+
+
+@each_lesson
 def test_no_line_of_a_paragraph_is_taken_for_a_list(lesson: Path) -> None:
     """A line that happens to begin with `1.` or `+` begins a list, which has no empty line before it then."""
     tokens = MarkdownIt("commonmark").enable("table").parse(lesson.read_text("utf-8"))

@@ -152,9 +152,9 @@ def windows() -> SvgDrawing:
                 picture.box(left + i * side, y, side, 30, "marked" if on else "box", 0)
                 picture.text(left + (i + 0.5) * side, y + 20, f"[{i}]", "code small")
     for i, tap in ((1, 2), (2, 1), (3, 0)):
-        start, end = (50 + 3.5 * side, 188), (50 + side + (i + 0.5) * side, 94)
+        start, end = (50 + 3.5 * side, 188), (50 + side + (i + 0.5) * side + (i - 2) * 10, 94)
         picture.arrow(start, end, "forward")
-        x, y = ((start[0] + end[0]) / 2 + (i - 2) * 26, 146) if i != 2 else (end[0] + 17, 114)  # beside its arrow
+        x, y = ((start[0] + end[0]) / 2 + (i - 2) * 26, 146) if i != 2 else (end[0] + 23, 108)  # between two arrows
         picture.text(x, y, f"w[{tap}]", "code small")
     for i in range(5):
         picture.arrow((480 + (i + 1.5) * side, 188), (480 + side + (i + 0.5) * side, 94), "forward")

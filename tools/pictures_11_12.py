@@ -43,7 +43,7 @@ def unrolled() -> SvgDrawing:
         picture.arrow((430 + (middle - 430) * 0.3, 232), (middle - 8, 120), "forward")
         picture.arrow((middle + 8, 120), (430 + (middle - 430) * 0.3 + 18, 232), "backward")
     picture.labelled_box(430, 254, 210, "wx, wh, b", "the same in every time step")
-    shapes = "x (bs, n)   states (bs, m)   wx (n, m)   wh (m, m)   b (m,)"
+    shapes = "x (bs, n), states (bs, m), wx (n, m), wh (m, m), b (m,)"
     picture.text(430, 296, shapes, "code faint small")
     picture.text(24, 318, "forward: values", "forward-fill small", "start")
     picture.text(

@@ -137,11 +137,12 @@ def pieces() -> SvgDrawing:
         x = places[i]
         picture.box(x - 24, 125, 48, 30, "marked", 4)
         picture.text(x, 145, f"h{i}", "code small")
-        picture.arrow((places[i + 1] - 26, 150), (x + 26, 150), "backward")
+        if i < 8:
+            picture.arrow((places[i + 1] - 26, 150), (x + 26, 150), "backward")
         if i > 6:
             picture.arrow((places[i - 1] + 26, 132), (x - 26, 132), "forward")
     picture.arrow((places[6], 87), (places[6], 123), "forward")
-    picture.arrow((places[9], 87), (places[9] - 22, 146), "backward")
+    picture.arrow((places[9], 87), (places[8] + 26, 146), "backward")
     picture.text(24, 36, "forward: every third state is kept", "forward-fill small", "start")
     picture.text(24, 145, "the last piece is made again, and walked back", "small", "start")
     picture.text(24, 196, "then the piece from h3 on, then the one from h0 on", "backward-fill small", "start")

@@ -29,6 +29,9 @@ CODE = ("pycon", "python")
 HEADING = re.compile(r"<h2>(.*?)</h2>")
 PICTURE = re.compile(r'<p><img src="([^"]*)" alt="([^"]*)" /></p>')
 TAG = re.compile(r"<[^>]*>")
+NEXT = re.compile(r'<p>Next: <a href="[^"]*">[^<]*</a></p>\s*$')
+NEGATIVE = re.compile(r"(?<![^\s(])-[^\s\d-]\S{0,15}")
+BACK, ON = "\N{LEFTWARDS ARROW}\N{NO-BREAK SPACE}", "\N{NO-BREAK SPACE}\N{RIGHTWARDS ARROW}"
 WHOLE, WHOLE_CELL = 16, 12  # characters of code, and of a table's cell, that are not broken over two lines
 
 
@@ -136,6 +139,7 @@ def _page(course: Course, unit: str) -> str:
     markdown.add_render_rule(
         "fence", lambda _self, tokens, place, *_: _block(tokens[place].content, tokens[place].info)
     )
+    markdown.add_render_rule("text", lambda _self, tokens, place, *_: _with_minuses(tokens[place].content))
     tokens = markdown.parse(lesson_text(course, unit))
     _keep_short_parts_whole(tokens)
     body = markdown.renderer.render(tokens, markdown.options, {})
@@ -162,8 +166,10 @@ def _page(course: Course, unit: str) -> str:
     order = list(known)
     place = order.index(unit)
     before, after = order[place - 1] if place else "", order[place + 1] if place + 1 < len(order) else ""
-    links = [f'<a href="{before}.html" rel="prev">\N{LEFTWARDS ARROW} {escape(known[before])}</a>'] if before else []
-    links += [f'<a href="{after}.html" rel="next">{escape(known[after])} \N{RIGHTWARDS ARROW}</a>'] if after else []
+    links = [f'<a href="{before}.html" rel="prev">{BACK}{escape(known[before])}</a>'] if before else []
+    if after:
+        main = NEXT.sub("", main)  # it is in the footer
+        links.append(f'<a href="{after}.html" rel="next">{escape(known[after])}{ON}</a>')
     return page(
         f"{unit}: lesson",
         [main],
@@ -185,6 +191,11 @@ def _keep_short_parts_whole(tokens: Sequence[Token]) -> None:
         for part in token.children or ():
             if part.type == "code_inline" and len(part.content) <= WHOLE:
                 part.attrSet("class", "whole")
+
+
+def _with_minuses(text: str) -> str:
+    """Return text as HTML in which a minus stays on the line of what it negates, as in `-u`."""
+    return NEGATIVE.sub(r'<span class="whole">\g<0></span>', escape(text))
 
 
 def _block(text: str, language: str) -> str:

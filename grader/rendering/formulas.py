@@ -31,6 +31,7 @@ COLUMNS = 3  # blanks that part two formulas in a line
 SPACE = "\u00a0"
 TAG = re.compile("<[^>]*>")
 MATRIX, ROW_MATRIX = '<mtable class="matrix">', '<mtable class="matrix row">'
+ONE_ROW = re.compile(f"{ROW_MATRIX}(.*?)</mtable>")
 DIGIT, GAP = 0.5, 0.9  # the width of a digit, and the space at both sides of an entry, in em
 BLANK = "<mspace width='.3em'/>"
 
@@ -124,25 +125,34 @@ def _table(lines: list[str]) -> str:
 def _aligned(rows: Sequence[str]) -> list[str]:
     """Return rows of MathML in which the columns of all one-row matrices are as wide as each other, so that they align.
 
-    The first columns of these matrices all get the width of the widest first entry, and so on.
+    The first columns of the first such matrix of each row all get the width of the widest first entry, and so on; the
+    second matrices of the rows have widths of their own.
     """
-    entries = [
-        [unescape(TAG.sub("", entry)) for entry in matrix.split("</mtd>")[:-1]]
+    matrices = [
+        [[unescape(TAG.sub("", entry)) for entry in matrix.split("</mtd>")[:-1]] for matrix in ONE_ROW.findall(row)]
         for row in rows
-        for matrix in re.findall(f"{ROW_MATRIX}(.*?)</mtable>", row)
     ]
-    widths = [max(map(len, column)) for column in zip_longest(*entries, fillvalue="")]
+    widths = [
+        [max(map(len, column)) for column in zip_longest(*below_each_other, fillvalue="")]
+        for below_each_other in zip_longest(*matrices, fillvalue=())
+    ]
 
-    def spread(matrix: re.Match[str]) -> str:
-        """Return a matrix with the width of each column."""
-        cells = matrix[1].split("<mtd>")
-        wide = (
-            f'<mtd style="min-width:{width * DIGIT + GAP:g}em">{cell}'
-            for width, cell in zip(widths, cells[1:], strict=False)
-        )
-        return f"{ROW_MATRIX}{cells[0]}{''.join(wide)}</mtable>"
+    def spread(row: str) -> str:
+        """Return a row with the width of each column in its matrices."""
+        places = iter(widths)
 
-    return [re.sub(f"{ROW_MATRIX}(.*?)</mtable>", spread, row) for row in rows]
+        def with_widths(matrix: re.Match[str]) -> str:
+            """Return the next matrix of the row with the width of each column."""
+            cells = matrix[1].split("<mtd>")
+            wide = (
+                f'<mtd style="min-width:{width * DIGIT + GAP:g}em">{cell}'
+                for width, cell in zip(next(places), cells[1:], strict=False)
+            )
+            return f"{ROW_MATRIX}{cells[0]}{''.join(wide)}</mtable>"
+
+        return ONE_ROW.sub(with_widths, row)
+
+    return [spread(row) for row in rows]
 
 
 def _indent(line: str) -> int:

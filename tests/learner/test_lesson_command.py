@@ -84,6 +84,15 @@ def test_every_lesson_is_a_page_whose_pictures_and_neighbours_are_there(read: Re
             assert other.startswith("https://") or (course.root / ".handgrad/lessons" / other).is_file(), other
 
 
+@pytest.mark.parametrize("course", ["04_linear"], indirect=True)
+def test_a_page_names_the_next_lesson_once_and_keeps_a_minus_with_what_it_negates(course: Course) -> None:
+    pages = {unit: path.read_text("ascii") for unit, path in lesson.write_pages(course).items() if path.is_file()}
+    assert "Next: " in lesson.lesson_text(course, "02_chain_rule")
+    assert pages["02_chain_rule"].count('href="03_one_example.html"') == 2  # the text speaks of unit 3 as well
+    assert "Next: " not in pages["02_chain_rule"]
+    assert '<span class="whole">-u^(-2)</span>' in pages["02_chain_rule"]
+
+
 def test_a_browser_is_handed_the_page(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setenv("BROWSER", "some-browser")

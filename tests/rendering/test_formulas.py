@@ -63,6 +63,14 @@ def test_entries_of_rows_stand_below_each_other() -> None:
     assert float(widths[0][0]) > float(widths[0][1])
 
 
+def test_the_second_matrices_of_rows_do_not_take_the_widths_of_the_first() -> None:
+    shown = formulas_html("   a = [-1.25  2]     c = [1  2]\n   b = [3  4]\n   d = [5  6]     e = [7  8]\n")
+    widths = [re.findall("min-width:(.*?)em", row) for row in re.findall('"matrix row">(.*?)</mtable>', shown)]
+    wide, narrow = widths[0], widths[1]
+    assert widths == [wide, narrow, wide, wide, narrow]
+    assert wide[0] > narrow[0] == narrow[1]
+
+
 def test_rows_below_each_other_are_no_matrix() -> None:
     shown = formulas_html("   a  = [1  2]\n   bc = [0  4]\n")
     assert shown.count('class="matrix row"') == 2

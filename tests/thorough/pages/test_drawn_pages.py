@@ -321,6 +321,39 @@ def test_a_lesson_is_set_like_a_text(browser: Any, pages: Path) -> None:
     page.close()
 
 
+def test_a_fraction_in_a_fraction_is_as_large_as_other_fractions(browser: Any, pages: Path) -> None:
+    page = browser.new_page(viewport={"width": 360, "height": 900}, bypass_csp=True, offline=True)
+    page.goto((pages / "lesson_14_beyond.html").as_uri())
+    sizes = "(all) => all.map((one) => getComputedStyle(one).fontSize)"
+    inner = page.eval_on_selector_all("mfrac mfrac > mrow", sizes)
+    assert inner
+    assert {*inner} == {*page.eval_on_selector_all("mfrac > mrow", sizes)}
+    page.close()
+
+
+FADED = "(one) => getComputedStyle(one).getPropertyValue('--faded')"
+SCROLL_TO_END = """(one) => new Promise((done) => {
+  one.scrollLeft = one.scrollWidth;
+  requestAnimationFrame(() => requestAnimationFrame(done));
+})"""
+
+
+def test_what_goes_on_behind_the_right_edge_fades_out_there(browser: Any, pages: Path) -> None:
+    page = browser.new_page(viewport={"width": 360, "height": 900}, bypass_csp=True, offline=True)
+    page.goto((pages / "lesson_04_linear.html").as_uri())
+    seen = set()
+    for part in page.locator("pre, .formula, .figure, .scroll").all():
+        goes_on = part.evaluate("(one) => one.scrollWidth > one.clientWidth")
+        assert part.evaluate(FADED) == ("32px" if goes_on else "0px")
+        part.evaluate(SCROLL_TO_END)
+        assert part.evaluate(FADED) == "0px"
+        seen.add(goes_on)
+    assert seen == {True, False}
+    page.emulate_media(media="print")
+    assert {*page.eval_on_selector_all("pre", "(all) => all.map((one) => getComputedStyle(one).maskImage)")} == {"none"}
+    page.close()
+
+
 def test_a_printed_page_keeps_its_colours_and_its_titles_stay_with_what_they_name(browser: Any, pages: Path) -> None:
     page = browser.new_page(viewport={"width": PAPER, "height": 900}, bypass_csp=True, offline=True)
     page.goto((pages / "check_0.html").as_uri())
