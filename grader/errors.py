@@ -93,9 +93,9 @@ class ExpressionError(HandgradError):
 
 
 def describe_error(error: BaseException) -> str:
-    """Return an exception's type and message as "KeyError: 'x'", without a line number.
+    """Return an exception's type and message, such as "KeyError: 'x'"; of a `HandgradError` the message alone.
 
-    Of a `HandgradError` the message alone.
+    A line number is left out.
     """
     if isinstance(error, HandgradError):
         return str(error).rstrip(".")

@@ -28,7 +28,7 @@ def one_line(text: str) -> str:
 
 
 def print_message(text: str, file: TextIO | None = None) -> None:
-    """Print a text; on a terminal, lines that are wider than it are broken between words.
+    """Print a text; on a terminal, lines that are wider than the terminal are broken between words.
 
     Args:
         text: one or more lines.

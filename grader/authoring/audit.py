@@ -198,7 +198,7 @@ def _numbers_task(exercise: CourseExercise, grader: Grader) -> Task:
 
 
 def _lesson_task(course: Course, unit: str) -> Task:
-    """Return the task that finds the examples of a unit's lesson that do not print what it shows."""
+    """Return the task that finds the examples of a unit's lesson that do not print what the lesson shows."""
     file = f"exercises/{unit}/{LESSON}"
 
     def run() -> Iterator[AuditFinding]:

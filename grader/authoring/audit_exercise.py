@@ -273,7 +273,7 @@ def _samples(exercise: CourseExercise, answer: Answer, rule: Rule, trials: Seque
 def _misconception_problems(
     exercise: CourseExercise, misconception: Misconception, trials: Sequence[Trial]
 ) -> Iterator[str]:
-    """Yield what is wrong with a misconception: it cannot be computed at some size, is right, or is not recognised."""
+    """Yield what is wrong with a misconception: it gives no array or a right one at some size, or is not recognised."""
     name, wrong = _name_of(misconception), {}
     for answer in exercise.function.answers:
         if misconception.answer in (answer.name, answer.name.partition(".")[0]):

@@ -82,7 +82,10 @@ class _ProblemRunner(doctest.DocTestRunner):
     def report_unexpected_exception(
         self, out: Any, test: doctest.DocTest, example: doctest.Example, exc_info: Any
     ) -> None:
-        """Add the problem that an example raises or does not end; doctest calls it. After one without end it stops."""
+        """Add the problem that an example raises or does not end; doctest calls it.
+
+        After an example that does not end, the others are not run.
+        """
         if exc_info[0] is _OutOfTime:
             self.optionflags |= doctest.FAIL_FAST
             self._add(example, f"does not end within {TIME_LIMIT:g} seconds")

@@ -45,7 +45,7 @@ class Memory(NamedTuple):
 
 
 def forget_inherited_signals() -> None:
-    """Unblock every signal, and stop ignoring those that report a child's end or the end of its time.
+    """Unblock every signal, and stop ignoring the signals for a child's end and for the end of this process's time.
 
     A process inherits both settings from the one that started it.
     """

@@ -66,7 +66,7 @@ class Clock:
     def allow(self, seconds: float | None) -> None:
         """Begin a part of the job that may take this many seconds, or what remains if that is less.
 
-        All of it for `None`.
+        `None` allows all that remains.
         """
         self.remaining -= self._used()
         self.part = max(self.remaining if seconds is None else min(seconds, self.remaining), 1e-6)

@@ -76,7 +76,7 @@ class _ArgumentSteps:
     def _record_number(self, number: complex) -> None:
         """Record a number as computed at the current step, or at the argument as given.
 
-        Beyond a limit for each, ignore it.
+        Numbers beyond a limit for each are ignored.
         """
         if self.current is not None:
             numbers = self.numbers[self.current]

@@ -132,7 +132,7 @@ def _python_lines(cell: str) -> list[str]:
 def _code_after_magic(line: str) -> str | None:
     """Return the code behind a magic that runs the rest of its line, `w.g = y` for `%time w.g = y`.
 
-    `None` without one.
+    `None` if the line has no such magic.
     """
     magic_line = RUN_LINE.fullmatch(line)
     if magic_line is None:

@@ -152,7 +152,10 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, sources: Mapping[str, str], folder: str, run: Run) -> None:
         """Begin with no module loaded.
 
-        `sources` are the texts of the submission's files by module name, `folder` is where they are; `run` runs one.
+        Args:
+            sources: the texts of the submission's files, by the names of their modules.
+            folder: the path of the submission's folder, with a slash at its end.
+            run: runs a file: called with its text, its path and the namespace of its module.
         """
         self.sources, self.folder, self.run = sources, folder, run
         self.loaded: list[str] = []

@@ -175,8 +175,8 @@ def error_facts(
 ) -> Facts:
     """Describe an exception: {"kind": "raised", "type": "KeyError", "message": "'x'", "file": "", "lines": [3]}.
 
-    The lines are those of the learner's source in the traceback, outermost first. If the exception arose in another
-    file of the same folder, `file` names that file and the lines are of it; otherwise `file` is empty.
+    The lines are those of the learner's source in the traceback, outermost first, and `file` is empty. If the exception
+    arose in another file of the same folder, `file` is its name, and the lines are those of that file.
 
     Args:
         error: the exception that learner code raised.

@@ -540,7 +540,7 @@ class _LayoutFinder:
     def _recognise(self, root: Folder, infos: Sequence[_EntryInfo]) -> tuple[LayoutName, str]:
         """Return the layout that the entries of a class have, and a clause on why it may be another.
 
-        Empty if it is certain.
+        The clause is empty if the layout is certain.
 
         Args:
             root: the folder of the class.

@@ -292,7 +292,9 @@ class ClusterPool(Closing):
         ]
 
     def _next_batch(self, address: str, able: Mapping[str, int], waiting: Iterator[KeyedParts]) -> _Batch | None:
-        """Return the next batch for a worker: one that another has refused, or new submissions for a few seconds.
+        """Return the next batch for a worker: one that another worker has refused, or new submissions.
+
+        New submissions are as many as take a few seconds.
 
         Args:
             address: the worker's address.

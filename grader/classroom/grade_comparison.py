@@ -82,7 +82,10 @@ class StoredGrades(NamedTuple):
         )  # fmt: skip
 
     def points_of(self, exercise: str) -> float | None:
-        """Return the points of an exercise with its adjustments; `None` if it was not graded, or not asked."""
+        """Return the points of an exercise with its adjustments.
+
+        `None` if the exercise was not graded, or not asked.
+        """
         return self.points.get(exercise, 0.0 if exercise in self.worth else None)
 
     def has_same_submission(self, after: StoredGrades, exercise: str = "") -> bool | None:
@@ -345,7 +348,7 @@ def _points(points: float | None) -> str:
 
 
 def grades_to_json(grades: Mapping[str, StoredGrades], files: Iterable[str] = ()) -> bytes:
-    """Return the grades before a run as JSON, for a run that continues it if it is stopped.
+    """Return the grades before a run as JSON, so that another run can continue this one if it is stopped.
 
     Args:
         grades: the grades, by the name of a student's record.

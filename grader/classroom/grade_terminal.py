@@ -118,7 +118,7 @@ def confirm_layout(
 
 
 def _offer_to_write_layout(plan: ClassPlan, assignment: str, layout: LayoutName) -> None:
-    """Ask whether to write a layout that was confirmed into `class.yaml`, so that it is not asked again."""
+    """Ask whether to write a layout that was confirmed into `class.yaml`, so that the question is not asked again."""
     question = f"Write layout: {layout} into {CLASS_FILE} for {assignment}? [y/N]"
     print(question, end=" ", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().casefold() in ("y", "yes") and not plan.write_layout(assignment, layout):
@@ -285,7 +285,7 @@ def _mean(summary: ClassSummary) -> str:
 
 
 def _failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
-    """Yield one line for each student and reason, with the exercises that could not be graded for it."""
+    """Yield one line for each student and reason, with the exercises that could not be graded for this reason."""
     exercises = dict[tuple[str, str], list[str]]()
     for failure in failures:
         exercises.setdefault((failure.student, failure.message), []).append(failure.exercise)

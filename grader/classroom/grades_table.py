@@ -309,7 +309,7 @@ class GradesTable:
 
 
 def _mistakes(results: StudentResults) -> list[tuple[str, str, str]]:
-    """Return exercise, answer and code of each wrong answer of a student; one that is not attempted is none."""
+    """Return exercise, answer and code of each wrong answer of a student; an answer not attempted is no mistake."""
     return [
         (exercise.id, answer.name, answer.code or UNNAMED)
         for exercise in results.exercises

@@ -322,7 +322,7 @@ def read_submitters(file: File) -> dict[str, GradescopeEntry]:
 
 
 def _submitters(entry: Any) -> tuple[tuple[str, frozenset[str]], ...]:
-    """Return the students in the metadata of one submission; none if it is not laid out as expected.
+    """Return the students in the metadata of one submission; none if the metadata are not laid out as expected.
 
     Args:
         entry: the value of one submission in the export's YAML file.

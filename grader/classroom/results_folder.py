@@ -668,7 +668,7 @@ def _earlier_results(out: Path, exercise_of: ReadExercise) -> tuple[dict[str, Ea
 
 
 def _keys_of_others(class_folder: ClassFolder, out: Path, earlier: Mapping[str, EarlierResult]) -> dict[str, str]:
-    """Return by the name of a record's file the key that its student has now, where it is another one.
+    """Return the new key of each student whose record is stored under another one, by the name of the record's file.
 
     Args:
         class_folder: the submissions of the class, under the students' keys.

@@ -234,9 +234,10 @@ class Roster:
 
 
 def _joint_match(matches: Sequence[Match]) -> Match:
-    """Return the students whom the names of one submission mean together.
+    """Return the students whom the names of one submission mean: those whom a name of a single student means.
 
-    Names that mean a single student go before names that several have; two names may still mean different students.
+    Only if every name is of several students, or of none, all those are returned. Two names may still mean different
+    students.
 
     Args:
         matches: the match of each name.
@@ -548,7 +549,7 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
 def keys_of_records(
     class_folder: ClassFolder, records: Mapping[str, Collection[str]], *, were_listed: bool = False
 ) -> dict[str, str]:
-    """Return by the name in a record of an earlier run the key that the same student has now, where it is another one.
+    """Return the new key of each student who has another name in a record of an earlier run, by that name.
 
     A submission keeps its earlier name as another one. A student on the roster is found by the rules for a submission,
     by the other names in the record as well.

@@ -334,7 +334,7 @@ def samplers_of(inputs: Mapping[str, Argument | tuple[Sampler, ...]]) -> dict[st
 
 
 def is_differentiable(argument: Argument | None) -> bool:
-    """Return whether gradients with respect to an argument exist: it is a floating-point array, or a step.
+    """Return whether gradients with respect to an argument exist: the argument is a floating-point array, or a step.
 
     Args:
         argument: the sampler or marker of the argument; `None` for an unknown argument, which has no gradients.

@@ -169,9 +169,9 @@ def why_not_graded(answer: AnswerResult) -> str:
 
 
 def points_reached(record: StudentResults) -> str:
-    """Return "6.3 of 10 points", with the raw score as well if lateness changed it.
+    """Return "6.3 of 10 points", and the raw score as well if lateness changed it.
 
-    Why there is no score if there is none.
+    Without a score, why there is none.
     """
     if record.score is None or record.raw_score is None:
         return no_score(record)

@@ -173,9 +173,9 @@ class QuizSession(Practice):
         ]
 
     def answer(self, name: str, typed: str) -> QuizMistake | None:
-        """Judge an answer, write it to the sheet if it can be read, and return the mistake in it.
+        """Judge an answer, and write it to the sheet if it can be read.
 
-        `None` if it is right.
+        Return the mistake in it, `None` if it is right.
 
         Args:
             name: the id of the question.

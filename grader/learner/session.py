@@ -87,9 +87,9 @@ class Prefetch:
         self._thread.shutdown(cancel_futures=True)
 
     def _start_in_turn(self, units: Sequence[Sequence[CourseExercise]]) -> Iterator[_RunningUnit]:
-        """Start the job of each unit in turn.
+        """Start the jobs of the units one by one.
 
-        Yield a unit once the job of the next unit has been started, or at the end.
+        Yield a unit once the next unit's job has been started, or at the end.
         """
         started: deque[_RunningUnit] = deque()
         for unit in units:

@@ -260,7 +260,7 @@ class DrawnScreen:
         self.top = 0
 
     def turn(self, key: str) -> bool:
-        """Scroll by a page or a line if the key does that and the text is too long for the screen.
+        """Scroll by a page or a line if the key does that and the text is too long to be seen.
 
         Return whether it did.
         """

@@ -149,10 +149,7 @@ class KernelSession:
         return self.session.course.find(named)
 
     def _run_undisturbed(self, exercise: CourseExercise, ask: Callable[[], T]) -> T:
-        """Return what `ask` returns.
-
-        It is called with the default settings of torch and numpy in place of the notebook's.
-        """
+        """Return what `ask` returns, called with the default settings of torch and numpy in place of the notebook's."""
         if exercise.is_quiz:
             return ask()
         self.session.warm_up()

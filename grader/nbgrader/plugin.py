@@ -424,7 +424,7 @@ class AutogradeSession:
     def __init__(self, course: Course, isolation: Isolation, seed: int | None = None) -> None:
         """Start a pool with a process for each core, and check that it can run student code.
 
-        A seed of `None` is drawn.
+        A seed is drawn at random if `seed` is `None`.
         """
         policy = course.policy.model_copy(update={"show_expected": False})
         self.course = replace(course, config=course.config.model_copy(update={"policy": policy}), _specs={})
@@ -488,7 +488,7 @@ def note_content_hash(metadata: dict[str, Any], folder: Path) -> None:
 
 
 def add_empty_submissions(converter: Any) -> None:
-    """List the released notebooks of students' folders that hold no notebook, which nbgrader passes over.
+    """Add to nbgrader's list the released notebooks of students whose folders hold no notebook; nbgrader skips these.
 
     They are entered in the gradebook without points, for a person to look at. A submission of plain files that was
     entered by `handgrad grade --gradebook` stays as it is.

@@ -163,7 +163,7 @@ def _drop_unknown_and_copies(nb: NotebookNode, released: Mapping[str, ReleasedCe
 def _restore(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str]:
     """Give each released cell its type, its metadata and, where students may not write, its source.
 
-    Return notes on the cells that were changed.
+    Notes on the cells that were changed are returned.
     """
     retyped, changed, answered = list[str](), list[str](), ""
     for i, cell in enumerate(nb.cells):

@@ -190,9 +190,10 @@ class Evaluation:
         raise ExpressionError(f"there is no {shown_name(name)} here{self._known_names()}")
 
     def _known_names(self) -> str:
-        """Return the end of a message that lists the variables, "; there is x, w".
+        """Return the end of a message that lists the variables: "; there is x, w".
 
-        The sizes only if there is nothing else. Without variables and sizes, it says to write a number.
+        Sizes are listed only if there is no other variable. Without any, the message ends with the advice to write a
+        number.
         """
         names = [name for name in self.values if name not in self.work.sizes] or [*self.values]
         if not names:

@@ -107,8 +107,8 @@ def _is_on_one_line(figure: Figure) -> bool:
 def scatters(compared: ComparedAnswer) -> Iterator[Figure]:
     """Yield the scatter of the learner's entries against the right ones; nothing if there are too few entries.
 
-    If the points of that scatter are on no single line, yield those of two others whose points are on one: against
-    another array, and against the right entries times an argument.
+    If its points are on no single line, two more are tried, and yielded if their points are on a line: against another
+    array, and against the right entries times an argument.
     """
     is_finite = np.isfinite(compared.right) & np.isfinite(compared.yours)
     right, yours = compared.right[is_finite], compared.yours[is_finite]

@@ -48,9 +48,9 @@ def page(
 
 
 def figure(svg: str, about: str) -> str:
-    """Return a drawing as a figure that shrinks on a narrow page, and scrolls sideways on one much narrower than it.
+    """Return a drawing as a figure that shrinks on a narrow page, and scrolls sideways where it would be tiny.
 
-    It stands in the page as an image of its own, so that neither its styles nor its ids meet those of another.
+    It stands in the page as an image of its own, so that its styles and ids do not meet those of another figure.
 
     Args:
         svg: the text of an SVG file.

@@ -203,7 +203,7 @@ class Layout:
 
 
 def layout(graph: Graph) -> Layout:
-    """Return a layout with the output at the bottom and each other node one row above all nodes that read it."""
+    """Return a layout with the output at the bottom, and each other node as low as it can be above all its readers."""
     users: dict[str, list[str]] = {key: [] for key in graph.nodes}
     for node in graph.nodes.values():
         for source in node.operands:

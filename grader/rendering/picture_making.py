@@ -546,7 +546,7 @@ def _with_chains_folded(nodes: Mapping[str, GraphNode], out: str) -> dict[str, G
 
 
 def _with_group_folded(nodes: Mapping[str, GraphNode], group: Sequence[str], label: str) -> dict[str, GraphNode]:
-    """Return nodes in which steps are one node; unchanged where another step than the last of them is read elsewhere.
+    """Return nodes in which several steps are one node; unchanged if a node outside reads any of them but the last.
 
     Args:
         nodes: the nodes of the graph by key.

@@ -254,7 +254,7 @@ def flag_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
 
 
 def next_step(exercise: CourseExercise | None) -> Line:
-    """Return the line that names the exercise to do next, or says that every exercise is solved if it is `None`."""
+    """Return the line that names the exercise to do next; for `None`, it says that every exercise is solved."""
     if exercise is None:
         return (("Every exercise is solved.", "good"),)
     return (("next: ", ""), (f"handgrad quiz {exercise.unit}" if exercise.is_quiz else exercise.file, "bold"))
