@@ -652,7 +652,7 @@ class Case:
             effect = screen.effect_of(edit)
             self.work += effect.work
             if number == 0 and effect.results:
-                names.extend(self._reshape(edit, effect.results))
+                names.extend(self._record_reshaping(edit, effect.results))
             if effect.is_vague:
                 names.extend(screen.names)
             elif effect.change is not None and (abs(effect.change) > screen.bounds).any():
@@ -675,9 +675,9 @@ class Case:
             return ()
         if self.samples[0].is_value:
             return self.names if edited.forward is not program.forward else ()
-        return self._reshape(edit, edited.results)
+        return self._record_reshaping(edit, edited.results)
 
-    def _reshape(self, edit: Rewriting, results: Collection[str]) -> tuple[str, ...]:
+    def _record_reshaping(self, edit: Rewriting, results: Collection[str]) -> tuple[str, ...]:
         """Return those of the targets `results` whose answers have a wrong shape; store them in the field `reshaping`.
 
         Args:

@@ -15,7 +15,7 @@ from grader.course.exercise import RETURN, Answer, Declaration, Exercise, Routin
 from grader.course.sampling import Array, Dtype, Function
 from grader.reference.compare import worst_entry
 from grader.reference.finite_differences import add_step
-from grader.reference.references import is_cut, loss_of
+from grader.reference.references import detaching_matters, loss_of
 from grader.reference.trial import Sample, Trial
 
 from .mistake import Mistake
@@ -58,7 +58,7 @@ def evidence_of(exercise: Declaration, answer: Answer, wrong: Sequence[Sample], 
     elif exercise.gives_upstream or (answer.name != RETURN and (array.ndim == 0 or out_g.ndim == 0)):
         observed = "the loss"
     nudged = add_step(values, nudge, NUDGE)
-    if is_cut(exercise, trial, answer.wrt, nudged):  # whoever repeats the nudge sees another number
+    if detaching_matters(exercise, trial, answer.wrt, nudged):  # whoever repeats the nudge sees another number
         return ""
     change = brief(loss_of(exercise, trial, answer.wrt, nudged) - loss_of(exercise, trial, answer.wrt, values))
     yours = brief(NUDGE * array[index])

@@ -95,7 +95,12 @@ class Factor:
     parameters: Mapping[str, Any]
 
     def fact(self, **more: Any) -> Fact:
-        """Return the fact that states the factor, with more message fields: `part`, or `besides` another mistake."""
+        """Return the fact that states the factor.
+
+        Args:
+            more: further message fields: `part`, the part of an answer that has the factor, or `besides`, whether
+                another mistake is told before it.
+        """
         return Fact(self.kind.name, {**self.parameters, **more})
 
     def mistake(self, part: str) -> Mistake:
@@ -161,15 +166,15 @@ def argument_numbers(trial: Trial) -> dict[str, tuple[str, float]]:
 
 
 def named_axis_sizes(trial: Trial) -> dict[str, int]:
-    """Return the sizes of the axes that have a name, by name."""
+    """Return the size of each axis of a trial that has a name, by its name; names that begin with "_" do not count."""
     return {axis: size for axis, size in trial.setting.sizes.items() if not axis.startswith("_")}
 
 
 def quantities(trial: Trial) -> dict[str, int]:
     """Return the whole numbers that a factor may be made of, by expression, the likeliest first.
 
-    They are sizes of axes, whole-number arguments, products of two axes, numbers of entries, and how many entries of an
-    array each entry of the output has.
+    They are sizes of axes, whole-number arguments, products of two axes, numbers of entries, and the number of entries
+    of an array divided by that of the output. They are kept in the trial.
     """
     known: dict[str, int] = trial.remember("quantities", lambda: _quantities(trial))
     return known

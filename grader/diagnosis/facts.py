@@ -516,10 +516,10 @@ def _entry_fields(answer: Answer, trial: Trial, place: tuple[int, ...]) -> dict[
 def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistake:
     """Return a fact about an answer that is wrong only in the trial whose inputs have exact zeros and equal entries.
 
-    It says that the answer is wrong where the variable is 0, where it is equal to another entry, or where it has one of
-    a few values, if this holds of every wrong entry; of the first two, what holds of fewer entries. Else it names the
-    trial alone. Its message fields are the number of wrong entries, and the index of the first one with the input's
-    entry there.
+    It says what holds of every wrong entry: that the variable is 0 there, that it is equal to another entry, or that it
+    has one of a few values; of the first two, the one that fewer entries of the variable have. Else it names the trial
+    alone. Its message fields are the number of wrong entries, and the index of the first one with the input's entry
+    there.
 
     Args:
         answer: the answer.

@@ -39,7 +39,10 @@ class NumberMistaken:
     rank: float = 3.7
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return by target the fact how a number is mistaken, for all answers that no edit explains together."""
+        """Return by target the fact which wrong number a learner used, the same for all answers still unexplained.
+
+        Empty where no wrong number explains all these answers at once.
+        """
         names = tuple(name for name in case.names if name in case.unexplained)
         if not case.samples or case.samples[0].is_value or not names:
             return {}

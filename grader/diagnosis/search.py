@@ -206,7 +206,8 @@ def _is_on_parallel_path(case: Case, fit: Fit, other: Fit, names: Iterable[str])
     """Return whether a second fit is the same mistake at other edges, so that nothing tells the two apart.
 
     For the gradient of z in `f(z[:, None] - z)`, where f is symmetric: the path through `z[:, None]` is missing, or the
-    other one. Only edges count, and none behind the other on a path: a path is missing at all of its edges.
+    other one. False for edits of nodes, and where an edge of one fit lies behind an edge of the other on a path: then
+    both are about the same path.
 
     Args:
         case: the wrong answers.
@@ -667,10 +668,10 @@ def _may_change(edit: Edit, case: Case, names: Iterable[str]) -> bool:
 
 
 def _pairs_adding_up(case: Case) -> Iterator[TwoEdits]:
-    """Yield `TwoEdits` of edits tried so far whose moves of an answer's projections add up to the learner's.
+    """Yield `TwoEdits` of edits tried so far that together change an answer's projections as the learner's mistake.
 
-    Only edits of a rank up to `LIKELY` are paired, and two up to `MOST_RANK_OF_SUM` in all. Of each answer only the
-    likeliest `MOST_SUMS` pairs are yielded.
+    The changes of the two are added up. Only edits of a rank up to `LIKELY` are paired, and two up to
+    `MOST_RANK_OF_SUM` in all. Of each answer only the likeliest `MOST_SUMS` pairs are yielded.
     """
     for number, screen in enumerate(case.screens):
         made, table = _change_table(case, case.changes, number, LIKELY)

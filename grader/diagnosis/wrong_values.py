@@ -187,7 +187,7 @@ def wrong_value_of_loop(case: Case, sample: ProgramSample, names: tuple[str, ...
 
 
 def step_behind_right_answers(case: Case, program: Program, name: str) -> Mistake | None:
-    """Return the fact from which operation on, towards the inputs, an answer is wrong, as other answers are right.
+    """Return the fact from which operation on an answer is likely wrong, judged by the answers that are right.
 
     A right answer is computed from the gradients of the operations that depend on its input. So the mistake in the
     wrong answer is likely made after these, nearer to its target: for tanh(x @ w) @ u with a right u.g and a wrong w.g,
@@ -228,14 +228,13 @@ def step_behind_right_answers(case: Case, program: Program, name: str) -> Mistak
 def _nearest_to_inputs(program: Program, node: Node, names: tuple[str, ...]) -> Node:
     """Return the node nearest to the inputs whose wrong gradient explains the answers as well as that of a given node.
 
-    The numbers then do not show whether the vjps between the two nodes are right. A node is as good if every path from
-    the given one to the targets passes it, and the gradients of both can give the same arrays, or what is between them
-    has no weights and keeps the number of entries, as a softmax does: a wrong derivative of p with rows that sum to 0
-    is the right one with another gradient of p.
+    The numbers then do not show whether the vjps between the two nodes are right. Every path from the given node to the
+    targets passes the node, and either the gradients of both can give the same arrays, or there are only operations
+    without weights between them, which keep the number of entries, as a softmax does.
 
     Args:
         program: the program of the trial.
-        node: the node.
+        node: the given node.
         names: the targets of the answers.
     """
     try:

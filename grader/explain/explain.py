@@ -138,7 +138,7 @@ class Question:
         return {name: tuple(value.shape) for name, value in self.given.items() if isinstance(value, torch.Tensor)}
 
     def call(self, inputs: Mapping[str, Any]) -> CodeCall:
-        """Return a call with these inputs and random upstream gradients."""
+        """Return a call of the code under test with these inputs and random upstream gradients."""
         outputs = self._outputs(inputs)
         arrays = [np.asarray(self.rng.standard_normal(tuple(out.shape))) for out in outputs]
         out_g = tuple(torch.from_numpy(array).to(out) for array, out in zip(arrays, outputs, strict=True))
@@ -337,9 +337,9 @@ def _explain_one_call(question: Question, gradients: Mapping[str, Any], upstream
 
 
 def _by_torch_or_measured(question: Question, explanation: Callable[[bool], Explanation | None]) -> Explanation:
-    """Return the explanation by torch's own gradients, or by measured ones where those cannot be trusted.
+    """Return the explanation by torch's own gradients, or by measured ones where torch's cannot be trusted.
 
-    They cannot where there are none, where they go through somebody's own backward pass, and where finite differences
+    That is where torch has none, where they go through a custom function's backward pass, and where finite differences
     refute them.
 
     Args:
@@ -397,7 +397,7 @@ def _explanation_of(
     passed = [answer for answer in exercise.answers if findings[answer.name].status == "passed"]
     all_notes = [note for answer in passed for note in _notes_on_other_inputs(question, drawing, answer, others)]
     all_notes += [*notes, *_notes(question, drawing, verdicts)]
-    about = _about(exercise, verdicts.shown_run.code_trial)
+    about = _tensors_in_words(exercise, verdicts.shown_run.code_trial)
 
     def draw() -> tuple[Picture, ...]:
         return _mistake_pictures(verdicts, list(findings.values()))
@@ -410,7 +410,7 @@ def _explanation_of(
 
 
 def _mistake_pictures(verdicts: Verdicts, findings: Sequence[Finding]) -> tuple[Picture, ...]:
-    """Return the picture of each wrong gradient, as in the first informative run in which it is wrong.
+    """Return the picture of each wrong gradient, as in the first of `Verdicts.informative_runs` in which it is wrong.
 
     Left out are gradients of a wrong shape, and those whose mistake another wrong gradient already shows.
 
@@ -540,7 +540,7 @@ def _notes(question: Question, drawing: Drawing, verdicts: Verdicts) -> Iterator
         yield MEASURED.format(why=_why_measured(question))
     if verdicts.untraced:
         yield UNTRACED
-    elif verdicts.branches:
+    elif verdicts.has_branches:
         yield BRANCHES
     yield from (SEARCH_FAILED.format(name=name, error=error) for name, error in verdicts.search_errors.items())
     given = verdicts.runs[0]
@@ -576,7 +576,7 @@ def _holds_tensor(value: Any) -> bool:
     return is_floating(value) or any(map(_holds_tensor, inner))
 
 
-def _about(exercise: Exercise, code_trial: CodeTrial) -> str:
+def _tensors_in_words(exercise: Exercise, code_trial: CodeTrial) -> str:
     """Return the tensors among the inputs of a trial, with their axes and sizes, such as "x (bs=7, n=5), b (m=3,)"."""
     arrays = {name: value for name, value in code_trial.trial.inputs.items() if isinstance(value, torch.Tensor)}
     return ", ".join(

@@ -217,7 +217,7 @@ class Verdicts:
         """Return the mistake in an answer with wrong numbers that the search finds.
 
         If that mistake is at no place in the forward pass, and the numbers are right for one input of an earlier call,
-        return the mistake that this input was stored.
+        return instead that this input of the earlier call was used.
         """
         searched = self._mistakes[answer.name].mistake
         return searched if searched.at else self._diagnose_stale_input(answer) or searched
@@ -264,7 +264,7 @@ class Verdicts:
         return any(faithful_program_of(self.exercise, search.trial) is None for search in self._mistakes.values())
 
     @property
-    def branches(self) -> bool:
+    def has_branches(self) -> bool:
         """Return whether a mistake was looked for, and forward runs other lines in some trials than in others."""
         return bool(self._mistakes) and len({self._operations(run) for run in self.informative_runs}) > 1
 

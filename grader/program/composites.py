@@ -45,7 +45,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
         label_smoothing: the share of the probability that is spread over all classes.
 
     Raises:
-        ValueError: it cannot be written out: class weights with probabilities, or with smoothed labels.
+        ValueError: it cannot be written out: class weights or label smoothing with probabilities, or both with numbers.
     """
     axis = 0 if input.dim() == 1 else 1
     if target.dtype.is_floating_point:

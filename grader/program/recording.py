@@ -847,7 +847,7 @@ def _writes_in_place(name: str) -> bool:
 
 
 def _on_copy(func: Function) -> Function:
-    """Return a function that lets `func`, such as `add_`, write to a copy of its first argument, and returns it."""
+    """Return a function that returns a copy of its first argument after `func`, such as `add_`, has written to it."""
 
     def run(first: torch.Tensor, *args: object, **kwargs: object) -> torch.Tensor:
         """Return the copy after `func` has written to it."""

@@ -61,7 +61,10 @@ class Selector:
         return tuple((i, self.slot) for i in self.nodes(program) if self.slot is not None and (i, self.slot) in sources)
 
     def describe(self, program: Program) -> str:
-        """Return the selected nodes in words for a learner: `` `h @ u` in the last iteration ``."""
+        """Return the selected nodes in words for a learner: `` `h @ u` in the last iteration ``.
+
+        Where the program has none of them: "an operation that this trial does not have".
+        """
         group = self._group(program.forward)
         if not group:
             return "an operation that this trial does not have"

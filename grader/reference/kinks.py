@@ -263,7 +263,7 @@ class _NearbyGradients:
         broken = np.zeros(array.shape, bool)
         self._draw(min(int(self.varies(KINK).sum()), BLOCK) * 3 // 2 + NEARBY)
         varies = self.varies(KINK)
-        for axes in _axes(array.ndim):
+        for axes in _choices_of_axes(array.ndim):
             sums = self._known_gradients().sum(tuple(axis + 1 for axis in axes), keepdims=True)
             agreed = np.ptp(sums, 0) <= KINK * self._scale
             missed = np.abs(array.sum(axes, keepdims=True) - sums[0]) > SHARE * self._scale
@@ -496,9 +496,9 @@ class _Moving(TorchFunctionMode):
     ) -> Any:
         """Call a function of torch; if it has kinks, with noise added to those arguments that require a gradient."""
         name = getattr(func, "__name__", "").removeprefix("linalg_")
-        self.compares_exactly |= name.strip("_") in EXACT and any(map(_depends, args))
+        self.compares_exactly |= name.strip("_") in EXACT and any(map(_requires_gradient, args))
         if name.strip("_") in KINKED and torch.is_grad_enabled():
-            moving = [_depends(value) for value in args]
+            moving = [_requires_gradient(value) for value in args]
             self.has_kinks |= any(moving)
             if name.endswith("_") and not name.startswith("_"):
                 if any(moving[:1]) and not args[0].is_leaf:
@@ -507,13 +507,13 @@ class _Moving(TorchFunctionMode):
                 pairs = zip(args, moving, strict=True)
                 args = tuple(_with_noise(value, self.pattern) if moves else value for value, moves in pairs)
                 kwargs = {
-                    key: _with_noise(value, self.pattern) if _depends(value) else value
+                    key: _with_noise(value, self.pattern) if _requires_gradient(value) else value
                     for key, value in (kwargs or {}).items()
                 }
         return func(*args, **(kwargs or {}))
 
 
-def _depends(value: Any) -> bool:
+def _requires_gradient(value: Any) -> bool:
     """Return whether a value is a tensor that requires a gradient."""
     return isinstance(value, torch.Tensor) and value.requires_grad
 
@@ -586,7 +586,7 @@ def _moves_of_entry(index: tuple[int, ...]) -> Iterator[Move]:
         yield Move(None, moved(side, 1.0))
 
 
-def _axes(count: int) -> Iterator[tuple[int, ...]]:
+def _choices_of_axes(count: int) -> Iterator[tuple[int, ...]]:
     """Yield every choice of one or more of `count` axes: (0,), (1,), (0, 1) for 2."""
     for size in range(1, count + 1):
         yield from itertools.combinations(range(count), size)

@@ -193,7 +193,7 @@ def loss_of(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> 
     return loss_with(exercise, trial, {name: values})
 
 
-def is_cut(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> bool:
+def detaching_matters(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> bool:
     """Return whether it matters for the loss at `values` that the forward pass detaches tensors.
 
     The loss is computed with each detached tensor as it is in the trial, and with it computed from `values`. Where the

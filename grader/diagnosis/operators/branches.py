@@ -61,8 +61,7 @@ LEAST_OF_TWO = 5  # entries of an array that consists of two numbers by intent
 def _two_values(value: Operand) -> tuple[float, ...]:
     """Return the two numbers that an array consists of, the smaller one first: (0, 1) for a mask.
 
-    Return an empty tuple for an array of one number, or of more than two, and for one of fewer than five entries that
-    is no mask: there, two numbers may be chance.
+    Empty for any other array; and for one of fewer than five entries that is no mask, where two numbers may be chance.
     """
     array = np.asarray(value)
     if _is_mask(array):
@@ -266,7 +265,7 @@ MASK_SLOTS: Mapping[str, int] = {"where": 0, "masked_fill": 1}
 def square_mask_slot(program: Program, place: Place) -> int | None:
     """Return the slot of the mask that an edge's vjp multiplies by, if this is a square matrix and not symmetric.
 
-    For x in `x * mask`, with a causal mask: 1. Of `tril` and `triu`, which have the mask in them, -1.
+    For x in `x * mask`, with a causal mask: 1. For `tril` and `triu`, whose mask is no operand: -1.
 
     Args:
         program: the program of a trial.

@@ -67,7 +67,7 @@ def broadcast_axes(wide: Shape, shape: Shape, along: Along) -> tuple[int, ...]:
 
 
 def sum_to_shape(array: Array, shape: Shape, kept: tuple[int, ...] = ()) -> Array:
-    """Return an array summed over the axes along which an operand was broadcast to its shape.
+    """Return an array summed over the axes along which an operand was broadcast to the shape of the array.
 
     For an array of shape (5, 4, 3) and an operand of shape (1, 3): `array.sum((0, 1))[None]`, of shape (1, 3).
 

@@ -322,7 +322,7 @@ def undo_stages_forwards(program: Program, place: Place, choice: None) -> Progra
 
 @undo_stages_forwards.example
 def _() -> Example:
-    """Show rows and columns of -c that are normalised in turns, and a backward loop that begins with the first step."""
+    """Show alternate normalisations of rows and columns of -c, whose backward loop undoes the first step first."""
 
     def forward(c: Tensor) -> Tensor:
         m = -c
@@ -683,11 +683,11 @@ def leaks(program: Program, place: Place) -> Iterator[Leak]:
             last = others[-1]
             is_same = forward.shapes[ids[0]] == forward.shapes[last]
             apart = not (forward.ancestors[last] >> ids[0] & 1 or forward.ancestors[ids[-1]] >> others[0] & 1)
-            if ends != begins and is_same and apart and not _alternate(ids, others):
+            if ends != begins and is_same and apart and not _iterations_overlap(ids, others):
                 yield Leak(ends, begins)
 
 
-def _alternate(first: tuple[int, ...], other: tuple[int, ...]) -> bool:
+def _iterations_overlap(first: tuple[int, ...], other: tuple[int, ...]) -> bool:
     """Return whether the iterations of two values overlap, as where one loop makes both.
 
     False if all values of one are made before all of the other.
@@ -721,7 +721,7 @@ def keep_carry_for_other_loop(program: Program, place: Place, choice: Leak) -> P
         choice: the keys of both loops' values.
 
     Returns:
-        The rewritten program; `None` where it lacks one of the loops.
+        The rewritten program; `None` where this trial lacks one of the loops.
     """
     forward = program.right.forward
     ends, begins = forward.by_key.get(choice.ends, ()), forward.by_key.get(choice.begins, ())
@@ -844,7 +844,7 @@ def share_gradients(program: Program, place: Place, choice: SharedGradient) -> P
         choice: the keys of both values, and in which iterations.
 
     Returns:
-        The rewritten program; `None` where it lacks one of the values.
+        The rewritten program; `None` where this trial lacks one of the values, or has one of them more often.
     """
     forward = program.right.forward
     ids, others = forward.by_key.get(choice.first, ()), forward.by_key.get(choice.second, ())
@@ -906,7 +906,7 @@ def _iterate(g: Array, count: int, step: Callable[[Array], Array]) -> Array:
 
 
 def _pull_on_other_side(function: Segment, g: Array) -> Array:
-    """Return J.T g with the derivative of the last operation applied after those of all others, in place of before.
+    """Return a step's gradient with the derivative of the last operation applied after those of all others, not before.
 
     For tanh(h @ w), with d = 1 - tanh(h @ w)**2: d * (g @ w.T) in place of (d * g) @ w.T.
 

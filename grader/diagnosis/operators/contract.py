@@ -268,7 +268,7 @@ def operator(
 
 
 def _is_imported_again(function: Callable[..., object], other: Callable[..., object]) -> bool:
-    """Return whether two functions are one in the source: the import of its module was interrupted and is repeated."""
+    """Return whether two functions are one in the source, imported again after an interrupted import."""
     return (function.__module__, function.__code__.co_firstlineno) == (other.__module__, other.__code__.co_firstlineno)
 
 
@@ -356,13 +356,13 @@ def direct_operand(program: Program, place: Place) -> str:
 def describe_path(program: Program, spot: Spot, place: Place) -> str:
     """Return the path by the edges of a spot: "the path from x through `tanh(x)`".
 
-    Where the operation has several paths to its operand, say which: "the direct path from h to out, the term h of
-    `h + f(h)`", "one of the two paths from x through `x * x`".
+    Where the operation has several paths to its operand, say which: "the direct path from h to out, the term h of `h +
+    f(h)`", "one of the two paths from x through `x * x`".
 
     Args:
         program: the program of a trial.
         spot: the edges.
-        place: the typical place of the spot.
+        place: the edge of the spot that the words are about; see `typical_place`.
     """
     operand, step, node = _operand_names(program, spot, place), spot.expression(program), program.reader(place)
     if place[1] == WHOLE or node.id == SINK or spot.is_wide:
@@ -385,7 +385,7 @@ def _operand_names(program: Program, spot: Spot, place: Place) -> str:
     Args:
         program: the program of a trial.
         spot: the edges; or nodes, of which the first operand of `place` is named.
-        place: the typical place of the spot.
+        place: the place of the spot that the words are about; see `typical_place`.
     """
     if place[1] == WHOLE:
         return program.name_of(program.reader(place).operands[0][1])
@@ -455,7 +455,7 @@ def _place_fields(program: Program, spot: Spot, place: Place) -> dict[str, Calla
     Args:
         program: the right program of a trial.
         spot: the edited places.
-        place: the typical place of the spot, which `value` and `partner` are about.
+        place: the place of the spot that `value` and `partner` are about; see `typical_place`.
     """
     reader = program.reader(place)
     slots = [slot for slot, _ in reader.operands if slot != place[1]]

@@ -696,7 +696,7 @@ class Size:
         return shape[self.axis] if len(shape) >= -self.axis else None
 
     def from_front(self, program: Program, reader: int) -> int:
-        """Return the number of the axis counted from the front.
+        """Return the number of the axis `self.axis`, counted from the front.
 
         Args:
             program: the program of a trial.
@@ -1185,7 +1185,7 @@ def _gradient_of_other(other: Program, name: str, program: Program, gradient: Ar
 
 @change_input_number.example
 def _() -> Example:
-    """Show a recurrence that is differentiated through its last k iterations, but k - 1 in the wrong gradient."""
+    """Show the last k steps of a recurrence, differentiated, whose gradient goes through the last k - 1 alone."""
 
     def forward(x: Tensor, w: Tensor, k: int) -> Tensor:
         h = torch.zeros_like(x[0])

@@ -268,8 +268,7 @@ def last_contributions(program: Program, place: Place) -> Iterator[LastContribut
     """Yield `LastContribution`s: a selection whose iterations may assign to entries of a gradient, and not add to them.
 
     The selection takes the same entry of a value in several iterations of a loop, such as `table[i[:, j]]` in iteration
-    j. It comes twice, as the kind of its edges to `table`: for iterations that assign from the first to the last, and
-    from the last to the first.
+    j. Each comes twice: for iterations that assign from the first to the last, and from the last to the first.
 
     Args:
         program: the program of a trial.
@@ -928,7 +927,7 @@ class ConstantIndex:
         return None
 
     def describe(self, program: Program) -> str:
-        """Return the array in words for a learner, by the expression that it is the index of."""
+        """Return the array in words for a learner, by the expression that reads it: "the index of table[:, [2, 0]]"."""
         return f"the index of {expression_of(program, program.nodes[program.forward.by_key[self.key][0]])}"
 
 
@@ -967,7 +966,7 @@ IndexName = NamedValue | ComputedValue | ConstantIndex | AlteredIndex
 
 
 def index_array(program: Program, name: IndexName, reader: int) -> Array | None:
-    """Return the array of an `IndexName`: of an input, or of a constant; `None` where this trial has none.
+    """Return the array of an `IndexName`: a value, a constant, or made of one; `None` where this trial has none.
 
     Args:
         program: the program of any trial.
@@ -1364,10 +1363,10 @@ EVERY_ENTRY = "all entries"  # in place of the entries of one group
 
 
 def group_readers(program: Program, place: Place) -> tuple[Node, ...]:
-    """Return the nodes that select for each entry the sum of its group: `total[group]`, for sums over groups `total`.
+    """Return the nodes that read, for each entry, the sum of its group: `total[group]`, as in a softmax over groups.
 
-    There, `total = zeros.index_add(0, group, w)`; a softmax over the edges of a graph has such a node: `w /
-    total[group]`. Empty where there are none.
+    There, `total = zeros.index_add(0, group, w)` holds the sums, and w / total[group] is the softmax. Empty where no
+    node reads the sums in this way.
 
     Args:
         program: the program of a trial.
@@ -2206,7 +2205,7 @@ GROUP_SUMS = {
 def group_mistakes(program: Program, place: Place) -> Iterator[GroupMistake]:
     """Yield the `GroupMistake`s of a softmax over groups: `"own"`, `"unweighted"`, and `"index"` for each other index.
 
-    Another index is an array of whole numbers of the same shape, whose numbers are numbers of groups.
+    Another index is an array of whole numbers, one for each row, all of them numbers of groups.
 
     Args:
         program: the program of a trial.
@@ -2243,12 +2242,13 @@ def group_mistakes(program: Program, place: Place) -> Iterator[GroupMistake]:
 def use_wrong_sum_over_group(program: Program, place: Place, choice: GroupMistake) -> Program | None:
     """Contribute p * (g - s) to z, p being the softmax of z over groups, with a wrong sum s.
 
-    Right is the sum of p * g over the group of a row.
+    Right is the sum of p * g over the group of a row. Wrong are p * g of this row alone, the sum of g over the group,
+    and the sum of p * g over the groups of another index array.
 
     Args:
         program: the right program.
         place: the node of the quotient that computes the softmax.
-        choice: what is wrong with s.
+        choice: which wrong sum.
 
     Returns:
         The rewritten program; `None` where this trial has no such softmax, or no such index.
@@ -2316,7 +2316,7 @@ def repeat_in_turns(program: Program, place: Place, choice: None) -> Program | N
         choice: always `None`: there is nothing to choose.
 
     Returns:
-        The rewritten program; `None` where the node does not repeat along a certain axis in this trial.
+        The rewritten program; `None` where the node is called without an axis in this trial.
     """
     node = program.right.nodes[place[0]]
     repeats, axis = int(str(node.options["repeats"])), node.options.get("dim")

@@ -1027,7 +1027,7 @@ def over_other_axes(known: Normalisation, x: Array, choice: OtherStatistics) -> 
     Args:
         known: the right normalisation.
         x: what is normalised.
-        choice: the axes, and whether the normalised value stays.
+        choice: the axes, and whether the normalised value stays the right one.
     """
 
     def centred(axes: Axes) -> Array:
@@ -1068,9 +1068,10 @@ def _statistics_in_words(program: Program, place: Place) -> str:
 
 
 def _fields_of_statistics(program: Program, place: Place, axes: Axes) -> dict[str, str]:
-    """Return the fields of a message about statistics over wrong axes: `statistics`, `verb`, and those of the axes.
+    """Return the fields of a message about statistics over wrong axes.
 
-    Such as "the mean and the standard deviation are" and "they", with the fields of `normalisation_fields`.
+    `statistics` and `verb`, such as "the mean and the standard deviation are" and "they"; `wrong` and `right`, the
+    names of the axes; and those of `normalisation_fields`.
 
     Args:
         program: the program of a trial.
@@ -1129,7 +1130,7 @@ def _() -> Example:
 
 
 def joined_parts(program: Program, place: Place) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shape in which an axis of a normalisation is split again, and the axes of it that are joined there.
+    """Return the shape in which an axis of a normalisation is split again, and the axes of this shape that it joins.
 
     For x.reshape(bs, groups, -1), with x of shape (bs, channels, n), normalised over the last axis: (bs, groups,
     channels / groups, n), and (2, 3). Both are empty where no reshape makes what is normalised.
@@ -1201,7 +1202,7 @@ def average_over_part(program: Program, place: Place, choice: int) -> Program | 
 
 
 def _name_of_part(program: Program, place: Place, choice: int) -> str:
-    """Return what a learner calls a part of the joined axis of a normalisation: its axis in the array before.
+    """Return what a learner calls a part of a normalisation's joined axis: its axis in the array before the reshape.
 
     Args:
         program: the program of a trial.

@@ -227,7 +227,7 @@ def name_of_replaced_value(program: Program, place: Place, choice: PartnerReplac
     """Return what a learner calls the value that is replaced in the contribution of the edge `place`, such as `w`.
 
     That is the partner operand in `choice.slot`; but if `choice.apply_maker`, the operand of the node that makes this
-    partner: for `x @ w.T` and the edge of x, w and not `w.T`. A constant array has no name.
+    partner: for `x @ w.T` and the edge of x, w and not `w.T`. A constant array has no name: "the constant factor".
     """
     if program.reader(place).operand(choice.slot) is None:
         return "the constant factor"
@@ -1103,7 +1103,8 @@ class HardChoice:
 def hard_choices(program: Program, place: Place) -> Iterator[HardChoice]:
     """Yield two `HardChoice`s for each partner operand of the edge `place` that holds probabilities.
 
-    For `p @ table` with p = softmax(x), and the edge of table: two with the slot 0.
+    For `p @ table` with p = softmax(x), and the edge of table: two with the slot 0, whose largest probability becomes 1
+    or keeps its value.
     """
     for slot, operand in program.reader(place).operands:
         if slot != place[1] and axes_of_probabilities(program.nodes[operand]):
@@ -1147,7 +1148,7 @@ def stacked_partner_slots(program: Program, place: Place) -> Iterator[int]:
     },
 )
 def use_first_partner_for_all(program: Program, place: Place, choice: int) -> Program:
-    """Compute the contribution with the first part of the partner operand, along its first axis, in place of all.
+    """Compute an edge's contribution with the first part of the partner operand, along its first axis, for all parts.
 
     For `q @ k.mT` of shape (bs, t, s), its edge of k.mT and the choice 0: g.mT @ q[:1], so that the first example's q
     is used for each example.
@@ -1211,7 +1212,7 @@ def choose_largest_probability(program: Program, place: Place, choice: HardChoic
 
 @choose_largest_probability.example
 def _() -> Example:
-    """Show experts that are mixed by p = softmax(x @ u), where x gets a gradient from the likeliest expert alone."""
+    """Show experts mixed by p = softmax(x @ u), whose gradient of x is that of the likeliest expert alone."""
 
     def forward(x: Tensor, u: Tensor, w: Tensor) -> Tensor:
         p = (x @ u).softmax(1)

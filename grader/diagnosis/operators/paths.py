@@ -944,7 +944,7 @@ def add_contribution_after_derivative(program: Program, place: Place, choice: Ed
 
 @add_contribution_after_derivative.example
 def _() -> Example:
-    """Show the stack of h = tanh(x[t] @ w + h @ u), with dz = dh * (1 - h**2) + g[t] for (dh + g[t]) * (1 - h**2)."""
+    """Show the stack of h = tanh(x[t] @ w + h @ u), whose dz = dh * (1 - h**2) + g[t] adds g[t] too late."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         states = []

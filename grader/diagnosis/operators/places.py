@@ -208,9 +208,7 @@ class Spot:
     def iterations_clause(self) -> str:
         """Return in which iterations the spot is; empty where it is in every one.
 
-        Such as "in the last iteration of the forward pass".
-
-        For a spot of several operations, which of them: "for the last of them".
+        Such as "in the last iteration of the forward pass"; for a spot of several operations, "for the last of them".
         """
         nodes = self._nodes
         if nodes is None or nodes.iterations == "every":

@@ -236,7 +236,7 @@ def drop_carry(program: Program, place: Place, choice: Carry) -> Program:
 
 @drop_carry.example
 def _() -> Example:
-    """Show h = sigmoid(h @ v) * tanh(h @ u) + sin(h @ w) in a loop: h gets the contribution of sin(h @ w) alone."""
+    """Show h = sigmoid(h @ v) * tanh(h @ u) + sin(h @ w) in a loop, whose dh is that of sin(h @ w) alone."""
 
     def forward(x: Tensor, u: Tensor, v: Tensor, w: Tensor, h: Tensor) -> Tensor:
         for step in x:
@@ -315,7 +315,7 @@ def leave_out_competing_edges(program: Program, place: Place, choice: EdgeKind) 
 
 @leave_out_competing_edges.example
 def _() -> Example:
-    """Show the stack of h = tanh(x[t] @ w + h @ u), with dh = dz @ u.T for the h before, without g[t - 1]."""
+    """Show the stack of h = tanh(x[t] @ w + h @ u), whose dh for the h before is dz @ u.T alone, without g[t - 1]."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         states = []
@@ -366,7 +366,7 @@ def keep_gradient(program: Program, place: Place, choice: str) -> Program | None
 
 @keep_gradient.example
 def _() -> Example:
-    """Show the stack of h = sigmoid(x[t] @ w + a * h), with `dh = dh + dz * a` in place of `dh = dz * a`."""
+    """Show the stack of h = sigmoid(x[t] @ w + a * h), whose loop has `dh = dh + dz * a` in place of `dh = dz * a`."""
 
     def forward(x: Tensor, w: Tensor, a: Tensor, h: Tensor) -> Tensor:
         states = []
@@ -623,7 +623,7 @@ def add_upstream_again(program: Program, place: Place, choice: str) -> Program |
 
 @add_upstream_again.example
 def _() -> Example:
-    """Show the last h = tanh(x[t] @ w + h @ u), with dz = (dh + g) * (1 - h**2) in every iteration."""
+    """Show the last h = tanh(x[t] @ w + h @ u), whose dz = (dh + g) * (1 - h**2) adds g in every iteration."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
@@ -729,7 +729,7 @@ def clip_gradient(program: Program, place: Place, choice: Clip) -> Program:
 
 @clip_gradient.example
 def _() -> Example:
-    """Show the stack of h = tanh(x[t] @ w + h @ u), with dh = (dz @ u.T).clamp(-0.5, 0.5) for the h before."""
+    """Show the stack of h = tanh(x[t] @ w + h @ u), whose dh for the h before is (dz @ u.T).clamp(-0.5, 0.5)."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         states = []
@@ -755,7 +755,7 @@ def _() -> Example:
 
 @clip_gradient.example
 def _() -> Example:
-    """Show h = tanh(x[t] @ w + h @ u), with dz = dh.clamp(-1, 1) * (1 - h**2) in each iteration."""
+    """Show h = tanh(x[t] @ w + h @ u), whose backward loop clips dh: dz = dh.clamp(-1, 1) * (1 - h**2)."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:
@@ -868,7 +868,7 @@ def use_carry_too_early(program: Program, place: Place, choice: EarlyRead) -> Pr
 
 @use_carry_too_early.example
 def _() -> Example:
-    """Show c = sigmoid(x[t] @ w) * c + x[t] @ u; w and u get their gradients before that of tanh(c) is added to dc."""
+    """Show c = sigmoid(x[t] @ w) * c + x[t] @ u, whose dw and du lack what tanh(c) contributes to dc."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, c: Tensor) -> Tensor:
         states = []
@@ -1056,7 +1056,7 @@ def begin_with_zeros(program: Program, place: Place, choice: None) -> Program:
 
 @begin_with_zeros.example
 def _() -> Example:
-    """Show steps of tanh(h @ w + row) from a detached state, which the backward pass runs again from zeros."""
+    """Show steps of tanh(h @ w + row) from a detached state, whose backward pass runs them again from zeros."""
 
     def forward(h: Tensor, w: Tensor, b: Tensor) -> Tensor:
         h = torch.tanh(h @ w).detach()

@@ -1472,7 +1472,7 @@ def sum_broadcast_along_another_axis(program: Program, place: Place, choice: Oth
 
 @sum_broadcast_along_another_axis.example
 def _() -> Example:
-    """Show two steps that normalise the rows and the columns of x, undone along the other axis each."""
+    """Show two steps that normalise rows and columns of x, whose vjps each sum along the axis of the other step."""
 
     def forward(x: Tensor) -> Tensor:
         y = x - x.logsumexp(1, keepdim=True)

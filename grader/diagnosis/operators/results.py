@@ -532,8 +532,8 @@ def _every_other_row(gradient: Array) -> Array:
 def change_entries(program: Program, place: Place, choice: EntryChange) -> Program:
     """Replace the gradient of the target `place` by one with entries or rows missing, repeated or moved.
 
-    The choice is a key of `ENTRIES`: with "every row is the first row of the right answer", d[:1] repeated for the
-    gradient d.
+    The choice names the change by a key of `ENTRIES`: with "every row is the first row of the right answer", d[:1] is
+    repeated for the gradient d.
     """
     return with_function_of_gradient(program, place, ENTRIES[choice.which])
 

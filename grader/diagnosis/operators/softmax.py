@@ -724,9 +724,7 @@ def _() -> Example:
 def wrong_row_axes(program: Program, place: Place) -> Iterator[Axes]:
     """Yield wrong axes for the sum or the probabilities of the softmax that reads the edge `place`.
 
-    Each single axis but that of the softmax, and all axes.
-
-    For softmax(x, -1) of a matrix x: (-2,) and (-2, -1).
+    Each single axis but that of the softmax, and all axes. For softmax(x, -1) of a matrix x: (-2,) and (-2, -1).
 
     Yields:
         The axes, counted from the back.

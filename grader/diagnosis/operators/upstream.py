@@ -182,12 +182,12 @@ def replacements(program: Program, place: Place) -> Iterator[Replacement]:
 
 
 def rule_of_replacement(program: Program, place: Place, choice: Replacement) -> EdgeVjp | None:
-    """Return a function from any edge to the array of the value that replaces a gradient, to be given as its g.
+    """Return a function from an edge to the array that its vjp takes as the upstream gradient: another value.
 
     Args:
         program: the program of a trial.
         place: a value, or an edge, whose reader is meant: the node whose gradient is replaced.
-        choice: names the value.
+        choice: names the other value.
 
     Returns:
         The function; `None` where the program has no such value.

@@ -1272,9 +1272,9 @@ ENDS: tuple[End, ...] = ("near the two ends", "near the beginning", "near the en
 def leave_out_border(program: Program, place: Place, choice: End) -> Program:
     """Contribute nothing to the entries that are in fewer windows than others because they are near an end of an axis.
 
-    The choice is "near the two ends", "near the beginning" or "near the end". With the first and windows of size 3 and
-    stride 1: 0 for x[0], x[1], x[-2] and x[-1]. An entry that is in no window gets nothing in any case. `place` is the
-    edge of x.
+    The choice is "near the two ends", "near the beginning" or "near the end". For "near the two ends" and windows of
+    size 3 with stride 1: 0 for x[0], x[1], x[-2] and x[-1]. An entry that is in no window gets nothing in any case.
+    `place` is the edge of x.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -1338,7 +1338,7 @@ def axes_of_windows(program: Program, place: Place) -> str:
     fields=lambda program, place, choice: {"axes": axes_of_windows(program, place)},
 )
 def reshape_windows(program: Program, place: Place, choice: None) -> Program:
-    """Take the upstream gradient of an `unfold`, of windows by positions, reshaped to positions by windows.
+    """Reshape the upstream gradient of an `unfold` where windows and the positions in them must be exchanged.
 
     For g of shape (bs, windows, size): g.reshape(bs, size, windows).transpose(1, 2) in place of g.
     """
