@@ -758,7 +758,7 @@ def describe_misuse(program: Program, place: Place, choice: FunctionMisuse) -> s
     fields=lambda program, place, choice: {"what": describe_misuse(program, place, choice)},
 )
 def misuse_function(program: Program, place: Place, choice: FunctionMisuse) -> Program | None:
-    """Contribute to x, for y = f(x) and f of several operations, g * f'(f(x)), f(g) or f(g) - f(0) for g * f'(x).
+    """Contribute g * f'(f(x)), f(g) or f(g) - f(0) to x in place of g * f'(x), for y = f(x), f of several operations.
 
     y is the value `place`; the choice names x, and says which of the three. Returns `None` where the program has no
     such x, or f has only one operation in this trial.

@@ -534,7 +534,7 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
     " entries that it meets in the forward pass",
 )
 def turn_kernel(program: Program, place: Place, choice: KernelTurn) -> Program:
-    """Compute the contribution to the input with a reversed or transposed kernel; or that to the kernel is reversed.
+    """Compute the contribution to the input with the kernel reversed or transposed, or turn the one to the kernel so.
 
     The choice is along which axes. For `KernelTurn("in reversed order", (-1,))`, w.flip(-1) is used in place of w if
     the edge `place` is that of the input; if it is that of the kernel w, dw.flip(-1) is its contribution in place of
@@ -787,8 +787,9 @@ Missing = Literal["the last windows", "the last windows, if they end at the end 
 def leave_out_last_windows(program: Program, place: Place, choice: Missing) -> Program:
     """Compute the contribution of the edge `place` without the last window along each axis that windows slide along.
 
-    With "the last windows": of g of shape (bs, o, h, w) only g[:, :, :-1, :-1]. The other choice leaves out the last
-    window along an axis only if no entry of the padded array is behind it, as `range(0, n - size, step)` does.
+    With "the last windows": of g of shape (bs, o, h, w) only g[:, :, :-1, :-1]. With "the last windows, if they end at
+    the end of the axis,": the last window along an axis is left out only if no entry of the padded array is behind it,
+    as `range(0, n - size, step)` does.
     """
 
     def rule(at: EdgeContext) -> Array:
