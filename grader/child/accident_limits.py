@@ -37,7 +37,10 @@ class Memory(NamedTuple):
 
     @classmethod
     def in_use(cls) -> Memory:
-        """Return what this process uses now; zeros on other systems than Linux."""
+        """Return the bytes of address space and of data that this process uses now.
+
+        Zeros on other systems than Linux.
+        """
         if sys.platform != "linux":
             return cls()
         status = Path("/proc/self/status").read_text()

@@ -58,7 +58,7 @@ class ReplyArrays:
         self.room = protocol.MAX_PAYLOAD
 
     def has_room(self, shape: Sequence[int], size: int) -> bool:
-        """Return whether an array of this shape and of `size` bytes may be added."""
+        """Return whether an array of this shape and of `size` bytes may be added, by the limits of a frame."""
         sizes_fit = len(shape) <= protocol.MAX_RANK and max(shape, default=0) <= MAX_ARRAY
         return sizes_fit and size <= min(MAX_ARRAY, self.room)
 

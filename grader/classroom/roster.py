@@ -143,13 +143,13 @@ class Roster:
         )
 
     def find(self, submission: Submission) -> Match:
-        """Return the students on the roster who may have made a submission.
+        """Return the students on the roster who may have made a submission; no places if there are none.
 
-        A name of the submission is looked up exactly: as a key, an alias, and in the other columns; then without case
-        and accents, in the same order; then in columns that handgrad does not know; then as a number without the zeros
-        at its beginning. The names of one submission must agree. Only if no name is known at all, a first and last name
-        in another order or a part of a name counts. A part of the submission's name, such as the end of a repository's,
-        counts only if it is one student's alone. A section tells students of one name apart.
+        The names of the submission are compared with the keys, the aliases and the other columns, exactly; if none is
+        there, without case and accents; then with columns that handgrad does not know; then as numbers without the
+        zeros at their beginning. If none is known, a first and last name in another order or a part of a name counts. A
+        part of the submission's name, such as the end of a repository's, counts only if it is one student's alone. If
+        names mean different students, all of these are returned. A section tells students of one name apart.
         """
         if submission.key in self._by_key:
             return Match(self._by_key[submission.key], "key")

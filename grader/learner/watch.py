@@ -152,7 +152,7 @@ class Watch:
         return self.commands.quiz
 
     def _quits(self, event: Event) -> bool:
-        """Return whether an event ends watch mode: the key q unless on a picture, or Ctrl-C while no check runs."""
+        """Return whether an event ends watch mode: the key q, except on a picture, or Ctrl-C while no check runs."""
         if event in (Key("q"), Key("Q")):
             return not self.commands.shows_picture
         return event is SystemEvent.INTERRUPTED and self.checks.is_idle
