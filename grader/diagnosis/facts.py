@@ -110,7 +110,7 @@ ANOTHER_MASK = fact_kind(
 )
 WRONG_WHERE_EXACT = fact_kind(
     "wrong-where-exact",
-    "it is wrong only when some entries are exactly 0 or equal: then {wrong:exact}{example}",
+    "it is wrong only when some entries are exactly 0, or equal to each other: then {wrong:exact}{example}",
     hints=(
         (
             "Go through your code with an entry that is exactly 0, and with two entries that are equal. What is the "

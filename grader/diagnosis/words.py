@@ -146,9 +146,9 @@ def _entry(fields: Mapping[str, Any]) -> str:
 
 
 def _example(fields: Mapping[str, Any]) -> str:
-    """Return the first wrong entry as a clause: ", such as the one at x[0,1] = 0.5"; empty for an answer of one entry.
+    """Return the first wrong entry as a clause: ", among them the one at x[0,1] = 0.5".
 
-    Where it is the only wrong one: ", the one at x[0,1] = 0.5".
+    Where it is the only wrong one: ", the one at x[0,1] = 0.5". Empty for an answer of one entry.
 
     Args:
         fields: with the number of all `entries`, that of the `wrong` ones, and those of `_entry`.
@@ -156,7 +156,7 @@ def _example(fields: Mapping[str, Any]) -> str:
     if fields["entries"] == 1:
         return ""
     entry = f"the one at {_entry(fields)}" if fields["name"] else _entry(fields)
-    return f", {'such as ' if fields['wrong'] > 1 else ''}{entry}"
+    return f", {'among them ' if fields['wrong'] > 1 else ''}{entry}"
 
 
 def _kinds(fields: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from grader.sandbox.checked_reply import Call
 from grader.sandbox.source_text import Source
 
 LONGEST_PASS = 160  # characters of a backward pass that is written out
-RETURNS = ". What it returns counts for nothing: only an exception rejects, such as that of a failed `assert`"
+RETURNS = ". What your test returns does not count: it rejects only by an exception, such as that of a failed `assert`"
 
 
 @dataclass(frozen=True)

@@ -333,7 +333,7 @@ test_row_mean = examination(
             "one-column",
         ),
         (
-            "lays out.g along the columns where bs = n",
+            "broadcasts out.g along the wrong axis where bs = n",
             """
             turned = out.g[None, :] if inp.shape[0] == inp.shape[1] else out.g[:, None]
             inp.g = turned.expand(inp.shape) / inp.shape[1]
@@ -868,7 +868,7 @@ for i in reversed(range(x.shape[1])):
             "x h wx wh b",
             "wrong-point",
             _with_slope_before,
-            "the derivative of tanh uses the previous state, in every time step",
+            "the derivative of tanh uses the state before each time step; it must use the state after it",
             "Which state is the output of the tanh in time step `i`: `states[i]`, or `states[i + 1]`?",
         ),
         *edited(
@@ -884,7 +884,7 @@ for i in reversed(range(x.shape[1])):
             "x h wx wh b",
             "wrong-point",
             _from_first_moment,
-            "the backward pass visits the time steps from the first to the last",
+            "the backward pass visits the time steps from the first to the last; it must begin with the last",
             "Which time step is closest to `out`, where the gradient starts?",
         ),
     ),

@@ -172,7 +172,7 @@ def test_why_is_what_a_probe_tells(title: str, why: str, grade: Grade) -> None:
 
 def test_what_a_test_returns_counts_for_nothing(grade: Grade) -> None:
     answer = answer_of(grade("test_softmax", "def test_softmax(backward):\n    return False\n"))
-    says = "What it returns counts for nothing: only an exception rejects, such as that of a failed `assert`"
+    says = "What your test returns does not count: it rejects only by an exception, such as that of a failed `assert`"
     assert answer.message.endswith(says)
     assert "Your test never looks at inp.g" not in answer.message  # it may well look, and answer False
     assert (answer.code, answer.score) == ("accepts-wrong", 0)

@@ -133,7 +133,7 @@ def describe_inversion(program: Program, place: Place, slots: tuple[int, ...]) -
     step = expression_of(program, program.nodes[place[0]])
     if len(slots) == 2 and program.nodes[place[0]].name != "mul":
         return (
-            f"the two branches of {step} are exchanged in the backward pass: each gets its gradient where the other"
+            f"the two branches of {step} are exchanged in the backward pass: each gets a gradient where the other"
             " one was chosen"
         )
     operands = " and ".join(program.name_of(program.source((place[0], slot))) for slot in slots)

@@ -529,7 +529,7 @@ def changed_number(number: str, how: str) -> str:
         value = float(number)
     except ValueError:
         bare = number if re.fullmatch(r"[\w.]+(\[[^]]*\]|\([^()]*\))?", number) else f"({number})"
-        return WRITTEN_CHANGES[how].format(number if how == "replaced by its square root" else bare)
+        return WRITTEN_CHANGES[how].format(bare)
     if how in ("inverted", "replaced by its square root"):
         return WRITTEN_CHANGES[how].format(number)
     return f"{ {**OTHER_NUMBERS, **TIMES_TEN}[how](value):.4g}"

@@ -582,7 +582,7 @@ def _() -> Example:
 # Other places -------------------------------------------------------------------------------------------------------
 
 WHERE: Mapping[str, str] = {
-    "before": "one place before the right one", "behind": "one place behind the right one",
+    "before": "one place before the right one", "behind": "one place after the right one",
     "first": "at the first place", "last": "at the last place",
 }  # fmt: skip
 

@@ -63,10 +63,10 @@ INVERSE_FORMULAS: Mapping[str, MatrixFormula] = {
         "missing-local", "the inverse to the left of the upstream gradient is missing",
         lambda g, x, y: -g @ _transpose(y)),
     "twice on the left": MatrixFormula(
-        "wrong-operand", "both inverses are to the left of the upstream gradient",
+        "wrong-operand", "both inverses are to the left of the upstream gradient; one must be to the right",
         lambda g, x, y: -_transpose(y) @ _transpose(y) @ g),
     "twice on the right": MatrixFormula(
-        "wrong-operand", "both inverses are to the right of the upstream gradient",
+        "wrong-operand", "both inverses are to the right of the upstream gradient; one must be to the left",
         lambda g, x, y: -g @ _transpose(y) @ _transpose(y)),
     "upstream transposed": MatrixFormula(
         "transposed", "the upstream gradient must not be transposed",

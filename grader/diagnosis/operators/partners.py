@@ -1140,8 +1140,8 @@ def stacked_partner_slots(program: Program, place: Place) -> Iterator[int]:
     rank=2.6,
     at=edges.where(has_partner),
     choices=stacked_partner_slots,
-    message="in the gradient of {operand} through {step}, the first matrix of {own} along {axis} is used in place of"
-    " all others",
+    message="in the gradient of {operand} through {step}, the first matrix of {own} along {axis} is used for all of"
+    " them",
     fields=lambda program, place, choice: {
         "own": program.name_of(source := program.source((place[0], choice))),
         "axis": program.name_of_axis(source, -program.nodes[source].value.ndim),
@@ -1617,8 +1617,8 @@ def cofactor_replacements(program: Program, place: Place) -> Iterator[CofactorRe
     rank=2.7,
     at=edges.of("mul", "div"),
     choices=cofactor_replacements,
-    message="in the gradient of {operand}, the upstream gradient of {product} is multiplied by {other}; it must be"
-    " multiplied by all factors that {operand} has in {product}",
+    message="in the gradient of {operand}, the gradient of {product} is multiplied by {other}; it must be"
+    " multiplied by all that {operand} is multiplied by in {product}",
     fields=lambda program, place, choice: {
         "other": choice.value.describe(program),
         "product": expression_of(program, program.nodes[product_chain(program, place)[: choice.steps][-1]]),

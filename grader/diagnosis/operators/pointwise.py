@@ -711,12 +711,31 @@ def operation_of_gradient(at: EdgeContext) -> Array:
     return at.node.operation.run((*at.node.values[: at.slot], at.g, *at.node.values[at.slot + 1 :]), at.node.options)
 
 
+NAMED_FUNCTIONS = frozenset(
+    ("clamp", "cos", "elu", "erf", "exp", "gelu", "log", "relu", "sigmoid", "silu", "sin", "softplus", "sqrt", "tanh")
+)
+
+
+def name_of_applied_function(program: Program, place: Place) -> str:
+    """Return what a learner calls the function that reads the edge `place`: "exp", or "the function in `x - 0.25`".
+
+    It has its own name where the forward pass applies no other function of this name.
+    """
+    node = program.reader(place)
+    alike = {each.key for each in program.nodes if each.name == node.name}
+    if node.name in NAMED_FUNCTIONS and len(alike) == 1:
+        return node.name
+    return f"the function in {expression_of(program, node)}"
+
+
 @operator(
     "function-of-gradient",
     code="wrong-local",
     rank=3.0,
     at=pointwise.where(applied_to_gradient_is_wrong),
-    message="the function in {step} is applied to the gradient; multiply by the derivative of the function instead",
+    choices=lambda program, place: (None,),
+    message="{function} is applied to the gradient; multiply by its derivative instead",
+    fields=lambda program, place, choice: {"function": name_of_applied_function(program, place)},
 )
 def apply_operation_to_gradient(program: Program, place: Place, choice: None) -> Program:
     """Contribute f(g) in place of g * f'(x), f being the operation that reads x by `place`: tanh(g) for tanh(x)."""
@@ -1325,7 +1344,7 @@ def describe_formula(program: Program, place: Place, formula: Formula) -> str:
     words = formula.mistake.format(
         exponent=exponent, operand=program.name_of(program.source(place)), value=name_of_value(program, node.id)
     )
-    return words.replace("the factor the value of", "the factor")  # without a name of its own: "the factor sigmoid"
+    return words.replace(f"the factor the value of {node.name}", f"the factor {expression_of(program, node)}")
 
 
 @use_wrong_formula.example

@@ -175,7 +175,7 @@ def _() -> Example:
     rank=1.5,
     at=edges.of("stack"),
     message="the gradient of {step} is reshaped to bring the stacked axis to the front, which mixes up its entries;"
-    " that axis must be moved or indexed",
+    " move or index that axis instead",
 )
 def reshape_stack(program: Program, place: Place, choice: None) -> Program:
     """Contribute a part of the upstream gradient, reshaped to have the parts of a `stack` along its first axis.

@@ -1044,7 +1044,7 @@ def _() -> Example:
     code="wrong-point",
     rank=2.0,  # rare, and cheap to try
     at=nodes.of("detach"),
-    message="the forward pass is computed again with zeros in place of {step}; it is a constant, but not zero",
+    message="the forward pass is computed again with zeros in place of {step}, which is a constant, but not zero",
 )
 def begin_with_zeros(program: Program, place: Place, choice: None) -> Program:
     """Compute both passes with zeros in place of a detached value, the node `place`, such as the state at a cut.

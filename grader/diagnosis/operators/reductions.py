@@ -1532,6 +1532,26 @@ class WrongAxis:
     affects: Affects
 
 
+def names_of_axes(program: Program, place: Place, choice: WrongAxis) -> dict[str, str]:
+    """Return the message fields `axis` and `right`: the wrong axis, or "all axes together", and the right one.
+
+    Args:
+        program: the program of a trial.
+        place: the node of the operation.
+        choice: the wrong axis.
+    """
+    node = program.nodes[place[0]]
+    operand, axes = node.operands[0][1], reduced_axes(node)
+    if len(axes) != 1:
+        right = "its own axes"
+    elif choice.axis is None:
+        right = program.name_of_axis(operand, axes[0])
+    else:
+        return dict(zip(("axis", "right"), names_of_two_axes(program, operand, choice.axis, axes[0]), strict=True))
+    wrong = "all axes together" if choice.axis is None else program.name_of_axis(operand, choice.axis)
+    return {"axis": wrong, "right": right}
+
+
 @operator(
     "another-axis-in-forward",
     code="summed-wrong-axis",
@@ -1540,12 +1560,8 @@ class WrongAxis:
     choices=lambda program, place: (
         WrongAxis(axis, affects) for affects in AFFECTED for axis in (*wrong_axes(program, place), None)
     ),
-    message="in the recomputed forward pass, {step} is taken along {axis}; it must be taken along its own axis",
-    fields=lambda program, place, choice: {
-        "axis": "all axes together"
-        if choice.axis is None
-        else program.name_of_axis(program.nodes[place[0]].operands[0][1], choice.axis)
-    },
+    message="in the recomputed forward pass, {step} is taken along {axis}; it must be taken along {right}",
+    fields=lambda program, place, choice: names_of_axes(program, place, choice),
 )
 def run_along_wrong_axis(program: Program, place: Place, choice: WrongAxis) -> Program | None:
     """Compute the forward pass with the operation, the node `place`, along a wrong axis.
@@ -1999,6 +2015,9 @@ class ExtremeRule(NamedTuple):
 
 EXTREME_RULES: Mapping[str, ExtremeRule] = {
     "every entry": ExtremeRule("missing-local", lambda x, axes, selected: np.ones_like(x)),
+    "the first entry, wherever the extreme is": ExtremeRule(
+        "wrong-local", lambda x, axes, selected: _first_along(x, axes)
+    ),
     "all entries but the selected ones": ExtremeRule("inverted-mask", lambda x, axes, selected: 1.0 - selected),
     "every entry, divided by the number of entries": ExtremeRule(
         "wrong-local",
@@ -2035,6 +2054,13 @@ EXTREME_RULES: Mapping[str, ExtremeRule] = {
         "summed-wrong-axis", lambda x, axes, selected: _extreme_along(x, axes, selected, axes[0] - 1)
     ),
 }  # fmt: skip
+
+
+def _first_along(x: Array, axes: tuple[int, ...]) -> Array:
+    """Return 1 for the first entry of x along some axes, counted from the front, else 0; shaped like x."""
+    weights = np.zeros_like(x)
+    weights[tuple(slice(0, 1) if axis in axes else slice(None) for axis in range(x.ndim))] = 1.0
+    return weights
 
 
 def _is_greatest(x: Array, axes: tuple[int, ...], selected: Array) -> Array:
@@ -2079,6 +2105,7 @@ def describe_extreme(program: Program, place: Place, choice: str) -> str:
     """
     own, opposite = ("largest", "smallest") if "max" in program.reader(place).name else ("smallest", "largest")
     words = choice.replace("the entries at the opposite extreme", f"the {opposite} entries")
+    words = words.replace("the extreme is", f"the {own} is")
     return words.replace("the extreme of", f"the {own} of").replace("the extreme along", f"the {own} entries along")
 
 

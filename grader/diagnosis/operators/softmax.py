@@ -312,10 +312,10 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         lambda r: r.own - r.p * r.total(np.where(r.p > 0, r.g, 0.0)), "softmax"),
     "terms averaged": RowFormula(
         "missing-local", "the plain mean of the upstream gradient over the row is used; the mean must be weighted"
-        " with the probabilities", lambda r: r.own - r.p * r.g.mean(axis=r.axes, keepdims=True), "softmax"),
+        " by the probabilities", lambda r: r.own - r.p * r.g.mean(axis=r.axes, keepdims=True), "softmax"),
     "unmasked terms averaged": RowFormula(
         "missing-local", "the plain mean of the upstream gradient over the entries that are not masked is used; the"
-        " mean must be weighted with the probabilities",
+        " mean must be weighted by the probabilities",
         lambda r: r.own - r.p * r.total(np.where(r.p > 0, r.g, 0.0)) / r.total((r.p > 0) * 1.0), "softmax"),
     "no factor": RowFormula(
         "missing-local", "the leading factor, the probability of the entry, is missing",
@@ -324,7 +324,7 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "missing-local", "the probability multiplies only the sum over the row; it must multiply {gradient}, too",
         lambda r: r.g - r.p * r.total(r.own), "softmax"),
     "own squared": RowFormula(
-        "wrong-operand", "each entry's own probability is used for all of the others in the sum over the row",
+        "wrong-operand", "in the sum over the row, each entry's own probability is used for all entries",
         lambda r: r.own - r.p * r.p * r.total(r.g), "softmax"),
     "only the probabilities": RowFormula(
         "missing-path", "each probability is multiplied by the sum of {gradient} over the row; it must be multiplied"
@@ -352,7 +352,7 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         lambda r: r.own - r.total(r.p * r.g), "log_softmax"),
     "softmax of the gradient": RowFormula(
         "wrong-local",
-        "the softmax of the upstream gradient is subtracted; it must be the probabilities times its sum",
+        "the softmax of {gradient} is subtracted; it must be the probabilities times the sum of {gradient}",
         lambda r: r.own - softmax(r.g, r.axes), "log_softmax"),
     "sum for own": RowFormula(
         "wrong-local", "{gradient} is summed over the row in both terms; the first term must be {gradient} itself",

@@ -19,7 +19,7 @@ from grader.program.selectors import NamedValue, ValueName, values_by_name
 
 from .contract import Example, divisor_of, operator
 from .partners import ValueOfIteration
-from .places import edges, target_of, targets, values, values_with_same_gradient
+from .places import WHOLE, edges, target_of, targets, values, values_with_same_gradient
 from .pointwise import depends_on_operand
 
 
@@ -300,17 +300,39 @@ def gradient_replacements(program: Program, place: Place) -> Iterator[GradientRe
         yield GradientReplacement(ValueOfIteration(node.key, "last"), "wrong-operand")
 
 
+def describe_replacement(program: Program, place: Place, choice: GradientReplacement) -> str:
+    """Return what a `GradientReplacement` does: "out.g is used in place of the gradient of z".
+
+    Where the gradient of a quotient `z / std` is used in place of that of z, "the division by std is missing"; where it
+    is that of h in the last iteration, "the gradient of h in the last iteration is used in every iteration".
+
+    Args:
+        program: the program of a trial.
+        place: the value whose gradient is replaced, or an edge into its node.
+        choice: the value whose gradient is used.
+    """
+    value = program.name_of(value_with_same_gradient(program, place[0]))
+    if isinstance(choice.value, ValueOfIteration):
+        return f"the gradient of {value} in the last iteration is used in every iteration"
+    other = choice.value.find(program, place[0])
+    for edge in program.forward.uses[place[0]]:
+        if place[1] != WHOLE and edge[0] == other and (divisor := divisor_of(program, edge)):
+            return f"the division by {divisor} is missing"
+    used = f"the gradient of {choice.value.describe(program)}" if other is None else name_of_gradient(program, other)
+    replaced = name_of_gradient(program, place[0])
+    if used.startswith("the gradient of ") and replaced.startswith("the gradient of "):
+        return f"the gradient of {choice.value.describe(program)} is used in place of that of {value}"
+    return f"{used} is used in place of {replaced}"
+
+
 @operator(
     "gradient-of-another-value",
     code=lambda choice: choice.code,
     rank=2.5,
     at=made_values.in_every_iteration,
     choices=gradient_replacements,
-    message="the gradient of {other} is used in place of that of {value}",
-    fields=lambda program, place, choice: {
-        "other": choice.value.describe(program),
-        "value": program.name_of(value_with_same_gradient(program, place[0])),
-    },
+    message="{mistake}",
+    fields=lambda program, place, choice: {"mistake": describe_replacement(program, place, choice)},
 )
 def use_gradient_of_value(program: Program, place: Place, choice: GradientReplacement) -> Program | None:
     """Replace the gradient of the value `place` by that of a value v in the contributions to all operands of its node.
@@ -342,24 +364,6 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "h": "bs k", "w": "n m", "u": "k m"})
 
 
-def describe_replacement(program: Program, place: Place, choice: GradientReplacement) -> dict[str, str]:
-    """Return the message fields `mistake` and `other`: "the gradient of y is used in place of that of z", and "y".
-
-    Where y is a quotient of z and std, the mistake is "the division by std is missing".
-
-    Args:
-        program: the program of a trial.
-        place: an edge into the node whose gradient is replaced.
-        choice: the value whose gradient is used.
-    """
-    other, value = choice.value.describe(program), value_with_same_gradient(program, place[0])
-    mistake = f"the gradient of {other} is used in place of that of {program.name_of(value)}"
-    for edge in program.forward.uses[place[0]]:
-        if edge[0] == choice.value.find(program, place[0]) and (divisor := divisor_of(program, edge)):
-            mistake = f"the division by {divisor} is missing"
-    return {"mistake": mistake, "other": other}
-
-
 @operator(
     "gradient-of-another-value-for-operand",
     code=lambda choice: choice.code,
@@ -367,7 +371,10 @@ def describe_replacement(program: Program, place: Place, choice: GradientReplace
     at=edges_of_several.in_every_iteration,
     choices=gradient_replacements,
     message="in the gradient of {operand} through {step}, {mistake}",
-    fields=lambda program, place, choice: describe_replacement(program, place, choice),
+    fields=lambda program, place, choice: {
+        "mistake": describe_replacement(program, place, choice),
+        "other": choice.value.describe(program),
+    },
 )
 def use_gradient_of_value_for_operand(program: Program, place: Place, choice: GradientReplacement) -> Program | None:
     """Compute the contribution of the edge `place` with the gradient of a wrong value v as upstream gradient.
