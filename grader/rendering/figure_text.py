@@ -10,7 +10,7 @@ from .heat_maps import largest_magnitude, number
 from .picture_data import YOUR_LIST, Figure, Series, early_values
 from .render_text import Line, Style
 
-INDENT = "  "
+INDENT, BETWEEN = "  ", "    "
 ACROSS, DOWN = 41, 15  # columns and rows of a scatter: odd, so that both axes are in the middle
 ON_LINE = 2e-4  # how far off the diagonal a point counts as on it, of the largest entry
 APART = 8.0  # times that the learner's entries may be larger than the right ones, on a common scale
@@ -19,12 +19,13 @@ FAINT, STRONG = 0.01, 0.5  # of the largest entry: below it a tile is empty, and
 MOST_NAMED = 4  # entries that a sentence names
 
 
-def figure_lines(figure: Figure) -> Iterator[Line]:
-    """Yield the lines of a figure: at most 60 columns wide, but a stamp has two columns for each entry."""
+def figure_lines(figure: Figure, width: int) -> Iterator[Line]:
+    """Yield the lines of a figure: at most 60 columns wide, but a stamp as wide as `width` allows, and 44 at least."""
     yield ((INDENT, ""), (figure.title, "dim"))
-    draw = {
-        "scatter": _scatter_lines, "stamp": _stamp_lines, "verdicts": _verdict_lines, "order": _order_lines,
-    }.get(figure.kind, _bar_lines)  # fmt: skip
+    if figure.kind == "stamp":
+        yield from _stamp_lines(figure, width - len(INDENT))
+        return
+    draw = {"scatter": _scatter_lines, "verdicts": _verdict_lines, "order": _order_lines}.get(figure.kind, _bar_lines)
     yield from draw(figure)
 
 
@@ -57,8 +58,11 @@ def _scatter_lines(figure: Figure) -> Iterator[Line]:
         yield ((INDENT, ""), ("the points are those of all trials", "dim"))
 
 
-def _stamp_lines(figure: Figure) -> Iterator[Line]:
-    """Yield the upstream gradient and both answers to it side by side: for each entry `++`, `+`, `.`, `-` or `--`."""
+def _stamp_lines(figure: Figure, room: int) -> Iterator[Line]:
+    """Yield the upstream gradient and both answers to it: for each entry `++`, `+`, `.`, `-` or `--`.
+
+    All three stand side by side if they fit into `room` columns, else both answers, else each array alone.
+    """
     shown = [tiles(series) for series in figure.series]
     limit = largest_magnitude(*shown[1:]) or 1.0
     blocks = []
@@ -67,9 +71,14 @@ def _stamp_lines(figure: Figure) -> Iterator[Line]:
         rows = ["".join(f"{_tile(float(value) / own):>3}" for value in row) for row in values]
         width = max(map(len, (series.name, *rows)))
         blocks.append([f"{text:<{width}}" for text in (series.name, *rows)])
-    for i in range(max(map(len, blocks))):
-        parts = (block[i] if i < len(block) else " " * len(block[0]) for block in blocks)
-        yield ((INDENT, ""), ("    ".join(parts).rstrip(), "bold" if i == 0 else ""))
+    ways = ([blocks], [blocks[:1], blocks[1:]], [[block] for block in blocks])
+    fits = (way for way in ways if all(len(BETWEEN.join(block[0] for block in row)) <= room for row in way))
+    for place, row in enumerate(next(fits, ways[-1])):
+        if place:
+            yield ()
+        for i in range(max(map(len, row))):
+            parts = (block[i] if i < len(block) else " " * len(block[0]) for block in row)
+            yield ((INDENT, ""), (BETWEEN.join(parts).rstrip(), "bold" if i == 0 else ""))
 
 
 def tiles(series: Series) -> np.ndarray:

@@ -66,7 +66,7 @@ def _picture_lines(picture: Picture, width: int) -> Iterator[Line]:
         return
     yield from _note_lines(picture.where, width, picture.answer)
     for figure in picture.figures:
-        yield from figure_lines(figure)
+        yield from figure_lines(figure, width)
         yield ()
     if not picture.grids:
         return

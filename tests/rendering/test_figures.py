@@ -292,6 +292,7 @@ def test_figures_are_in_the_json_document(see: See) -> None:
     assert data["answers"][0]["figures"][-1]["series"][0]["name"] == "nudged"
 
 
+WIDTH = 80
 POINTS = np.array([1.0, -2.0, 4.0])
 SCATTER = Figure("scatter", "yours against nudged", (Series("nudged", POINTS), Series("yours", -POINTS),
                                                       Series("yours = -nudged", np.array([-1.0, 0.0]))))  # fmt: skip
@@ -305,7 +306,7 @@ VERDICTS = Figure("verdicts", "what the test says", (Series("wrong", np.array([1
 
 
 def test_a_scatter_is_a_plot_of_characters_in_a_terminal() -> None:
-    title, head, *rows, foot, key = as_text(figure_lines(SCATTER)).splitlines()
+    title, head, *rows, foot, key = as_text(figure_lines(SCATTER, WIDTH)).splitlines()
     assert (title, head) == ("  yours against nudged", "  yours  up to 4.00   yours = -nudged")
     assert "nudged" in foot
     assert key == "  on / both are equal (.), o is off it"
@@ -322,19 +323,30 @@ def test_a_scatter_of_a_short_array_says_that_its_points_are_of_all_trials(see: 
     assert len(scatter.series[0].values) > found.pictures[0].grids[0].values.size
     assert scatter.is_of_several_trials
     assert "the points are those of all trials" in pictures_html(found)
-    assert "\n  the points are those of all trials" in as_text(figure_lines(scatter))
+    assert "\n  the points are those of all trials" in as_text(figure_lines(scatter, WIDTH))
     assert "yours against right in all trials" in " ".join(figure_sentences(scatter, "return"))
-    assert "trials" not in as_text(figure_lines(SCATTER))
+    assert "trials" not in as_text(figure_lines(SCATTER, WIDTH))
 
 
 def test_a_stamp_is_a_row_of_signs_in_a_terminal() -> None:
-    _, names, row = as_text(figure_lines(STAMP)).splitlines()
+    _, names, row = as_text(figure_lines(STAMP, WIDTH)).splitlines()
     assert names.split() == ["out.g", "yours", "nudged"]
     assert row.split() == [".", "++", ".", "++", ".", ".", ".", ".", "--"]
 
 
+@pytest.mark.parametrize(("width", "rows"), [(100, 1), (70, 2), (60, 3)])
+def test_the_arrays_of_a_wide_stamp_stand_below_each_other_in_a_narrow_terminal(width: int, rows: int) -> None:
+    names = ("out.g", "yours", "nudged")
+    wide = Figure("stamp", STAMP.title, tuple(Series(name, np.eye(10)[2:4], ("n", "m")) for name in names))
+    lines = as_text(figure_lines(wide, width)).splitlines()
+    assert max(map(len, lines)) <= width
+    assert "".join(lines).count("++") == 6
+    assert [line.split() for line in lines if "g" in line.split(" is ")[0]][-1][-1] == "nudged"
+    assert len(lines) == 1 + 3 * rows + (rows - 1)
+
+
 def test_steps_are_bars_with_the_right_end_marked() -> None:
-    _, first, second, key = as_text(figure_lines(STEPS)).splitlines()
+    _, first, second, key = as_text(figure_lines(STEPS, WIDTH)).splitlines()
     assert (first.count("#"), second.count("#"), first.count("|")) == (0, 30, 1)
     assert key == "  # yours, | nudged"
 
@@ -368,7 +380,7 @@ def test_a_drawing_shrinks_on_a_narrow_page_by_a_quarter_at_most() -> None:
 
 
 def test_verdicts_are_caught_and_escaped() -> None:
-    assert as_text(figure_lines(VERDICTS)).splitlines()[1:] == [
+    assert as_text(figure_lines(VERDICTS, WIDTH)).splitlines()[1:] == [
         "  wrong  caught oo escaped x", "  right  accepted o rejected x",
     ]  # fmt: skip
     html = figure_html(VERDICTS)
@@ -457,7 +469,7 @@ def test_a_value_that_is_visited_too_early_is_named_with_those_it_must_wait_for(
     found = see("tensor_engine", SUBMISSIONS["13_engine/tensor_engine: each tensor visited as it is met"].source)
     order, early = figure(found, "return.0", "order"), "value 4   matmul  <== before 5"
     assert order.title == "an order of the backward pass that gives your numbers"
-    assert early in as_text(figure_lines(order))
+    assert early in as_text(figure_lines(order, WIDTH))
     assert list(figure_sentences(order, "return.0")) == [f"In {order.title}, value 4 comes before 5."]
     values, _, arrows = order.series
     back = [(source, target) for source, target in arrows.values if source > target]
@@ -471,7 +483,7 @@ def test_an_engine_that_makes_a_difference_of_other_steps_has_an_order_as_well(s
         "return", "order",
     )  # fmt: skip
     assert ", for another program, 12 of " in order.title
-    assert "<== before" in as_text(figure_lines(order))
+    assert "<== before" in as_text(figure_lines(order, WIDTH))
 
 
 def test_a_list_that_is_no_topological_order_shows_what_is_missing_and_what_comes_again(see: See) -> None:
@@ -504,5 +516,5 @@ def test_a_long_list_is_shown_around_the_first_value_that_comes_too_early() -> N
     assert len(places) == 12
     assert {30, 32, 58, 59} >= {places[int(target)] for source, target in shown.series[2].values if source > target}
     assert 59 in places
-    assert as_text(figure_lines(shown)).count("  ...\n") == 2
+    assert as_text(figure_lines(shown, WIDTH)).count("  ...\n") == 2
     assert figure_html(shown).count("\N{HORIZONTAL ELLIPSIS}") == 2
