@@ -503,9 +503,7 @@ class Program:
         keys = {other.key for other in self.nodes if other.variable == node.variable and other.edges}
         if node.variable and keys <= {node.key}:
             return node.variable
-        if (
-            is_in_loop and node.call.startswith("_") and len({key[-3:] for key in keys}) == 1
-        ):  # in each call of a function
+        if is_in_loop and node.call.startswith("_") and len({key[-3:] for key in keys}) == 1:  # made by several calls
             return node.variable
         if node.name == "select" and node.text.startswith("for "):  # the loop itself takes the rows
             return f"a row of {self.name_of(node.operands[0][1])}"
