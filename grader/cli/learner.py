@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import textwrap
 from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
@@ -273,6 +274,11 @@ def _confirm(question: str) -> None:
     Raises:
         typer.Exit: the answer is no, or none was given.
     """
+    from grader.rendering.console import terminal
+
+    console = terminal()
+    if console.is_terminal:
+        question = textwrap.fill(question, console.width - len(" [y/N]: "), break_long_words=False)
     try:
         is_sure = typer.confirm(question)
     except typer.Abort as abort:  # Ctrl-C, or nobody there to answer
@@ -287,6 +293,7 @@ def solution(exercise_id: ExerciseId) -> None:
     """Show the worked solution of an exercise that you have passed."""
     from grader.authoring.build import worked_text
     from grader.learner.check_terminal import last_result
+    from grader.rendering.console import print_source
 
     course = _course()
     exercise = course.find(exercise_id)
@@ -294,7 +301,7 @@ def solution(exercise_id: ExerciseId) -> None:
         result = last_result(session, exercise)
     if result.status != "passed":
         raise UsageError(f"{exercise.file} does not pass yet: first get a hint with: handgrad hint {exercise.id}")
-    print(worked_text(exercise))
+    print_source(worked_text(exercise))
 
 
 # --- quiz ----------------------------------------------------------------------------------------------------------

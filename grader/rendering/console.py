@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,7 @@ MAX_WIDTH = 100
 ACCESSIBLE = "ACCESSIBLE"
 OFF = ("", "0")
 WORD = re.compile(r"\S+")
+DOCSTRING = '"""'
 
 
 def report_width() -> int:
@@ -106,6 +108,24 @@ def _broken(console: Console, text: Text) -> Iterator[Text]:
     for number, part in enumerate(text.divide(breaks)):
         part.rstrip()
         yield Text(" " * indent).append_text(part) if number else part
+
+
+def print_source(source: str) -> None:
+    """Print Python; on a terminal, comments and docstrings that are wider than it are broken between words.
+
+    Code is not: a line of it can be copied from the terminal in one piece.
+    """
+    console, in_docstring = terminal(), False
+    for line in source.splitlines():
+        text = line.lstrip()
+        is_prose = in_docstring or text.startswith(("#", DOCSTRING))
+        in_docstring ^= line.count(DOCSTRING) % 2 == 1
+        if is_prose and console.is_terminal and len(line) > console.width:
+            indent = line[: len(line) - len(text)] + ("# " if text.startswith("#") else "")
+            wrap = textwrap.TextWrapper(console.width, subsequent_indent=indent, break_long_words=False)
+            wrap.break_on_hyphens = False
+            line = wrap.fill(line)
+        print(line)
 
 
 def print_paged(lines: Iterable[Line]) -> None:

@@ -510,6 +510,15 @@ def test_reset_asks_first_and_no_is_no(here: Run, course: Course, monkeypatch: p
     assert course.find("slope").path.read_text() == "mine"
 
 
+def test_a_question_is_broken_between_words_on_a_narrow_terminal(here: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # for rich, the output is a terminal
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    asked = here("reset", "slope", columns=40).stdout.partition(" [y/N]: ")[0].splitlines()
+    assert len(asked) > 2
+    assert max(map(len, asked)) <= 40
+    assert " ".join(asked).endswith("slope.py back? What you wrote is kept as a backup.")
+
+
 def test_reset_keeps_every_version_and_forgets_the_verdict(here: Run, course: Course) -> None:
     stub = course.find("slope").path.read_text()
     for number in (1, 2):

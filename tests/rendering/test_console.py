@@ -19,6 +19,7 @@ from grader.rendering.console import (
     markdown_theme,
     print_lines,
     print_paged,
+    print_source,
     progress_theme,
     styles,
 )
@@ -126,6 +127,33 @@ def test_lines_are_broken_between_words_on_a_narrow_terminal_and_nowhere_else(
         "    Averaged instead of summed: too", "    small by the number of examples or", "    entries.",
         *PATH.split(" "), "",
     ]  # fmt: skip
+
+
+SOURCE = '''"""The slope of a curve. The lesson is README.md in this folder."""
+
+
+def slope(f, x, h):
+    """Return the forward difference of `f` at `x`.
+
+    f: a function that takes a float and returns a float
+    """
+    # The rise divided by the step: how far f moves for each unit.
+    return (f(x + h) - f(x)) / h if h > 0 else (f(x) - f(x + h)) / h'''
+
+
+def test_prose_in_source_is_broken_between_words_on_a_narrow_terminal_and_code_is_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_source(SOURCE)
+    assert capsys.readouterr().out == f"{SOURCE}\n"
+    narrow = Console(file=io.StringIO(), force_terminal=True, width=40)
+    monkeypatch.setattr("grader.rendering.console.terminal", lambda: narrow)
+    print_source(SOURCE)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if len(line) > 40] == [SOURCE.splitlines()[-1]]
+    assert lines[:2] == ['"""The slope of a curve. The lesson is', 'README.md in this folder."""']
+    assert lines[-3:-1] == ["    # The rise divided by the step: how", "    # far f moves for each unit."]
+    assert " ".join(lines).replace(" # far", " far").split() == SOURCE.split()
 
 
 def test_an_error_is_broken_between_words_on_a_narrow_terminal(
