@@ -82,7 +82,7 @@ HINTS: Mapping[str, Sequence[str]] = {
         "What would `b -= lr * b.g` do with this shape?",
     ),
     "broadcast-accident": (
-        "What is the shape of an array (n, 1) minus an array (n,)?",
+        "An array of shape (n, 1) minus one of shape (n,): what shape is the result?",
         "Print the shape after every line: one array is larger than the arrays it was made from.",
     ),
     "wrong-point": (
@@ -254,7 +254,7 @@ RECURSION_TOO_DEEP = (
 ZERO_EVERYWHERE = (
     "Which line stores numbers in the answer? Is it reached, and are the numbers 0 there already?",
     "A difference is 0 if both values come from one array: `b = a` and `a.reshape(-1)` make no copy, `a.clone()` does.",
-    "Print both values in front of the subtraction, or both factors in front of the product.",
+    "Print both values just before the subtraction, or both factors just before the product.",
 )
 MASKED_ROW = ("Is there a row in which every entry is masked? What does the softmax of that row divide by?",)
 UNKNOWN_NAME = ("Is the name spelt as in its definition? Names from a module must be imported.",)

@@ -341,8 +341,8 @@ rmsnorm_grad = Exercise(
             "Compare it with layer norm. Which step is missing here, and which path with it?",
             "Two paths remain: each entry directly, and through the root mean square by which the whole row is "
             "divided.",
-            "Let `hat` be inp divided by its root mean square. Take the gradient of `hat`, minus `hat` times the mean "
-            "of the product of the two; then divide by the rms.",
+            "Let `hat` be `inp` divided by its root mean square. Take the gradient of `hat`, minus `hat` times the "
+            "mean of the product of the two; then divide by the rms.",
         ),
         "gamma.g": (
             "What was `gamma` multiplied by?",

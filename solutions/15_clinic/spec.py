@@ -594,12 +594,14 @@ smallest_failing_input = Routine(
         "return.0": (
             "How can a program find out whether a bug shows at given sizes?",
             "Try sizes one after the other. In which order, so that the first one that fails is the answer?",
-            "Sort all pairs from 1 to 6 by number of entries, then by bs; draw `inp` and `out.g` at random for each.",
+            "Sort all pairs of sizes from 1 to 6 by number of entries, then by bs; draw `inp` and `out.g` at random for"
+            " each.",
         ),
         "return.1": (
             "How can a program find out whether a bug shows at given sizes?",
             "Try sizes one after the other. In which order, so that the first one that fails is the answer?",
-            "Sort all pairs from 1 to 6 by number of entries, then by bs; draw `inp` and `out.g` at random for each.",
+            "Sort all pairs of sizes from 1 to 6 by number of entries, then by bs; draw `inp` and `out.g` at random for"
+            " each.",
         ),
     },
     misconceptions=(
@@ -764,7 +766,7 @@ inp.g[range(len(targ)), targ] -= 1
 inp.g /= inp.shape[1]""",
     hints=_mend_hints(
         "inp.g",
-        first="Compare the answer with nudges, at sizes with bs other than c. How are the two related?",
+        first="Compare the answer with nudges, at sizes where bs differs from c. How are the two related?",
         then="Each row sums to 0, as it should. What else can be wrong?",
         last="Does the loss average over the classes, or over the rows?",
     ),

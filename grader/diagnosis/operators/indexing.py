@@ -932,8 +932,8 @@ class ConstantIndex:
 
 
 ALTERED_INDICES: Mapping[str, Callable[[Array], Array]] = {
-    "{index} in sorted order": np.sort,  # the gradients stay in the order of the unsorted one
-    "the position in {index}": lambda array: np.arange(array.size),  # as if it chose the first entries
+    "a sorted copy of {index}": np.sort,  # the gradients stay in the order of the unsorted one
+    "the count 0, 1, 2, ...": lambda array: np.arange(array.size),  # as if it chose the first entries
 }
 
 
@@ -958,7 +958,7 @@ class AlteredIndex:
         return None
 
     def describe(self, program: Program) -> str:
-        """Return the array in words for a learner, such as "the index idx in sorted order"."""
+        """Return the array in words for a learner, such as "a sorted copy of the index idx"."""
         return self.how.format(index=self.index)
 
 
@@ -1062,7 +1062,7 @@ def altered_indices(program: Program, place: Place) -> Iterator[IndexReplacement
     for slot in index_slots(node):
         if np.ndim(node.values[slot]) == 1:
             name = name_of_index_array(program, place, slot)
-            hows = ALTERED_INDICES if node.name in SELECTIONS else ("{index} in sorted order",)
+            hows = ALTERED_INDICES if node.name in SELECTIONS else ("a sorted copy of {index}",)
             yield from (IndexReplacement(slot, AlteredIndex(node.key, slot, name, how)) for how in hows)
 
 
@@ -2059,8 +2059,8 @@ def routed_uses(program: Program, place: Place) -> Iterator[RoutedUses]:
     rank=1.9,
     at=values,
     choices=routed_uses,
-    message="each row of {value} meets several rows of {table}, but of their contributions only that of the {end} of"
-    " these is kept; all must be added",
+    message="each row of {value} is multiplied by several rows of {table}, but only the contribution of the {end} of"
+    " them is kept; all must be added",
     fields=lambda program, place, choice: {
         "table": program.name_of(
             (chosen_rows(program, choice.edge_kind.places(program, place[0])[0]) or (place[0],))[0]

@@ -139,8 +139,8 @@ def shift_rows(x: Array, by: int) -> Array:
 ROW_REPLACEMENTS: Replacements = {
     "the first row of {x} in every row": lambda x: repeat_part(x, x[:1]),
     "the last row of {x} in every row": lambda x: repeat_part(x, x[-1:]),
-    "{x} shifted down by one row, with its last row first": lambda x: np.roll(x, 1, 0),
-    "{x} shifted up by one row, with its first row last": lambda x: np.roll(x, -1, 0),
+    "{x} shifted down by one row, with its last row moved to the top": lambda x: np.roll(x, 1, 0),
+    "{x} shifted up by one row, with its first row moved to the bottom": lambda x: np.roll(x, -1, 0),
     "{x} shifted down by one row, with zeros in the first row": lambda x: shift_rows(x, 1),
     "{x} shifted up by one row, with zeros in the last row": lambda x: shift_rows(x, -1),
     "the rows of {x} in reverse order": lambda x: np.flip(x, 0),

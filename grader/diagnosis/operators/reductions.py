@@ -1432,8 +1432,8 @@ def other_sums(program: Program, place: Place) -> Iterator[OtherSum]:
     rank=2.2,
     at=edges.of_family("reduction").in_every_iteration,
     choices=other_sums,
-    message="in the backward pass of {step}, the upstream gradient is summed over another axis than the one that the"
-    " forward pass runs over; sum over the same axis",
+    message="in the backward pass of {step}, the upstream gradient is summed over a wrong axis; sum over the axis that"
+    " the forward pass runs over",
 )
 def sum_broadcast_along_another_axis(program: Program, place: Place, choice: OtherSum) -> Program | None:
     """Sum over another axis where the value of a reduction is broadcast back; the derivative of the reduction is right.

@@ -242,7 +242,7 @@ class RowSums(NamedTuple):
 
     Args:
         code: the public code of the mistake.
-        message: a clause that says what it is.
+        message: a clause that says what it is, in which `{product}` names the weighted sums of the values.
         of: takes the weighed values and their gradient, shaped alike; returns the sums, with the last axis of size 1.
     """
 
@@ -793,16 +793,27 @@ def _() -> Example:
 
 
 ROW_SUMS_OF_PRODUCT: Mapping[str, RowSums] = {
-    "mean": RowSums("mean-for-sum", "it is their mean", lambda y, g: (y * g).mean(-1, keepdims=True)),
+    "mean": RowSums(
+        "mean-for-sum", "the mean of {product} times its gradient over the row is used; it must be the sum",
+        lambda y, g: (y * g).mean(-1, keepdims=True)),
     "sums": RowSums(
-        "sum-of-products", "both are summed before they are multiplied",
+        "sum-of-products", "{product} and its gradient are each summed over the row before they are multiplied;"
+        " multiply first, then sum",
         lambda y, g: y.sum(-1, keepdims=True) * g.sum(-1, keepdims=True)),
-    "value": RowSums("missing-upstream", "the gradient is missing in it", lambda y, g: y.sum(-1, keepdims=True)),
-    "gradient": RowSums("missing-local", "the value is missing in it", lambda y, g: g.sum(-1, keepdims=True)),
+    "value": RowSums(
+        "missing-upstream",
+        "the sum over the row contains {product} alone; it must contain {product} times its gradient",
+        lambda y, g: y.sum(-1, keepdims=True)),
+    "gradient": RowSums(
+        "missing-local",
+        "the sum over the row contains only the gradient of {product}; it must contain {product} times its gradient",
+        lambda y, g: g.sum(-1, keepdims=True)),
     "gradient squared": RowSums(
-        "wrong-operand", "the gradient stands in place of the value", lambda y, g: (g * g).sum(-1, keepdims=True)),
+        "wrong-operand", "in the sum over the row, the gradient of {product} is used in place of {product}",
+        lambda y, g: (g * g).sum(-1, keepdims=True)),
     "value squared": RowSums(
-        "value-for-gradient", "the value stands in place of the gradient", lambda y, g: (y * y).sum(-1, keepdims=True)),
+        "value-for-gradient", "in the sum over the row, {product} is used in place of its gradient",
+        lambda y, g: (y * y).sum(-1, keepdims=True)),
 }  # fmt: skip
 
 
@@ -822,11 +833,11 @@ def weighs_values(program: Program, place: Place) -> bool:
     rank=2.1,
     at=softmaxes.of("softmax").where(weighs_values),
     choices=lambda program, place: ROW_SUMS_OF_PRODUCT,
-    message="in the gradient of {operand} through {step}, the sum over the row is wrong: it must be the sum of"
-    " {product} times its gradient, but {mistake}",
+    message="in the gradient of {operand} through {step}, {mistake}",
     fields=lambda program, place, choice: {
-        "product": program.name_of(product_of_weights(program, place[0]) or 0),
-        "mistake": ROW_SUMS_OF_PRODUCT[choice].message,
+        "mistake": ROW_SUMS_OF_PRODUCT[choice].message.format(
+            product=program.name_of(product_of_weights(program, place[0]) or 0)
+        )
     },
 )
 def use_wrong_row_sums(program: Program, place: Place, choice: str) -> Program | None:

@@ -865,7 +865,7 @@ def misused_jacobians(program: Program, place: Place) -> Iterator[JacobianMisuse
         "source": choice.source.describe(program),
         "what": "by the inverse of the transposed Jacobian: divided where it must be multiplied, or vice versa"
         if choice.inverse
-        else "by the operations of the forward pass; each of them must be transposed",
+        else "by the same operations as in the forward pass; each of them must be transposed",
     },
 )
 def misuse_jacobian(program: Program, place: Place, choice: JacobianMisuse) -> Program | None:
