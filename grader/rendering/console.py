@@ -158,8 +158,10 @@ def styled_text(line: Line, link: CourseExercise | None = None) -> Text:
         link: the exercise whose file name becomes a link to the file wherever it occurs in the line; `None` for no
             link.
     """
-    known = styles()
-    text = Text.assemble(*[(part, known.get(style, "")) for part, style in line])
+    known, text = styles(), Text()
+    for part, style in line:
+        words = part.lstrip(" ") if style == "mark" else part  # which may be underlined, but not the blanks before it
+        text.append(part[: len(part) - len(words)]).append(words, known.get(style, ""))
     if link is not None:
         text.highlight_words([link.file], f"link {link.path.as_uri()}")
     return text

@@ -21,6 +21,7 @@ from grader.rendering.console import (
     print_paged,
     print_source,
     progress_theme,
+    styled_text,
     styles,
 )
 
@@ -95,6 +96,14 @@ def test_a_lesson_has_no_colour_that_is_for_one_background(monkeypatch: pytest.M
     print_in(Console(file=written, force_terminal=True, color_system="256", theme=markdown_theme()), LESSON)
     codes = {code for codes in re.findall(r"\x1b\[([0-9;]*)m", written.getvalue()) for code in codes.split(";")}
     assert codes <= {"", "0", "1", "2", "3", "4"}, codes
+
+
+def test_blanks_before_a_marked_word_are_not_underlined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("COLORTERM", raising=False)
+    text = styled_text((("  |- ", "dim"), ("@", "bold"), ("  <== w.g  sum / bs", "mark")))
+    assert text.plain == "  |- @  <== w.g  sum / bs"
+    assert [(span.start, span.style) for span in text.spans][-1] == (8, FEW_COLOURS["mark"])
 
 
 @pytest.mark.parametrize(("lines", "is_paged"), [(5, False), (100, True)])
