@@ -301,7 +301,7 @@ class Verdicts:
                 return self._wrong_shape(answer, value, run.trial)
             if value.dtype != owner.dtype:
                 given, expected = (str(tensor.dtype).removeprefix("torch.") for tensor in (value, owner))
-                return Mistake("wrong-dtype", f"it is {given}; {answer.name} is {expected}")
+                return Mistake("wrong-dtype", f"its dtype is {given}; it should be that of {answer.name}, {expected}")
             if count := int((~torch.isfinite(value) & ~torch.from_numpy(run.unjudged(answer))).sum()):
                 return Mistake("not-finite", f"{count} of {value.numel()} entries are inf or nan")
         return None

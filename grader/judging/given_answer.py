@@ -271,9 +271,11 @@ class GivenAnswer:
             dtype = _dtype_of(value)
             fits = dtype in ("", *((expected,) if expected else ("float32", "float64")))
             if not fits and not any_will_do and self._expected(trial) is not None:
-                kind = dtype if value.kind == "tensor" else f"a numpy array of dtype {dtype}"
-                must = f"{self.answer.wrt or 'the output'} is {expected or 'a floating-point tensor'}"
-                return Mistake("wrong-dtype", f"it is {kind}; {must}")
+                right = expected or "float32 or float64"
+                right = f"that of {self.answer.wrt}, {right}" if self.answer.wrt else right
+                if value.kind == "tensor":
+                    return Mistake("wrong-dtype", f"its dtype is {dtype}; it should be {right}")
+                return Mistake("wrong-dtype", f"it is a numpy array of dtype {dtype}; the dtype should be {right}")
         return None
 
     def check_finite(self) -> Mistake | None:

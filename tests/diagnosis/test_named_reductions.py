@@ -63,7 +63,7 @@ def back(v: dict[str, Any]) -> torch.Tensor:
         (SUM, lambda v: torch.ones_like(v["x"]), "missing-upstream: is missing, as if it were 1"),
         (SUM, lambda v: v["out_g"], "missing-local"),
         (SUM, lambda v: wide(v) * (1 if v["dim"] >= 0 else 2), "hard-coded"),
-        (MEAN, wide, "sum-for-mean: the division by the number of averaged entries"),
+        (MEAN, wide, "sum-for-mean: is not divided by the number of averaged entries"),
         (MEAN, lambda v: wide(v) / n(v) ** 2, "extra-factor: the square of the number of averaged entries"),
         (MEAN, lambda v: wide(v) / max(n(v) - 1, 1), "wrong-factor: the number of averaged entries minus 1"),
         (MEAN, lambda v: wide(v) * v["x"] / v["x"].sum(v["dim"], keepdim=True), "wrong-local: share of the sum"),

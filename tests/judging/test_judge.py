@@ -133,12 +133,12 @@ VALUES = {
     "an ndarray of float64": (
         "w.g = (inp.t() @ out.g).double().numpy()",
         "wrong-dtype",
-        "it is a numpy array of dtype float64; w is float32",
+        "it is a numpy array of dtype float64; the dtype should be that of w, float32",
     ),
     "a number of numpy's": ("w.g = out.g.numpy().sum()", "wrong-shape", r"its shape is \(\)"),
     "another attribute": ("w.grad = inp.t() @ out.g", "wrong-attribute", "stored w.grad; the gradient belongs in w.g"),
     "returned": ("return inp.t() @ out.g", "returned-not-stored", "it must store w.g"),
-    "integers": ("w.g = (inp.t() @ out.g).long()", "wrong-dtype", "it is int64; w is float32"),
+    "integers": ("w.g = (inp.t() @ out.g).long()", "wrong-dtype", "dtype is int64; it should be that of w, float32"),
     "far too large": ("w.g = b.new_zeros(1).expand(1 << 40)", "wrong-shape", "far too large"),
     "a changed input": ("inp += 1; w.g = inp.t() @ out.g", "mutated-input", "the function changes inp in place"),
     "a changed upstream": (

@@ -116,7 +116,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "def leaky_relu_grad(inp, out, slope):\n"
         "    inp.g = out.g * torch.where(inp > 0, slope, torch.ones_like(inp))\n",
         "inp.g",
-        "the two branches of the `where` are exchanged in the backward pass: each gets its"
+        "the two branches of the `where` are exchanged in the backward pass: each gets a"
         " gradient where the other one was chosen",
     ),
     "the gain has its name from the stub": (

@@ -994,7 +994,7 @@ def _() -> Example:
     code="sum-for-mean",
     rank=1.5,
     at=reductions.of("mean").where(reduces_several_entries),
-    message="in the gradient through {step}, the division by the number of averaged entries, {count} here, is missing",
+    message="the gradient through {step} is not divided by the number of averaged entries, {count} here",
     fields=lambda program, place, choice: {"count": str(reduced_count(program.reader(place)))},
     choices=lambda program, place: (None,),
 )

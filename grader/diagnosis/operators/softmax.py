@@ -324,7 +324,7 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "missing-local", "the probability multiplies only the sum over the row; it must multiply {gradient}, too",
         lambda r: r.g - r.p * r.total(r.own), "softmax"),
     "own squared": RowFormula(
-        "wrong-operand", "in the sum over the row, each entry's own probability is used for all entries",
+        "wrong-operand", "each entry's own probability is used for all entries in the sum over the row",
         lambda r: r.own - r.p * r.p * r.total(r.g), "softmax"),
     "only the probabilities": RowFormula(
         "missing-path", "each probability is multiplied by the sum of {gradient} over the row; it must be multiplied"
