@@ -553,6 +553,12 @@ class Case:
         made = -target if target not in forward.inputs.values() else 0
         return made, -max((reader % len(forward.nodes) for reader, _ in forward.uses[target]), default=0)
 
+    @cached_property
+    def right_mask(self) -> int:
+        """Return a bit mask of the targets in `listing` whose answers are known to be right."""
+        targets = self.listing.forward.targets
+        return sum(1 << targets[name] for name in self.right_names if name in targets)
+
     @property
     def unexplained(self) -> frozenset[str]:
         """Return the targets of the answers that no rewriting explains so far."""

@@ -114,10 +114,10 @@ def explain(
     last, most = float("inf"), budget
     candidates = stream(case, operators, others) if earlier is None else stream_of_suspects(earlier.suspects, others)
     affordable = itertools.takewhile(lambda _: case.work <= budget, candidates)
-    seconds = pairs_with_explaining_edit(case, operators) if earlier is None else iter(())
+    seconds = _by_own_rank(pairs_with_explaining_edit(case, operators)) if earlier is None else iter(())
     affordable_seconds = itertools.takewhile(lambda _: case.work <= most, seconds)
-    for candidate in itertools.chain(affordable, affordable_seconds, others):  # a budget ends in facts
-        if candidate.rank > last:
+    for rank, candidate in itertools.chain(affordable, affordable_seconds, _by_own_rank(others)):  # ends in facts
+        if rank > last:
             break
         comparisons = case.comparisons
         try:
@@ -268,10 +268,17 @@ class CandidateSource(NamedTuple):
     candidates: Callable[[], Iterator[Candidate]]
 
 
+def _by_own_rank(candidates: Iterable[Candidate]) -> Iterator[tuple[float, Candidate]]:
+    """Yield each candidate with its own likelihood rank, in the given order."""
+    return ((candidate.rank, candidate) for candidate in candidates)
+
+
 def stream(
     case: Case, operators: Iterable[Operator[Hashable]], others: Iterable[Candidate] = ()
-) -> Iterator[Candidate]:
-    """Yield every candidate of a search in rising rank; of the same rank, in the order of the list below.
+) -> Iterator[tuple[float, Candidate]]:
+    """Yield every candidate of a search with its rank, in rising rank; of the same rank, in the order of the list here.
+
+    The rank of an edit at a place from which a path leads to an answer that is right includes `CHANGES_RIGHT_ANSWER`.
 
     They are `others`; every edit, as it is, without idle edges, and with the right output; edits that only trials of
     another structure have; and what the combinators make of the edits that have been tried by then: edits in rows or on
@@ -305,10 +312,22 @@ def stream(
                 for operator in operators
             ]
         sources += [CandidateSource(LEAST + rank, partial(make, case)) for make, rank in COMBINATORS.items()]
-    return merge_sources(sources)
+    return merge_sources(sources, partial(_is_behind_right_answer, case))
 
 
-def stream_of_suspects(suspects: Iterable[Candidate], others: Iterable[Candidate]) -> Iterator[Candidate]:
+def _is_behind_right_answer(case: Case, candidate: Candidate) -> bool:
+    """Return whether a candidate is an edit at a place from which a path of edges leads to an answer that is right."""
+    if not isinstance(candidate, Edit) or not case.right_mask:
+        return False
+    forward = case.listing.forward
+    return any(
+        forward.ancestors[reader if slot == WHOLE else forward.sources[reader, slot]] & case.right_mask
+        for reader, slot in candidate.spot.places(case.listing)
+        if slot == WHOLE or (reader, slot) in forward.sources
+    )
+
+
+def stream_of_suspects(suspects: Iterable[Candidate], others: Iterable[Candidate]) -> Iterator[tuple[float, Candidate]]:
     """Yield the candidates that an earlier search has compared in full, and `others`, together in rising rank.
 
     Args:
@@ -319,29 +338,38 @@ def stream_of_suspects(suspects: Iterable[Candidate], others: Iterable[Candidate
     return merge_sources([*sources, CandidateSource(LEAST, partial(iter, suspects))])
 
 
-def merge_sources(sources: Iterable[CandidateSource]) -> Iterator[Candidate]:
-    """Yield the candidates of several sources in rising rank; a source is begun when its own rank has its turn.
+def merge_sources(
+    sources: Iterable[CandidateSource], is_contradicted: Callable[[Candidate], bool] = lambda _: False
+) -> Iterator[tuple[float, Candidate]]:
+    """Yield the candidates of several sources with their ranks, in rising rank.
 
-    A source that fails ends there, which costs its further candidates alone.
+    A source is begun when its own rank has its turn. A source that fails ends there, which costs its further candidates
+    alone.
 
     Args:
         sources: each a least rank, and a function that returns an iterator over its candidates.
+        is_contradicted: returns whether a candidate's rank includes `CHANGES_RIGHT_ANSWER`.
     """
     number = itertools.count()  # of the same rank, the one that came first
-    waiting: list[tuple[float, int, Candidate | None, CandidateSource | Iterator[Candidate]]]
+    waiting: list[tuple[float, int, Candidate | None, CandidateSource | Iterator[Candidate] | None]]
     waiting = [(source.rank, next(number), None, source) for source in sources]
     heapq.heapify(waiting)
     while waiting:
         rank, order, candidate, source = heapq.heappop(waiting)
         if candidate is not None:
-            yield candidate
+            yield rank, candidate
+        if source is None:
+            continue
         try:
             candidates = source.candidates() if isinstance(source, CandidateSource) else source
-            following = next(candidates, None)
+            for following in candidates:
+                own = max(rank, following.rank)
+                if not is_contradicted(following):
+                    heapq.heappush(waiting, (own, order, following, candidates))
+                    break
+                heapq.heappush(waiting, (own + CHANGES_RIGHT_ANSWER, next(number), following, None))
         except Exception:  # such as a bug in an operator that lists its choices; test_every_course_edit.py finds bugs
             continue
-        if following is not None:
-            heapq.heappush(waiting, (max(rank, following.rank), order, following, candidates))
 
 
 def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:

@@ -244,11 +244,16 @@ class Verdicts:
 
         Their upstream gradients are contiguous, and the code did not raise; if there is no such run, all count.
 
-        Runs whose arrays have wrong shapes only with sizes that nobody gave are left out: the code is for the given
-        sizes.
+        Left out are runs with sizes that nobody gave in which an array has a wrong shape, or a gradient is wrong that
+        is right with the given sizes: the code is for the given sizes.
         """
         has_shapes = all(map(self._has_shapes, self.runs))
-        others = [run for run in self.others if self._has_shapes(run) or not has_shapes]
+        right = [answer for answer in self.exercise.answers if not any(run.is_wrong(answer) for run in self.runs)]
+        others = [
+            run
+            for run in self.others
+            if (self._has_shapes(run) or not has_shapes) and not any(run.is_wrong(answer) for answer in right)
+        ]
         plain = [run for run in (*self.runs, *others) if not run.layout and not run.report.error]
         wrong = {id(run): sum(run.is_wrong(answer) for answer in self.exercise.answers) for run in plain}
         return sorted(plain or self.runs, key=lambda run: (-wrong.get(id(run), 0), clearness(run.code_trial)))

@@ -38,15 +38,17 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
         input: the scores; shape: (bs, c, ...) or (c,).
         target: class numbers, without the axis of the classes; or probabilities, shaped like input.
         weight: a weight for each class; shape: (c,).
-        size_average: ignored.
+        size_average: must be `None`.
         ignore_index: ignored: a call with examples of this class is not written out, see `has_special_numbers`.
-        reduce: ignored.
+        reduce: must be `None`.
         reduction: `"mean"`, `"sum"` or `"none"` of the terms of all examples.
         label_smoothing: the share of the probability that is spread over all classes.
 
     Raises:
-        ValueError: it cannot be written out: class weights or label smoothing with probabilities, or both with numbers.
+        ValueError: it cannot be written out: class weights or label smoothing with probabilities, or both with numbers;
+            or `size_average` or `reduce` is set.
     """
+    _refuse_arguments(size_average, reduce)
     axis = 0 if input.dim() == 1 else 1
     if target.dtype.is_floating_point:
         if weight is not None or label_smoothing:

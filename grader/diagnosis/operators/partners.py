@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grader.course.sampling import normal, sized
+from grader.course.sampling import normal, positive, sized
 from grader.diagnosis.hints import OTHER_FACTOR
 from grader.program.forward import SINK, Key, Node, Place
 from grader.program.operation import Array, unbroadcast
@@ -29,14 +29,15 @@ class ValueOfIteration:
     """Names the value that the nodes of one key make in a certain iteration of their loop.
 
     Args:
-        key: the key of the nodes, see `Node.key`.
+        key: the key of the nodes, see `Node.key`; `None` for that of the value which it replaces.
         which: the iteration: the loop's first or last one, the one next to or before that of the node which reads the
-            value, or the same. "before" in the first iteration means the last one, as index -1 has it; "next" in the
-            last one means the last one itself.
+            value, the same, or that one which is as far from the end as the reader's is from the beginning
+            ("mirrored"). "before" in the first iteration means the last one, as index -1 has it; "next" in the last
+            one means the last one itself.
     """
 
-    key: Key
-    which: Literal["first", "last", "next", "before", "same"]
+    key: Key | None
+    which: Literal["first", "last", "next", "before", "same", "mirrored"]
 
     def find(self, program: Program, reader: int) -> int | None:
         """Return the id of the value in the iteration `self.which`; `None` where the loop has no such iteration.
@@ -45,21 +46,31 @@ class ValueOfIteration:
         `"same"`; `"before"`, for which the first iteration takes the last one, as index -1 does; `"next"`, for which
         the last iteration takes itself. A reader outside of the loop counts as in the first iteration.
         """
+        if self.key is None:
+            return None
         ids, number = program.forward.by_key.get(self.key, ()), program.nodes[reader].iteration
-        chosen = {"first": 0, "last": -1, "next": min(number + 1, len(ids) - 1), "before": number - 1, "same": number}[
-            self.which
-        ]
+        chosen = {
+            "first": 0,
+            "last": -1,
+            "next": min(number + 1, len(ids) - 1),
+            "before": number - 1,
+            "same": number,
+            "mirrored": len(ids) - 1 - number,
+        }[self.which]
         return ids[chosen] if -len(ids) <= chosen < len(ids) else None
+
+    def has_shape(self, program: Program, shape: tuple[int, ...]) -> bool:
+        """Return whether the value has a shape, in the first iteration of its loop."""
+        return self.key is not None and program.nodes[program.forward.by_key[self.key][0]].value.shape == shape
 
     def describe(self, program: Program) -> str:
         """Return what a learner calls the value, with its iteration.
 
         Such as `h of the last iteration`, or `h of the previous iteration`.
         """
-        name = program.name_of(program.forward.by_key[self.key][0])
-        return (
-            f"{name} of the previous iteration" if self.which == "before" else f"{name} of the {self.which} iteration"
-        )
+        name = "the value" if self.key is None else program.name_of(program.forward.by_key[self.key][0])
+        where = {"before": "of the previous iteration", "mirrored": "of the iterations in reversed order"}
+        return f"{name} {where.get(self.which, f'of the {self.which} iteration')}"
 
 
 @dataclass(frozen=True)
@@ -77,6 +88,21 @@ class PartnerReplacement:
     value: ValueName | ValueOfIteration
     apply_maker: bool = False
 
+    def name_at(self, program: Program, reader: int) -> ValueName | ValueOfIteration:
+        """Return the name of the value; with the key of the partner itself where `self.value` has no key."""
+        partner = self._partner(program, reader)
+        if isinstance(self.value, ValueOfIteration) and self.value.key is None and partner is not None:
+            return replace(self.value, key=partner.key)
+        return self.value
+
+    def _partner(self, program: Program, reader: int) -> Node | None:
+        """Return the node that makes the partner for the node `reader`; `None` where it is a constant.
+
+        In a loop that of the last iteration: in the first one the partner may be the initial state, or a constant.
+        """
+        operand = program.nodes[program.forward.by_key[program.nodes[reader].key][-1]].operand(self.slot)
+        return None if operand is None else program.nodes[operand]
+
     def find(self, program: Program, reader: int) -> Callable[[], Array] | None:
         """Return a function that computes the array to use in place of the partner; `None` where there is none.
 
@@ -87,17 +113,20 @@ class PartnerReplacement:
             program: the program of any trial.
             reader: the id of the node whose operand is replaced.
         """
-        array = named_array(program, self.value, reader)
+        array = named_array(program, self.name_at(program, reader), reader)
         if array is None:
             return None
-        operand = program.nodes[reader].operand(self.slot)
-        if not self.apply_maker or operand is None:
+        maker = self._partner(program, reader)
+        if not self.apply_maker or maker is None:
             return lambda: array
-        maker = program.nodes[operand]
-        return lambda: maker.operation.run((array, *maker.values[1:]), maker.options)
+        values = list(maker.values)
+        values[maker.operands[0][0]] = array
+        return lambda: maker.operation.run(tuple(values), maker.options)
 
 
-NAMED_ITERATIONS: tuple[Literal["first", "last", "next", "before"], ...] = ("last", "next", "before", "first")
+NAMED_ITERATIONS: tuple[Literal["first", "last", "next", "before", "mirrored"], ...] = (
+    "last", "next", "before", "first", "mirrored",
+)  # fmt: skip
 
 
 def has_partner(program: Program, place: Place) -> bool:
@@ -130,8 +159,9 @@ def partner_replacements(program: Program, place: Place) -> Iterator[PartnerRepl
     """Yield `PartnerReplacement`s: the slot of a partner operand of the edge `place`, and a value in its place.
 
     First each other value of the partner's shape, or, in a product `*`, one that broadcasts to it or is a factor of it.
-    Then the partner as it is in the last, next, previous or first iteration of its loop. Then, where a transposition, a
-    selection or a unary function makes the partner, such as `w.T`, each value v in place of its operand: `v.T`. Then
+    Then the partner as it is in the last, next, previous or first iteration of its loop, or in the iterations in
+    reversed order; then, within a loop, what loops end with. Then, where a transposition, a selection or a unary
+    function makes the partner, such as `w.T`, each value v in place of its operand: `v.T`. Then
     each value in place of a partner of its shape that is a constant array.
     """
     reader = program.reader(place)
@@ -147,15 +177,27 @@ def partner_replacements(program: Program, place: Place) -> Iterator[PartnerRepl
             if value != operand and (shape == maker.value.shape or fits):
                 yield PartnerReplacement(slot, name)
         if maker.operation.family != "input" and len(iterations_of(program, operand)) > 2:
-            yield from (PartnerReplacement(slot, ValueOfIteration(maker.key, which)) for which in NAMED_ITERATIONS)
+            yield from (PartnerReplacement(slot, ValueOfIteration(None, which)) for which in NAMED_ITERATIONS)
+        in_loop = len(iterations_of(program, reader.id)) > 1
+        finals = [name for name in final_values(program) if name.key != maker.key] if in_loop else []
+        yield from (PartnerReplacement(slot, name) for name in finals if name.has_shape(program, maker.value.shape))
         if len(maker.operands) == 1 and maker.operation.family in ("rearrangement", "selection", "pointwise"):
             (_, source), *_ = maker.operands
-            for name, value in values_by_name(program, reader.id, program.nodes[source].value.shape).items():
+            shape = program.nodes[source].value.shape
+            for name, value in values_by_name(program, reader.id, shape).items():
                 if value not in (source, operand):
                     yield PartnerReplacement(slot, name, apply_maker=True)
+            yield from (PartnerReplacement(slot, n, apply_maker=True) for n in finals if n.has_shape(program, shape))
     for slot in constant_slots(reader):
         for name in values_by_name(program, reader.id, np.shape(reader.values[slot])):
             yield PartnerReplacement(slot, name)
+
+
+def final_values(program: Program) -> Iterator[ValueOfIteration]:
+    """Yield the names of what the loops end with: of each loop-carried value, that of the last iteration."""
+    for value in cached_loop_carried_values(program):
+        if len(iterations_of(program, value.made[0])) > 2:
+            yield ValueOfIteration(program.nodes[value.made[0]].key, "last")
 
 
 def may_broadcast(reader: Node, shape: tuple[int, ...]) -> bool:
@@ -203,12 +245,13 @@ def names_in_replacement(program: Program, place: Place, choice: PartnerReplacem
         place: the edge whose partner operand is replaced.
         choice: the replacement.
     """
-    names = {"other": choice.value.describe(program), "own": name_of_replaced_value(program, place, choice)}
+    other_name = choice.name_at(program, place[0])
+    names = {"other": other_name.describe(program), "own": name_of_replaced_value(program, place, choice)}
     if program.reader(place).operand(choice.slot) is None:
         return names
     by_key, own = program.forward.by_key, program.source((place[0], choice.slot))
     own = program.nodes[own].operands[0][1] if choice.apply_maker else own
-    other = choice.value.find(program, place[0])
+    other = other_name.find(program, place[0])
     readers = by_key[program.nodes[place[0]].key]
     if names["own"] == names["other"] and len(readers) > 1:  # they differ in the first iteration alone
         initial, name = program.nodes[readers[0]].operand(choice.slot), program.name_of(own)
@@ -303,6 +346,54 @@ def _() -> Example:
         return {"scale": dscale}
 
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "n m", "scale": "m"})
+
+
+@replace_partner.example
+def _() -> Example:
+    """Show a sum of taps x[k : k + n] @ w[k], whose gradient of x has the taps in reversed order."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        n, out = len(x) - len(w) + 1, torch.zeros(len(x) - len(w) + 1, w.shape[-1], dtype=x.dtype)
+        for k in range(len(w)):
+            out = out + x[k : k + n] @ w[k]
+        return torch.tanh(out)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Flip the kernel in the backward pass."""
+        n, dx = len(g), torch.zeros_like(x)
+        dz = g * (1 - forward(x, w) ** 2)
+        for k in range(len(w)):
+            dx[k : k + n] += dz @ w[len(w) - 1 - k].T
+        return {"x": dx}
+
+    return Example(forward, wrong, {"x": "t n", "w": sized(normal("taps n m"), taps=(3,))})
+
+
+@replace_partner.example
+def _() -> Example:
+    """Show steps q = q + p / m, p = p - c * q, whose gradient of `m` has the p that the loop ends with."""
+
+    def forward(q: Tensor, p: Tensor, c: Tensor, m: Tensor) -> Tensor:
+        for _ in range(3):
+            q = q + p / m
+            p = p - c * torch.sin(q)
+        return q * p
+
+    def wrong(q: Tensor, p: Tensor, c: Tensor, m: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Read p after the loop, where the p of each iteration belongs."""
+        places = []
+        for _ in range(3):
+            q = q + p / m
+            p = p - c * torch.sin(q)
+            places.append(q)
+        dq, dp, dm = g * p, g * q, torch.zeros_like(m)
+        for q in reversed(places):
+            dq = dq - dp * c * torch.cos(q)
+            dm -= (dq * p / m**2).sum(0)
+            dp = dp + dq / m
+        return {"m": dm}
+
+    return Example(forward, wrong, {"q": "bs n", "p": "bs n", "c": "n", "m": positive("n")})
 
 
 @replace_partner.example
@@ -644,6 +735,72 @@ def _() -> Example:
         return {"rate": g * torch.outer(v, k), "k": (rate * g).T @ (v - u.tanh())}
 
     return Example(forward, wrong, {"rate": "m n", "v": "m", "u": "m", "k": "n"})
+
+
+@dataclass(frozen=True)
+class PartnerExponent:
+    """An exponent that is used in place of that of a partner operand which is a power: x ** 2 in place of x ** 3.
+
+    Args:
+        slot: the slot of the partner operand in its reader.
+        change: what the exponent is too large by: -1 for x ** 2 in place of x ** 3.
+    """
+
+    slot: int
+    change: int
+
+
+def partner_exponents(program: Program, place: Place) -> Iterator[PartnerExponent]:
+    """Yield a `PartnerExponent` for each partner of the edge `place` that is a power, and each exponent off by one.
+
+    The exponents 0 and 1 are left out: without the power the partner is another value.
+    """
+    for slot, operand in program.reader(place).operands:
+        maker = program.nodes[operand]
+        if slot != place[1] and maker.name == "pow" and len(maker.operands) == 1 and maker.operand(0) is not None:
+            exponent = float(np.asarray(maker.values[1]).flat[0])
+            yield from (PartnerExponent(slot, change) for change in (-1, 1) if exponent + change not in (0, 1))
+
+
+@operator(
+    "partner-of-another-power",
+    code="wrong-operand",
+    rank=3.0,
+    at=edges.where(has_partner).in_every_iteration,
+    choices=partner_exponents,
+    message="in the gradient of {operand} through {step}, the exponent of {own} is one too {direction}",
+    fields=lambda program, place, choice: {
+        "own": program.name_of(program.source((place[0], choice.slot))),
+        "direction": "large" if choice.change > 0 else "small",
+    },
+)
+def change_exponent_of_partner(program: Program, place: Place, choice: PartnerExponent) -> Program | None:
+    """Compute the contribution of the edge `place` with a power in a partner slot whose exponent is off by one.
+
+    For `c * q ** 3`, its edge of c and the choice (slot of `q ** 3`, -1): g * q ** 2 in place of g * q ** 3. Returns
+    `None` where the partner is a constant in this iteration.
+    """
+    operand = program.reader(place).operand(choice.slot)
+    if operand is None or program.nodes[operand].name != "pow":
+        return None
+    maker = program.nodes[operand]
+    power = maker.operation.run((maker.values[0], maker.values[1] + choice.change), maker.options)
+    return program.with_vjp(place, lambda at: at.right(operands={choice.slot: power}))
+
+
+@change_exponent_of_partner.example
+def _() -> Example:
+    """Show x @ w + c * x ** 3 whose gradient of c multiplies by x ** 2."""
+
+    def forward(x: Tensor, w: Tensor, c: Tensor) -> Tensor:
+        return torch.tanh(x @ w + c * x**3)
+
+    def wrong(x: Tensor, w: Tensor, c: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Write the exponent of the derivative by x where x ** 3 belongs."""
+        dz = g * (1 - torch.tanh(x @ w + c * x**3) ** 2)
+        return {"c": (dz * x**2).sum(0)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n n", "c": "n"})
 
 
 @dataclass(frozen=True)

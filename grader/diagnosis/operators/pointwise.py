@@ -19,7 +19,7 @@ from grader.program.queries import EdgeKind, edges_by_kind
 from grader.program.selectors import ValueName, named_array, values_by_name
 
 from .contract import Example, describe_local_derivative, divisor_of, operator
-from .partners import NAMED_ITERATIONS, ValueOfIteration
+from .partners import NAMED_ITERATIONS, ValueOfIteration, final_values
 from .places import edges, expression_of, name_of_value, number_source, operand_source, values
 
 pointwise = edges.of_family("pointwise")
@@ -948,7 +948,8 @@ def values_for_function_value(
     """Yield what may be used in place of the value y of a function in its derivative, such as 1 - y ** 2 of tanh.
 
     First a `FunctionOperand`, which stands for the function's operand x; then the name of each value of y's shape;
-    then, in a loop, a `ValueOfIteration` each for y of the last, next, previous and first iteration.
+    then, in a loop, a `ValueOfIteration` each for y of the last, next, previous and first iteration, and of the
+    iterations in reversed order, and for what loops end with.
     """
     node = program.reader(place)
     operand = program.source(place)
@@ -959,6 +960,8 @@ def values_for_function_value(
             yield name
     if len(program.forward.by_key[node.key]) > 2:
         yield from (ValueOfIteration(node.key, which) for which in NAMED_ITERATIONS)
+        finals = (value for value in final_values(program) if value.key != node.key)
+        yield from (value for value in finals if value.has_shape(program, node.value.shape))
 
 
 @operator(
