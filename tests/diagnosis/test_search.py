@@ -14,11 +14,12 @@ from torch import Tensor
 from grader.course.exercise import Answer
 from grader.course.trial_sizes import Setting
 from grader.diagnosis.case import Candidate, Case, ProgramSample
-from grader.diagnosis.edits import PATH_RANK
+from grader.diagnosis.edits import PATH_RANK, Edit
 from grader.diagnosis.mistake import Fact, Mistake
 from grader.diagnosis.observations import observations
 from grader.diagnosis.operators import OPERATORS, places
 from grader.diagnosis.search import (
+    CHANGES_RIGHT_ANSWER,
     COMBINATORS,
     LEAST,
     CandidateSource,
@@ -450,7 +451,7 @@ def test_the_screen_has_few_iterations_rather_than_few_entries(monkeypatch: pyte
 
 def test_candidates_come_in_rising_rank_and_sources_begin_late() -> None:
     case = case_of(recurrence, recurrent_gradients(lambda t, count: 0.5 + t), **RECURRENT)
-    ranks = [candidate.rank for candidate in stream(case, OPERATORS)]
+    ranks = [rank for rank, _ in stream(case, OPERATORS)]
     assert len(ranks) > 100
     assert ranks == sorted(ranks)
     begun = []
@@ -463,6 +464,24 @@ def test_candidates_come_in_rising_rank_and_sources_begin_late() -> None:
     )
     next(candidates)
     assert begun == [1.0]
+
+
+def test_edits_behind_a_right_answer_come_after_the_others() -> None:
+    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> Mapping[str, Tensor]:
+        dz = g * slope(x, w, b)
+        return {"x": dz @ w.T, "w": 0.5 * x.T @ dz, "b": dz.sum(0)}
+
+    case = case_of(layer, wrong, x="bs n", w="n m", b="m")
+    (product,) = (node for node in case.listing.nodes if node.operation.family == "contraction")
+    added = {
+        place: rank - candidate.rank
+        for rank, candidate in stream(case, [NAMED["sign-flipped"]])
+        if isinstance(candidate, Edit) and candidate.operator.name == "sign-flipped"
+        for place in candidate.spot.places(case.listing)
+    }
+    assert added[product.id, 1] == 0.0  # the edge of w
+    assert added[product.id, 0] == CHANGES_RIGHT_ANSWER  # that of x, whose answer is right
+    assert {each for place, each in added.items() if place != (product.id, 1)} == {CHANGES_RIGHT_ANSWER}
 
 
 # --- answers that are zero, that have another shape, or that are no gradients -------------------------------------
@@ -490,8 +509,8 @@ def test_every_combinator_yields_the_likeliest_first(combinator: Combinator) -> 
         return {"w": gradient.T / len(x)}
 
     case = case_of(square, wrong, x="bs n", w="n n")
-    for candidate in stream(case, [operator for operator in OPERATORS if operator.rank <= 3]):
-        if candidate.rank > LEAST + PATH_RANK:
+    for rank, candidate in stream(case, [operator for operator in OPERATORS if operator.rank <= 3]):
+        if rank > LEAST + PATH_RANK:
             break
         candidate.explain(case)
     ranks = [candidate.rank for candidate in combinator(case)]
@@ -569,6 +588,6 @@ def test_an_operator_that_cannot_list_its_choices_costs_its_own_edits_alone() ->
     broken = replace(OPERATORS[0], at=places.edges, choices=failing)
     sound = next(operator for operator in OPERATORS if operator.name == "sign-flipped")
     sources = [CandidateSource(operator.rank, partial(edits, operator, program)) for operator in (broken, sound)]
-    assert {candidate.operator.name for candidate in merge_sources(sources)} == {"sign-flipped"}
+    assert {candidate.operator.name for _, candidate in merge_sources(sources)} == {"sign-flipped"}
     with pytest.raises(ValueError, match="nobody foresaw"):
         list(edits(broken, program))

@@ -595,6 +595,33 @@ def test_the_truth_of_an_explanation_is_whether_all_is_right():
         explain(forward, inputs, **under_test, seed=0).assert_ok()
 
 
+def test_a_mistake_is_looked_for_where_the_code_for_one_size_is_right():
+    def forward(gain, rate, ref):
+        y, out = ref.new_zeros(1), []
+        for target in ref:
+            y = y + 0.2 * (gain * (target - y) - rate * torch.sin(y))
+            out.append(y)
+        return torch.cat(out)
+
+    def backward(out, out_g, gain, rate, ref):
+        """Read one entry of `out` for each step, and forget the time step 0.2 in the gradient of `gain`."""
+        states = [ref.new_zeros(1), *out[:-1, None]]
+        grads = {"gain": torch.zeros_like(gain), "rate": torch.zeros_like(rate), "ref": torch.zeros_like(ref)}
+        g = ref.new_zeros(1)
+        for t in reversed(range(len(ref))):
+            g, y = g + out_g[t], states[t]
+            grads["gain"] += g * (ref[t] - y)
+            grads["rate"] -= 0.2 * g * torch.sin(y)
+            grads["ref"][t] = (0.2 * g * gain)[0]
+            g = g - 0.2 * g * (gain + rate * torch.cos(y))
+        return grads
+
+    inputs = {"gain": torch.tensor([0.8]), "rate": torch.tensor([0.3]), "ref": torch.randn(5)}
+    found = explain(forward, inputs, backward=backward)
+    (mistake,) = found.mistakes
+    assert (mistake.answer, mistake.code) in (("gain", "missing-local"), ("gain", "wrong-factor"))
+
+
 def test_code_that_takes_the_given_sizes_only_is_tried_with_these_and_that_is_said():
     def backward(out, out_g, x, w):
         return {"x": out_g @ w.T, "w": x.reshape(4, 3).T @ out_g}
