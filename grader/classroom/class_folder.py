@@ -103,10 +103,10 @@ def counted_submission(submissions: Sequence[Submission]) -> Submission:
 
 def named_titles(submissions: Sequence[Submission]) -> str:
     """Return the titles of submissions as a list in a sentence: "a.zip, b.zip and c.zip"."""
-    return _enumeration([submission.title for submission in submissions], "and")
+    return enumeration([submission.title for submission in submissions], "and")
 
 
-def _enumeration(names: Sequence[str], conjunction: str) -> str:
+def enumeration(names: Sequence[str], conjunction: str) -> str:
     """Return names as a list in a sentence, with a conjunction before the last: "a, b and c" or "Lee, Bo; b and c"."""
     separator = "; " if any("," in name for name in names) else ", "
     return f" {conjunction} ".join(filter(None, (separator.join(names[:-1]), names[-1])))
@@ -145,7 +145,7 @@ def find_student(submissions: Sequence[Submission], name: str) -> Submission:
         raise UsageError(f"Nobody is called {name!r}. Did you mean {_alternatives(similar)}?")
     students = [submission.student for submission in submissions]
     if spelled_so := difflib.get_close_matches(name, students, MOST_NAMED, 0.6):
-        raise UsageError(f"Nobody is called {name!r}. Did you mean {_enumeration([*map(repr, spelled_so)], 'or')}?")
+        raise UsageError(f"Nobody is called {name!r}. Did you mean {enumeration([*map(repr, spelled_so)], 'or')}?")
     raise UsageError(f"Nobody who handed in is called {name!r}: known are {first_few_names(sorted(students))}.")
 
 
@@ -158,7 +158,7 @@ def _alternatives(submissions: Sequence[Submission]) -> str:
     """Return the first few students as alternatives in a sentence, such as "'ada', 'bob', 'eve' or 4 more"."""
     names = [repr(submission.student) for submission in submissions[:MOST_NAMED]]
     more = len(submissions) - len(names)
-    return _enumeration([*names, *([f"{more} more"] if more else [])], "or")
+    return enumeration([*names, *([f"{more} more"] if more else [])], "or")
 
 
 @dataclass(frozen=True)

@@ -434,6 +434,7 @@ Platform = Literal[
 STDOUT = "-"
 EXPORTED = Path("exported")  # with a folder for each platform
 MOST_PROBLEMS = 10
+LEAST_OUT_OF, MOST_OUT_OF = 0.01, 1e6  # points
 
 
 def export(
@@ -469,7 +470,8 @@ def export(
     out_of: Annotated[
         float | None,
         typer.Option(
-            min=0.01, metavar="N", help="The highest score on the platform; if left out, its own or the course's."
+            metavar="N",
+            help="For canvas, moodle and vpl: the highest score there; if left out, the platform's or the course's.",
         ),
     ] = None,
     unit: Annotated[
@@ -488,6 +490,7 @@ def export(
     from grader.export.platforms import PLATFORMS
     from grader.garbage import without_garbage_collection
 
+    _refuse_unread_options(to, fill, column, out_of)
     plan = read_class_file(Path.cwd())
     course = class_course(Path.cwd(), plan.content.course)
     units = [course.config.unit_id(name) for name in unit or ()]
@@ -523,6 +526,31 @@ def export(
     is_unfinished = path is not None and _is_unfinished(path)
     is_partial = any(record.score is None for record in records) or are_outdated or is_unfinished
     raise typer.Exit(3 if problems else 1 if is_partial else 0)
+
+
+def _refuse_unread_options(to: Platform, fill: Path | None, column: str, out_of: float | None) -> None:
+    """Refuse options that the platform does not read, and a highest score to which no points can be scaled.
+
+    Args:
+        to: the platform.
+        fill: the value of `--fill`; `None` if it was left out.
+        column: the value of `--column`; empty if it was left out.
+        out_of: the value of `--out-of`; `None` if it was left out.
+
+    Raises:
+        UsageError: an option is for other platforms, or `out_of` is not between the bounds, or not a number.
+    """
+    from grader.classroom.class_folder import enumeration
+    from grader.export.platforms import OPTION_READERS
+    from grader.results.points import shown
+
+    given = {"--fill": fill is not None, "--column": bool(column), "--out-of": out_of is not None}
+    for option, platforms in OPTION_READERS.items():
+        if given[option] and to not in platforms:
+            raise UsageError(f"{option} is for {enumeration(platforms, 'and')}: leave it out for {to}.")
+    if out_of is not None and not LEAST_OUT_OF <= out_of <= MOST_OUT_OF:
+        bounds = f"from {LEAST_OUT_OF:g} to {MOST_OUT_OF:.0f}"
+        raise UsageError(f"--out-of {shown(out_of)} is no highest score: name a number {bounds}.")
 
 
 def _assignment_name(plan: ClassPlan, results: str | None, path: Path | None) -> str:

@@ -413,6 +413,11 @@ def whole_points(points: Sequence[float], factor: int) -> list[int]:
 
 
 CAPPED = frozenset({"prairielearn", "classroom50", "moodle", "submitty", "vpl"})  # platforms that take no points above
+OPTION_READERS: Mapping[str, tuple[str, ...]] = {  # those that read an option of the command; others refuse it
+    "--fill": ("canvas", "moodle"),
+    "--column": ("canvas", "moodle"),
+    "--out-of": ("canvas", "moodle", "vpl"),
+}
 PLATFORMS: Mapping[str, Exporter] = {
     "gradescope": for_each_student(results_json),
     "prairielearn": for_each_student(prairielearn),

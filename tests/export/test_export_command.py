@@ -6,18 +6,22 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from helpers.class_results import CLASS, write_folder
-from helpers.platform_formats import CLASSROOM50, RUNNER, workflow_commands
+from helpers.platform_formats import CLASSROOM50, RUNNER, STUDENT_PLATFORMS, workflow_commands
 from jsonschema import Draft202012Validator
 from test_export_sheets import MOODLE
 from typer.testing import CliRunner, Result
 
 from grader.classroom.results_folder import course_digest, result_file
 from grader.cli.main import app
+from grader.cli.results import Platform
 from grader.course.course import PACKAGE, load_course
 from grader.errors import UsageError
+from grader.export.graded_work import ExportOptions
+from grader.export.platforms import OPTION_READERS, PLATFORMS
 from grader.results.records import Adjustment, dumps
 
 LIN = "exercises/04_linear/lin_grad.py"
@@ -127,6 +131,40 @@ def test_the_sheet_of_a_class_names_whoever_has_no_row(grades: Path) -> None:
     assert "1 of 2 rows filled" in done.stderr
     assert "No row of their own was found for ben, cleo, dan, finn" in done.stderr
     assert "gone.csv cannot be read" in usage_error(grades, "--to", "moodle", "--fill", "gone.csv")
+
+
+@pytest.mark.parametrize("platform", get_args(Platform))
+@pytest.mark.parametrize("number", ["inf", "nan", "0", "-3", "1e300"])
+def test_a_highest_score_that_is_none_is_wrong_usage_on_every_platform(
+    grades: Path, platform: str, number: str
+) -> None:
+    says = usage_error(grades, "--to", platform, f"--out-of={number}")
+    assert "--out-of" in says
+    if platform in OPTION_READERS["--out-of"]:
+        shown = {"1e300": "1e+300"}.get(number, number)
+        assert says == f"--out-of {shown} is no highest score: name a number from 0.01 to 1000000."
+    assert not Path("exported").exists()
+
+
+@pytest.mark.parametrize("platform", get_args(Platform))
+def test_an_option_that_a_platform_does_not_read_is_refused_with_those_that_do(grades: Path, platform: str) -> None:
+    Path("sheet.csv").write_text(MOODLE, encoding="utf-8", newline="")
+    given = {"--fill": "sheet.csv", "--column": "Grade", "--out-of": "10"}
+    for option, value in given.items():
+        if platform not in OPTION_READERS[option]:
+            listed = "canvas, moodle and vpl" if option == "--out-of" else "canvas and moodle"
+            says = f"{option} is for {listed}: leave it out for {platform}."
+            assert usage_error(grades, "--to", platform, option, value) == says
+    assert not Path("exported").exists()
+
+
+def test_the_student_platforms_that_scale_points_are_those_that_take_a_highest_score(grades: Path) -> None:
+    course = load_course(PACKAGE.parent)
+    scaled = []
+    for platform in sorted(STUDENT_PLATFORMS):
+        files = [dict(PLATFORMS[platform](course, [CLASS[0]], ExportOptions(most)).files) for most in (None, 77.0)]
+        scaled += [platform] if files[0] != files[1] else []
+    assert scaled == [name for name in OPTION_READERS["--out-of"] if name in STUDENT_PLATFORMS]
 
 
 def test_classroom50_takes_the_runners_variables(grades: Path, monkeypatch: pytest.MonkeyPatch) -> None:
