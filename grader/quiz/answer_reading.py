@@ -200,6 +200,8 @@ def _in_digits(text: str) -> str:
     words = [word for word in words[bool(sign) :] if word != "and"]
     if len(words) == 1 and words[0] in MULTIPLES:
         return sign + MULTIPLES[words[0]]
+    if words in (["a"], ["an"]):
+        return text  # it counts only before a noun, as in `a third`; alone it may be the letter of a choice
     below = DENOMINATORS.get(words[-1].removesuffix("s").replace("halve", "half"), 0) if words else 0
     above = _cardinal(words[:-1] or ["one"]) if below else _cardinal(words)
     if above is None:

@@ -436,7 +436,9 @@ def test_a_number_in_words_is_read(words: str, value: float) -> None:
     assert float(number(asked, words)[0]) == pytest.approx(value)
 
 
-@pytest.mark.parametrize("words", ["two three", "twenty thirty", "one twenty", "hundred hundred", "fortieth of it"])
+@pytest.mark.parametrize(
+    "words", ["two three", "twenty thirty", "one twenty", "hundred hundred", "fortieth of it", "a", "an", "b"]
+)
 def test_words_that_are_no_number_are_refused(words: str) -> None:
     asked = Number.model_validate({"kind": "number", "ask": "?", "right": "1", "hints": ["?"], "because": "!"})
     with pytest.raises(ExpressionError):
