@@ -68,7 +68,7 @@ def test_each_slip_has_its_code_and_its_operator(exercise: Exercise, rule: Rule,
 @pytest.mark.parametrize(
     ("rule", "name"),
     [
-        (lambda v: 6 * (v["x"] + 2), "sum-for-mean: in the gradient through `(3 * (x + 2) ** 2).mean()`, the division"),
+        (lambda v: 6 * (v["x"] + 2), "sum-for-mean: the gradient through `(3 * (x + 2) ** 2).mean()` is not divided"),
         (lambda v: 2 * (v["x"] + 2) / v["x"].numel(), "missing-local: of `3 * (x + 2) ** 2` is missing"),
         (lambda v: 3 * (v["x"] + 2) / v["x"].numel(), "missing-local: of `(x + 2) ** 2`, the factor 2"),
         (lambda v: 0 * v["x"] + 3 / v["x"].numel(), "missing-local: of `(x + 2) ** 2` is missing"),

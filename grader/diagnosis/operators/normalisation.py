@@ -786,7 +786,7 @@ class WrongScale(NamedTuple):
 
     Args:
         code: the public code of the mistake.
-        message: a clause that says what it is, in which `{scale}` is what s is called.
+        message: what a message says of the gradient, in which `{scale}` is what s is called.
         formula: the wrong formula.
     """
 
@@ -797,21 +797,21 @@ class WrongScale(NamedTuple):
 
 WRONG_SCALES: Mapping[str, WrongScale] = {
     "missing": WrongScale(
-        "missing-local", "the division by the {scale} is missing", lambda known, g: known.gradient(g) / known.r),
+        "missing-local", "is not divided by the {scale}", lambda known, g: known.gradient(g) / known.r),
     "applied twice": WrongScale(
-        "extra-factor", "the gradient is divided by the {scale} twice; it must be divided once",
+        "extra-factor", "is divided by the {scale} twice; it must be divided once",
         lambda known, g: known.gradient(g) * known.r),
     "replaced by a multiplication": WrongScale(
-        "wrong-local", "the gradient is multiplied by the {scale}; it must be divided by it",
+        "wrong-local", "is multiplied by the {scale}; it must be divided by it",
         lambda known, g: known.gradient(g) / known.r**2),
     "missing, and so are all other terms": WrongScale(
-        "missing-local", "the division by the {scale} is missing, and so are the means", lambda known, g: g),
+        "missing-local", "is not divided by the {scale}, and nothing is subtracted from it", lambda known, g: g),
     "differentiated without the factor 1/2 of the square root": WrongScale(
-        "missing-local", "the square root in the {scale} is differentiated without its factor 1/2",
+        "missing-local", "lacks the factor 1/2 of the square root in the {scale}",
         lambda known, g: known.gradient(g) - known.r * known.variance_term(g)),
     **{
         f"computed with {more:g} added under the square root": WrongScale(
-            "wrong-point", f"the {{scale}} is computed with {more:g} added under the square root",
+            "wrong-point", f"is divided by a {{scale}} with {more:g} added under the square root",
             partial(_gradient_with_larger_epsilon, more))
         for more in (1.0, 0.1, 0.01, 0.001)
     },
@@ -824,7 +824,7 @@ WRONG_SCALES: Mapping[str, WrongScale] = {
     rank=1.5,
     at=normalisations,
     choices=lambda program, place: WRONG_SCALES,
-    message="in the gradient of {x} through {step}, {how}",
+    message="the gradient of {x} through {step} {how}",
     fields=lambda program, place, choice: {
         **(fields := normalisation_fields(program, place, choice)),
         "choice": choice,

@@ -429,7 +429,15 @@ def with_short_names(program: Program, clause: str) -> str:
     clause = re.sub(
         rf"^in the gradient of ({NAMED}) through {re.escape(program.output_name)},", r"in the gradient of \1,", clause
     )
+    clause = re.sub(
+        rf"^the gradient of ({NAMED}) through {re.escape(program.output_name)}(?= is | lacks )",
+        r"the gradient of \1",
+        clause,
+    )
     clause = re.sub(rf"^in the gradient of {NAMED} through (`\w+`) in every call,", r"in every call of \1,", clause)
+    clause = re.sub(
+        rf"^the gradient of {NAMED} through (`\w+`) in every call ", r"in every call of \1, the gradient ", clause
+    )
     output = re.escape(program.output_name)
     clause = re.sub(rf"( in the derivative of {output}(?= is missing$)|^in {output}, )", "", clause)
     has_time = "t" in program.sizes and any(len(ids) > 1 for ids in program.forward.by_key.values())
