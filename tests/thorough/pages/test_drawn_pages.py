@@ -338,11 +338,13 @@ SCROLL_TO_END = """(one) => new Promise((done) => {
 })"""
 
 
-def test_what_goes_on_behind_the_right_edge_fades_out_there(browser: Any, pages: Path) -> None:
+@pytest.mark.parametrize("kind", ["lesson_04_linear", "check_1"])
+def test_what_goes_on_behind_the_right_edge_fades_out_there(browser: Any, pages: Path, kind: str) -> None:
     page = browser.new_page(viewport={"width": 360, "height": 900}, bypass_csp=True, offline=True)
-    page.goto((pages / "lesson_04_linear.html").as_uri())
+    page.goto((pages / f"{kind}.html").as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
     seen = set()
-    for part in page.locator("pre, .formula, .figure, .scroll").all():
+    for part in page.locator("pre, .formula, .figure, .scroll, .maps").all():
         goes_on = part.evaluate("(one) => one.scrollWidth > one.clientWidth")
         assert part.evaluate(FADED) == ("32px" if goes_on else "0px")
         part.evaluate(SCROLL_TO_END)
@@ -350,7 +352,10 @@ def test_what_goes_on_behind_the_right_edge_fades_out_there(browser: Any, pages:
         seen.add(goes_on)
     assert seen == {True, False}
     page.emulate_media(media="print")
-    assert {*page.eval_on_selector_all("pre", "(all) => all.map((one) => getComputedStyle(one).maskImage)")} == {"none"}
+    masks = page.eval_on_selector_all(
+        "pre, .scroll, .maps", "(all) => all.map((one) => getComputedStyle(one).maskImage)"
+    )
+    assert {*masks} == {"none"}
     page.close()
 
 
