@@ -19,6 +19,7 @@ from typing import Literal
 
 from grader.course.course import Course
 from grader.errors import UsageError, file_error
+from grader.results.records import RECORD_START
 
 from .archives import CLONE, MOST_ENTRIES, NAME_IT, open_tree
 from .exercise_names import ExerciseNames
@@ -64,7 +65,9 @@ LAYOUTS: Mapping[LayoutName, str] = {
 }
 PLATFORMS: Mapping[LayoutName, str] = {"canvas": "Canvas", "moodle": "Moodle", "gradescope": "Gradescope"}
 MOST_NAMED = 3  # names in a sentence
-MOST_SEARCHED = 100  # folders in which code is looked for
+MOST_SEARCHED = 100  # folders in which code is looked for, and files of which one may be a record
+RECORD_HEAD = 1 << 10  # bytes of a record with its version and its course
+GRADED_BY_COURSE = b'"course_digest": "'  # which is null in the record of a learner's own check
 REMOVED = "removed"  # a folder among results, for those of students who left
 COPY_MARK = re.compile(r"(?: ?\(\d{1,3}\)| - copy| copy)+$", re.IGNORECASE)
 
@@ -308,6 +311,7 @@ class _EntryInfo:
         is_submission: whether it is an archive, or a folder that contains exercises.
         holds_work: whether it is an archive, or a folder that contains a file that may be somebody's work.
         inside: the entries of a folder.
+        is_results: whether it is a folder of results of handgrad, and so nobody's submission.
         error: the error that kept all this from being known; it is reported when the entry is read.
     """
 
@@ -318,6 +322,7 @@ class _EntryInfo:
     is_submission: bool = False
     holds_work: bool = False
     inside: tuple[File | Folder, ...] = ()
+    is_results: bool = False
     error: Exception | None = None
 
     @property
@@ -345,7 +350,8 @@ class _LayoutFinder:
         folder: the folder of the class, as the user named it.
         out: the real path of the results folder.
         strays: the names of entries that are no student's, collected while the layout is recognised.
-        hidden: the names of folders that are called like what tools leave behind, and contain no submission.
+        hidden: the names of folders that are called like what tools leave behind, and contain no submission, and of
+            folders of results.
     """
 
     names: ExerciseNames
@@ -432,11 +438,20 @@ class _LayoutFinder:
             folder: the outermost folder.
             guesses: whether a folder that may also be that of the only student, with several attempts, is a wrapper.
         """
-        infos = self._infos(self._entries(folder))
+        infos = self._infos_without_results(folder)
         while len(infos) == 1 and isinstance(infos[0].entry, Folder) and self._is_wrapper(infos[0], guesses=guesses):
             folder = infos[0].entry
-            infos = self._infos(self._entries(folder))
+            infos = self._infos_without_results(folder)
         return folder, infos
+
+    def _infos_without_results(self, folder: Folder) -> list[_EntryInfo]:
+        """Return the `_EntryInfo` of each entry of a folder of the class that may be a submission.
+
+        The names of folders of results, which are left out, are added to `self.hidden`.
+        """
+        infos = self._infos(self._entries(folder))
+        self.hidden += [info.entry.name for info in infos if info.is_results]
+        return [info for info in infos if not info.is_results]
 
     def _entries(self, folder: Folder) -> list[File | Folder]:
         """Return the entries of a folder of the class that may be submissions.
@@ -478,7 +493,45 @@ class _LayoutFinder:
             isinstance(inner, File) and inner.name.lower().endswith((*ARCHIVES, *LOOSE)) for inner in inside
         )
         is_of_course = self._is_of_course(entry)
-        return _EntryInfo(entry, moodle_submission(entry), None, is_of_course, has_exercises, has_work, inside)
+        is_results = not has_work and self._are_results(inside, DEEPEST_WORK)
+        return _EntryInfo(
+            entry, moodle_submission(entry), None, is_of_course, has_exercises, has_work, inside, is_results
+        )
+
+    def _are_results(self, entries: Sequence[File | Folder], depth: int) -> bool:
+        """Return whether a folder holds results of handgrad: records or folders of them, and nobody's work.
+
+        Args:
+            entries: the entries of the folder.
+            depth: how many levels of entries are looked at; a folder below may hold work.
+        """
+        files = [entry for entry in entries if isinstance(entry, File)]
+        folders = [entry for entry in entries if isinstance(entry, Folder)]
+        with suppress(Exception):  # of a file or a folder that cannot be read: it is reported when it is read as work
+            possible_records = (file for file in files if file.name.endswith(".json") and not file.why_unread)
+            if any(map(_begins_like_graded_record, islice(possible_records, MOST_SEARCHED))):
+                return not self._may_contain_work(entries, depth)
+            if folders and not files and depth > 1:
+                inside = (folder.all_entries(MOST_ENTRIES) for folder in folders)
+                return all(self._are_results(inner, depth - 1) for inner in inside)
+        return False
+
+    def _may_contain_work(self, entries: Iterable[File | Folder], depth: int) -> bool:
+        """Return whether an entry may be somebody's work: an exercise, code, a notebook, an archive, or a deep folder.
+
+        Args:
+            entries: the entries to look at.
+            depth: how many levels of entries are looked at; a folder below may hold work.
+        """
+        return any(
+            self._is_of_course(entry)
+            or (
+                depth <= 1 or self._may_contain_work(entry.all_entries(MOST_ENTRIES), depth - 1)
+                if isinstance(entry, Folder)
+                else entry.name.lower().endswith((*ARCHIVES, *LOOSE))
+            )
+            for entry in entries
+        )
 
     def _is_hidden_submission(self, entry: File | Folder) -> bool:
         """Return whether an entry with the name of a hidden file or a cache contains a submission."""
@@ -809,6 +862,16 @@ def _gradescope_submissions(
         )
         for key, known_as in entry.submitters
     ]  # fmt: skip
+
+
+def _begins_like_graded_record(file: File) -> bool:
+    """Return whether a file begins like a record that `handgrad grade` wrote, and not one of a learner's own check.
+
+    Raises:
+        OSError, UnreadableArchiveError: the file cannot be read.
+    """
+    head = file.read(RECORD_HEAD)
+    return head.startswith(RECORD_START) and GRADED_BY_COURSE in head
 
 
 def _is_clone(entry: File | Folder) -> bool:

@@ -17,7 +17,7 @@ from grader import __version__
 from grader.course.course import COURSE_FILE, Course
 from grader.errors import InfrastructureError, UsageError, describe_error, file_error
 from grader.files import remove_unfinished, write_atomically
-from grader.results.records import SCHEMA, StudentResults, dumps
+from grader.results.records import RECORD_START, StudentResults, dumps
 
 from .class_file import GRADES_FILE
 from .class_folder import REMOVED, ClassFolder
@@ -48,7 +48,6 @@ from .submissions import SubmissionFacts
 
 LONGEST_NAME = 160  # bytes; with a hash and what an export puts after it, a name stays below 255
 DIGITS = 32  # of the hash in a changed name, enough that nobody can make two names with the same
-RECORD_START = f'{{"schema": "{SCHEMA.partition("@")[0]}@'.encode()
 NO_FILE_NAME = re.compile(r"[/\0]|^\.")
 CHANGED = re.compile(rf"-[0-9a-f]{{{DIGITS}}}\Z")
 NOTHING = "nothing was handed in"

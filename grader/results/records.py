@@ -18,6 +18,7 @@ from .points import exact, shown, total
 Status = Literal["passed", "failed", "todo", "error"]
 Isolation = Literal["box", "kernel", "seccomp", "none"]
 SCHEMA = "handgrad/result@2"
+RECORD_START = f'{{"schema": "{SCHEMA.partition("@")[0]}@'.encode()  # of a record of any version
 SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
 ROUNDED = 1e-5  # the points of older records have six decimals
 BY_PERSON = "graded by a person"  # the standing of what could not be graded and was adjusted, in every output

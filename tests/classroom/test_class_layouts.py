@@ -24,6 +24,7 @@ from grader.cli.main import app
 from grader.course.course import PACKAGE, Course
 from grader.errors import UsageError
 from grader.results.codes import TWO_ANSWERS
+from grader.results.records import StudentResults, dumps
 
 MOODLE = "_assignsubmission_file"
 SECTIONS = {f"{who}/lin_grad.py": RIGHT for who in ("A/ada", "A/bob", "B/cem", "B/dan")}
@@ -324,6 +325,64 @@ def test_results_may_lie_directly_in_the_folder_of_the_class(course, tmp_path) -
     assert keys(find_submissions(course, path, path / "grades")) == ["ada", "bob"]
     put(path / "grades", {"grades.csv": "", "ada.json": "{}", "removed/bob.json": "{}"})
     assert keys(find_submissions(course, path, path / "grades")) == ["ada", "bob"]
+
+
+def results_of(course: Course, *students: str) -> dict[str, str]:
+    """Return the files of a results folder of these students, by name."""
+    records = [StudentResults(course.config.course, student, (), course_digest="0") for student in students]
+    return {"grades.csv": "student\n", **{f"{record.student}.json": dumps(record) for record in records}}
+
+
+LAYOUTS_WITH_RESULTS = {
+    "plain": ({"ada/lin_grad.py": RIGHT, "bob/lin_grad.py": RIGHT}, ["ada", "bob"], ""),
+    "sections": (SECTIONS, ["ada", "bob", "cem", "dan"], "A/"),
+    "moodle": ({f"Ada_1{MOODLE}/lin_grad.py": RIGHT, f"Bob_2{MOODLE}/lin_grad.py": RIGHT}, ["Ada_1", "Bob_2"], ""),
+    "canvas": ({"ada_1_9_lin_grad.py": RIGHT, "bob_2_9_lin_grad.py": RIGHT}, ["ada_1", "bob_2"], ""),
+    "gradescope": (
+        {"submission_metadata.yml": GRADESCOPE_METADATA, "submission_1/lin_grad.py": RIGHT}, ["submission_1"], "",
+    ),
+    "github": ({"lab-ada/.git/HEAD": "", "lab-ada/lin_grad.py": RIGHT, "lab-bob/hw.ipynb": ""}, ["ada", "bob"], ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["results", "grades/week-1"])
+@pytest.mark.parametrize("layout", LAYOUTS_WITH_RESULTS)
+def test_results_of_another_run_are_nobodys_in_any_layout(course, tmp_path, layout, place) -> None:
+    files, students, section = LAYOUTS_WITH_RESULTS[layout]
+    path = put(tmp_path / "in", files)
+    alone = keys(found_in(course, path, layout))
+    assert [key for key in alone if key in students] == students
+    put(path / section / place, results_of(course, "ada", "bob"))
+    put(path / section / place / "removed", results_of(course, "zoe"))
+    for name in (None, layout):
+        if name or layout not in ("sections", "github"):
+            found = found_in(course, path, name)
+            assert (keys(found), found.strays) == (alone, (place.partition("/")[0],))
+    if layout == "sections":
+        assert found_in(course, path).layout_name == "sections"
+
+
+def test_results_in_the_archive_of_a_class_are_nobodys(course, tmp_path) -> None:
+    results = {f"results/{name}": text for name, text in results_of(course, "ada").items()}
+    files = {"ada/lin_grad.py": RIGHT, "bob/lin_grad.py": RIGHT, **results}
+    put(tmp_path, {"in.zip": zipped(files)})
+    found = found_in(course, tmp_path / "in.zip")
+    assert (keys(found), found.strays) == (["ada", "bob"], ("results",))
+
+
+@pytest.mark.parametrize(
+    "work", ["lin_grad.py", "own.py", "hw.ipynb", "deep/lin_grad.py", "deep/er/still/hw.zip", "a/b/c/d/e.txt"]
+)
+def test_a_student_who_hands_in_results_too_is_a_student(course, tmp_path, work) -> None:
+    files = {**results_of(course, "ada"), work: RIGHT}
+    path = put(tmp_path / "in", {"bob/lin_grad.py": RIGHT, **{f"ada/{name}": text for name, text in files.items()}})
+    assert keys(found_in(course, path, "plain")) == ["ada", "bob"]
+
+
+def test_the_record_of_ones_own_check_alone_is_a_students_submission(course, tmp_path) -> None:
+    own = dumps(StudentResults(course.config.course, "learner", ()))
+    path = put(tmp_path / "in", {"bob/lin_grad.py": RIGHT, "ada/check.json": own})
+    assert keys(found_in(course, path, "plain")) == ["ada", "bob"]
 
 
 def test_the_only_student_may_be_a_class_and_this_is_said(course, tmp_path) -> None:
