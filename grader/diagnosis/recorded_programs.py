@@ -65,4 +65,4 @@ def _check_faithful(exercise: Exercise, trial: Trial, program: Program) -> None:
         if answer.kind in ("gradient", "jacobian") and trial.expected[answer.name] is not None:
             gradients = program.gradients() if answer.kind == "gradient" else program.jacobians()
             if scaled_error(gradients[answer.wrt], trial.new(answer)) > FAITHFUL:
-                raise Unrecordable(f"the {answer.kind} of {answer.wrt} is another one than the reference")
+                raise Unrecordable(f"the {answer.kind} of {answer.wrt} differs from the reference")

@@ -300,9 +300,9 @@ def _error_with_line(error: Exception) -> str:
 TRANSPOSED, PART, EXPANDED = "an upstream gradient that is transposed", "a part of a larger one", "an expanded one"
 # Upstream gradients that are not contiguous, as later operations give them: by kind of trial, a phrase for messages.
 LAYOUTS = {
-    TRANSPOSED: "transposed in memory, as `out.mT` behind it hands it over",
-    PART: "a part of a larger tensor, as `torch.cat` behind it hands it over",
-    EXPANDED: "expanded, with strides of 0, as `out.sum()` behind it hands it over",
+    TRANSPOSED: "transposed in memory, as when `out.mT` follows",
+    PART: "a part of a larger tensor, as when `torch.cat` follows",
+    EXPANDED: "expanded, with strides of 0, as when `out.sum()` follows",
 }
 
 

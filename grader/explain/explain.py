@@ -52,7 +52,7 @@ BRANCHES = (
     "takes the same ones"
 )
 MEASURED = "the right gradients are finite differences of forward: {why}"
-SEPARATE = "give each as an input of its own"
+SEPARATE = "give each as a separate input"
 LARGE_CONFIRMED = 50_000  # entries of all inputs: with more, only one trial of each size is confirmed
 ONE_AXIS_KIND = "one other size"
 UNTRUSTED = "forward's own gradient cannot be trusted: nudging {name} does not move the loss as torch says it does"
@@ -179,7 +179,7 @@ class Question:
             axes: the axes of the inputs, as the method `axes` returns them.
 
         Returns:
-            Such as "Mix was tried with n = 4 alone: it raises where x.shape[1] is 5, and forward does not"; empty if
+            Such as "Mix was tried with n = 4 alone: it raises where x.shape[1] is 5, but forward does not"; empty if
             there is no such axis.
         """
         refused = [axis for axis in axes if axis.refused]
@@ -189,7 +189,7 @@ class Question:
         error = self._error_at(with_sizes(self.shapes, {first.places: first.refused}))
         names = list_in_words(f"{axis.name} = {axis.size}" for axis in refused)
         where = f"where {name}.shape[{place}] is {first.refused}" + (f" ({error})" if error else "")
-        return f"{self.code.name} was tried with {names} alone: it raises {where}, and forward does not"
+        return f"{self.code.name} was tried with {names} alone: it raises {where}, but forward does not"
 
     def drawing(self, axes: list[Axis], answers: tuple[str, ...], *, measured: bool) -> Drawing:
         """Return what trials are drawn from.
@@ -284,7 +284,9 @@ def _explain_code(question: Question) -> Explanation:
     notes = [refusal] if not first.error and (refusal := question.refusal(axes)) else []
     if left_out := [name for name in floating_inputs(given) if name not in judged and not inputs_with_grad(given)]:
         notes.append(f"{code.name} returns no gradient for {', '.join(left_out)}, so none is judged")
-    notes += [f"no gradient is judged of the tensors in {name}: {SEPARATE}" for name in _inputs_with_tensors(given)]
+    notes += [
+        f"the gradients of the tensors in {name} are not judged: {SEPARATE}" for name in _inputs_with_tensors(given)
+    ]
 
     def takes(code_trial: CodeTrial) -> bool:
         """Return whether the code under test runs in a trial of other sizes, or could not even run as given."""
@@ -373,9 +375,7 @@ def _explanation_of(
     if not any(code_trial.trial.setting.kind in AS_GIVEN for code_trial in trials):
         if not drawing.measured:
             return None
-        raise ValueError(
-            f"forward has no gradient at the given inputs that {drawing.precision} could tell from rounding"
-        )
+        raise ValueError(f"at the given inputs, {drawing.precision} cannot tell the gradient of forward from rounding")
     if not drawing.measured and not _is_confirmed(question, drawing, trials):
         return None
     runs = [
@@ -497,7 +497,7 @@ def _notes_on_other_inputs(question: Question, drawing: Drawing, answer: Answer,
         return
     if any(drawing.has_given_sizes(run.code_trial) for run in failing):
         tables = list_in_words(drawing.tables)
-        yield f"{answer.name} is right with the given {tables}, and wrong with others that were drawn in their range"
+        yield f"{answer.name} is right with the given {tables}, but wrong with others that were drawn in their range"
         return
     wrong_sizes: dict[str, set[int]] = {}
     for run in failing:
@@ -515,7 +515,7 @@ def _notes_on_other_inputs(question: Question, drawing: Drawing, answer: Answer,
         )
     examples = list_in_words(f"{axis} = {size}" for axis, wrong in wrong_sizes.items() for size in sorted(wrong))
     where = list_in_words(conditions)
-    yield f"{answer.name} is right at the given sizes, and wrong where {where} ({examples} was tried)"
+    yield f"{answer.name} is right at the given sizes, but wrong where {where} ({examples} was tried)"
 
 
 def _fails_alone(question: Question, drawing: Drawing, answer: Answer, axis: str, size: int) -> bool:
@@ -551,7 +551,7 @@ def _notes(question: Question, drawing: Drawing, verdicts: Verdicts) -> Iterator
         as_given = [run for run in verdicts.runs if run.trial.setting.kind in AS_GIVEN and not run.layout]
         wrong = any(run.is_wrong(answer) for run in verdicts.runs if not run.layout)
         if wrong and as_given and not any(run.is_wrong(answer) for run in as_given):
-            yield f"{answer.name} is right at the given inputs, and wrong at others that were drawn in their range"
+            yield f"{answer.name} is right at the given inputs, but wrong at others that were drawn in their range"
 
 
 def _why_measured(question: Question) -> str:

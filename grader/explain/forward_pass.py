@@ -101,7 +101,7 @@ def checked_forward(forward: Callable[..., Any], inputs: Mapping[str, Any]) -> F
 
     Raises:
         TypeError: it does not take these inputs, or does not return a tensor.
-        ValueError: it cannot be run, gives nan, or gives another output when it is called again.
+        ValueError: it cannot be run, gives nan, or gives a different output when it is called again.
     """
     check_signature("forward", forward, named=inputs)
     if is_function(getattr(forward, "__self__", None)):
@@ -121,7 +121,7 @@ def checked_forward(forward: Callable[..., Any], inputs: Mapping[str, Any]) -> F
         raise ValueError("forward gives nan or infinity at the given inputs: give it others, where it is defined")
     if first.shape != again.shape or not torch.equal(first, again):
         raise ValueError(
-            "forward gives another output when it is called again: draw what is random outside, as an input"
+            "forward gives a different output when it is called again: draw what is random outside, as an input"
         )
     return usable
 

@@ -333,7 +333,7 @@ class Verdicts:
             return Mistake("mutated-input", f"{changed[0]} is not what it was before {self.code.name} was called")
         first, again = (report.gradients.get(answer.name) for report in self.twice)
         if differ(first, again):
-            return Mistake("not-repeatable", "called again with the same arguments, it gives another answer")
+            return Mistake("not-repeatable", "called again with the same arguments, it gives a different answer")
         return None
 
     # --- the numbers -------------------------------------------------------------------------------------------------
@@ -373,7 +373,7 @@ class Verdicts:
         if low - slack <= array[place] <= high + slack:
             says = SHARES.format(at=at)
         else:
-            says = f"at the kink {at} it is {array[place]:.3g}, and what is right is between {low:.3g} and {high:.3g}"
+            says = f"at the kink {at} it is {array[place]:.3g}; it must be between {low:.3g} and {high:.3g}"
         return Mistake("wrong-local", says)
 
     def broken_ties(self) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -661,14 +661,14 @@ def unasked_gradients_note(code: Code, runs: Sequence[Run]) -> str:
 
 
 def _other_output(code: Code, runs: Sequence[Run]) -> Iterator[Finding]:
-    """Yield a failed verdict on `out` if the function computes another output than forward in any of the runs."""
+    """Yield a failed verdict on `out` if the function computes an output that differs from forward's in a run."""
     for run in runs:
         right = run.trial.out
         if not run.report.outputs or right is None:
             continue
         error = scaled_error(join_outputs(run.report.outputs).double().numpy(), right.numpy())
         if error > max(SAME, *run.code_trial.bounds.values()):
-            says = f"{code.name} computes another output than forward, off by {error:.1e} of its largest entry"
+            says = f"{code.name} computes an output that differs from forward's, by {error:.1e} of the largest entry"
             yield Finding("out", "failed", "unknown", says)
             return
 

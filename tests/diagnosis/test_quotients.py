@@ -118,7 +118,7 @@ def measured(f: Callable[[Tensor], Tensor], x: Tensor, h: float, kept: bool = Fa
         (lambda f, x, v, h: measured(lambda at: (f(at) * v).sum(), x, h) * v,
          "extra-factor: the result is multiplied by v once more; v must be used only inside the sum"),
         (lambda f, x, v, h: measured(lambda at: (f(at) * f(x)).sum(), x, h),
-         "value-for-gradient: every output is weighted with its own value in place of v"),
+         "value-for-gradient: every output is weighted by its own value in place of v"),
         (lambda f, x, v, h: measured(lambda at: (f(at) * v).sum(), x, h, kept=True),
          "wrong-point: the entries that come before are moved as well: their steps are never taken back"),
     ],

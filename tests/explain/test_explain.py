@@ -641,7 +641,7 @@ def test_what_is_right_for_the_given_inputs_only_is_told_as_such():
 
     found = explain(lambda x, marks: x * marks, inputs, backward=backward, seed=0)
     assert [one.answer for one in found.mistakes] == ["x"]
-    assert any("right at the given inputs, and wrong at others" in note for note in found.notes)
+    assert any("right at the given inputs, but wrong at others" in note for note in found.notes)
 
 
 def test_rows_of_permutations_stay_permutations():
@@ -659,7 +659,7 @@ def test_rows_of_permutations_stay_permutations():
 def test_a_function_that_computes_another_output_is_told_so():
     found = explain(lambda a, b: (a + b, a - b), {"a": normal(4), "b": normal(4)}, function=SumAndProduct)
     assert found.mistakes[0].answer == "out"
-    assert "another output than forward" in found.mistakes[0].says
+    assert "an output that differs from forward's" in found.mistakes[0].says
 
 
 def test_gradients_that_nobody_asked_for_are_no_mistake():
@@ -688,7 +688,7 @@ def test_a_slope_outside_a_kink_is_told_with_what_is_right_there():
 
     (one,) = explain(relu, {"x": torch.tensor([2.0, 0, -1])}, backward=backward, seed=0).mistakes
     assert one.code == "wrong-local"
-    assert "at the kink x[1] = 0 it is -3, and what is right is between " in one.says
+    assert "at the kink x[1] = 0 it is -3; it must be between " in one.says
 
 
 def test_shares_that_do_not_add_up_are_told_as_that():
@@ -753,7 +753,7 @@ def test_an_upstream_gradient_that_is_not_contiguous_is_read_as_what_it_is():
     assert one.says.startswith("it reads out_g as if it were contiguous, and it is wrong where out_g is transposed")
     (one,) = explain(*SQUARE, backward=flat_backward, seed=0).mistakes
     assert one.code == "error"
-    assert "where out_g is transposed in memory, as `out.mT` behind it hands it over, backward raises" in one.says
+    assert "where out_g is transposed in memory, as when `out.mT` follows, backward raises" in one.says
 
 
 def flat_backward(out, out_g, x):
@@ -780,7 +780,7 @@ def test_a_size_that_nobody_gave_is_named():
     inputs = {"x": normal(8, 5), "w": normal(5, 1), "y": normal(8, 1)}
     found = explain(lambda x, w, y: ((x @ w - y) ** 2).mean(), inputs, backward=backward, seed=0)
     assert found, str(found)
-    assert found.notes[0].startswith("w is right at the given sizes, and wrong where m is not 1 (m = ")
+    assert found.notes[0].startswith("w is right at the given sizes, but wrong where m is not 1 (m = ")
 
 
 def test_drawn_sizes_keep_the_divisors_of_the_given_ones():
@@ -809,14 +809,14 @@ def test_tables_that_must_be_as_they_are_are_no_failure():
 
     found = explain(lambda x, sin: x + rotated(x) * sin, {"x": normal(4, 6), "sin": turn}, backward=backward, seed=0)
     assert found, str(found)
-    assert found.notes[0] == "x is right with the given sin, and wrong with others that were drawn in their range"
+    assert found.notes[0] == "x is right with the given sin, but wrong with others that were drawn in their range"
 
 
 def test_tensors_inside_a_dict_are_said_not_to_be_judged():
     inputs = {"x": normal(4, 3), "p": {"w": normal(3, 2)}}
     found = explain(lambda x, p: x @ p["w"], inputs, backward=lambda out, out_g, x, p: {"x": out_g @ p["w"].T}, seed=0)
     assert found, str(found)
-    assert "no gradient is judged of the tensors in p: give each as an input of its own" in found.notes
+    assert "the gradients of the tensors in p are not judged: give each as a separate input" in found.notes
 
 
 class OverwritesItsOutput(Function):
@@ -871,7 +871,7 @@ RIGHT_SQUARE = {"backward": right_square}
         (SQUARE[0], {"x": normal(3).cfloat()}, RIGHT_SQUARE, TypeError, r"x = torch.complex\(x_re, x_im\)"),
         (lambda x: x * 1j, SQUARE[1], RIGHT_SQUARE, TypeError, "returns a complex tensor"),
         (lambda x: x.log(), {"x": -torch.ones(3)}, RIGHT_SQUARE, ValueError, "gives nan or infinity"),
-        (lambda x: x * torch.rand(()), SQUARE[1], RIGHT_SQUARE, ValueError, "another output when it is called"),
+        (lambda x: x * torch.rand(()), SQUARE[1], RIGHT_SQUARE, ValueError, "a different output when it is called"),
         (lambda x: None, SQUARE[1], RIGHT_SQUARE, TypeError, "must return a tensor or a tuple of tensors"),
         (lambda x: x.argmax(), SQUARE[1], RIGHT_SQUARE, TypeError, "there is no gradient"),
         (*SQUARE, {"backward": lambda out, x: {}}, TypeError, r"backward is called with \(out, out_g, x=\)"),

@@ -34,7 +34,7 @@ def test_what_is_wrong_at_sizes_that_nobody_gave_is_said_first(case):
     forward, inputs, under_test = ELSEWHERE[case]
     found = explain(forward, inputs, **under_test, seed=0)
     assert found, str(found)
-    assert "right at the given sizes, and wrong where" in found.notes[0]
+    assert "right at the given sizes, but wrong where" in found.notes[0]
 
 
 def test_the_corpus_is_large_enough():
