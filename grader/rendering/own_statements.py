@@ -10,7 +10,7 @@ import ast
 import re
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,14 @@ LONGEST = 100_000  # characters of a file or a cell that is read
 MOST_STATEMENTS, MOST_LINES = 3, 6
 MOST_NODES = 1_000  # of an answer's statement and of what its variables are made of
 LINE_OF_ERROR = re.compile(r"\(\S+, line (\d+): ")
+CHANGED_ARGUMENT = re.compile(r"the function changes (\S+?):? in place")
+VIEWS = (  # of an array, which share its memory or may do so
+    "T", "data", "detach", "expand", "flatten", "numpy", "permute", "ravel", "reshape", "squeeze", "t", "transpose",
+    "unsqueeze", "view", "view_as",
+)  # fmt: skip
 COUNTS = ("len", "numel", "size", "shape", "float", "int")  # what a size is made with
+NEW_ARRAYS = ("zeros", "zeros_like", "empty", "empty_like", "full", "full_like", "tensor")
+RULE_OF_ENGINE = "backward rule of "
 NO_VALUES = ("g", "shape", "dtype", "ndim", "device", "numel", "size", "dim")  # of `inp.shape`, the values are not read
 UNREADING = ("len", "zeros_like", "ones_like", "empty_like", "full_like")  # functions that read no values either
 
@@ -43,10 +50,12 @@ class Statement:
 
 
 def statements_of(code: Sequence[str], function: str, answer: AnswerResult) -> list[Statement]:
-    """Return the statements of a function that store an answer or return it, at most `MOST_STATEMENTS`, in order.
+    """Return the statements of a function that a wrong answer is about, at most `MOST_STATEMENTS`, in order.
 
-    If there is one, and its value is only a variable, as in `w.g = total`, the last assignment to that variable stands
-    before it.
+    They store the answer or return it, or fill its entries afterwards. If there is one, and its value is only a
+    variable, as in `w.g = total`, the last assignment to that variable stands before it. If the message names the line
+    of an error, it is the statement of that line; if it names an argument that is changed in place, they are the
+    statements that change it.
 
     Args:
         code: the text of the file, or of each cell in the order in which they ran; the last definition of the function
@@ -55,13 +64,13 @@ def statements_of(code: Sequence[str], function: str, answer: AnswerResult) -> l
         answer: the answer; the part that its mistake is about is marked where that is certain.
 
     Returns:
-        The statements; empty if the code is no Python, or no statement is recognised as storing the answer.
+        The statements; empty if the code is no Python, no statement is recognised as storing the answer, or the
+        mistake is in a rule of an engine, which is in another function.
     """
     for text in reversed(code):
         definition = _definition(text, function)
         if definition is not None:
-            given = list(_answer_statements(definition, answer.name))
-            chosen = [*_assigned_before(definition, given), *given] if len(given) == 1 else given
+            chosen = _chosen_statements(definition, answer)
             wrong = _wrong_part(definition, chosen, answer)
             return [_statement(text, node, wrong) for node in chosen[:MOST_STATEMENTS]]
     return []
@@ -81,6 +90,35 @@ def _definition(text: str, function: str) -> ast.FunctionDef | None:
     return next(definitions, None)
 
 
+def _chosen_statements(definition: ast.FunctionDef, answer: AnswerResult) -> list[ast.stmt]:
+    """Return the statements of a function that a wrong answer is about, as `statements_of` does."""
+    if RULE_OF_ENGINE in answer.message:
+        return []
+    if (changed := CHANGED_ARGUMENT.search(answer.message)) is not None:
+        return list(_changing_statements(definition, {changed[1]}))
+    if (line := LINE_OF_ERROR.search(answer.message)) is not None:
+        at = [each for each in _statements(definition.body) if each.lineno <= int(line[1]) <= (each.end_lineno or 0)]
+        if at:
+            return at[-1:]
+    given = list(_answer_statements(definition, answer.name))
+    before = _assigned_before(definition, given, answer.name) if len(given) == 1 else []
+    names = {ast.unparse(target) for each in [*before, *given] for target in _targets(each)}
+    is_stored = not answer.name.startswith("return")
+    filled = list(_changing_statements(definition, {answer.name} if is_stored else names))
+    if filled:  # what it began with, and that it is returned, is not what is wrong
+        given = [*(each for each in [*before, *given] if not _is_beginning(each)), *filled]
+        given = [each for each in given if not (isinstance(each, ast.Return) and isinstance(each.value, ast.Name))]
+        return sorted(dict.fromkeys(given), key=lambda each: each.lineno)
+    return [*before, *given]
+
+
+def _is_beginning(statement: ast.stmt) -> bool:
+    """Return whether a statement assigns nothing but new arrays, such as `torch.zeros_like(w)`."""
+    value = getattr(statement, "value", None)
+    parts = value.elts if isinstance(value, ast.Tuple) else [getattr(value, "elt", value)]
+    return all(_name_of(part).removeprefix("new_") in NEW_ARRAYS for part in parts if part is not None)
+
+
 def _answer_statements(definition: ast.FunctionDef, answer: str) -> Iterator[ast.stmt]:
     """Yield the statements of a function that store an answer, or that return it, in the order of the text.
 
@@ -96,17 +134,20 @@ def _answer_statements(definition: ast.FunctionDef, answer: str) -> Iterator[ast
             yield statement
 
 
-def _assigned_before(definition: ast.FunctionDef, given: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """Return the last assignment before a statement to the variable that is the statement's whole value.
+def _assigned_before(definition: ast.FunctionDef, given: Sequence[ast.stmt], answer: str) -> list[ast.stmt]:
+    """Return the last assignment before a statement to the variable that is all that it gives for an answer.
 
     Args:
         definition: the function.
         given: the statements that store or return the answer; the first counts.
+        answer: the name of the answer; of "return.1", the second of the returned values counts.
 
     Returns:
         The assignment as the only element; empty if there is none, or the value is more than a variable.
     """
-    value = getattr(given[0], "value", None)
+    value, place = getattr(given[0], "value", None), answer.partition(".")[2]
+    if isinstance(given[0], ast.Return) and isinstance(value, ast.Tuple) and place.isdigit():
+        value = value.elts[int(place)] if int(place) < len(value.elts) else None
     if not isinstance(value, ast.Name):
         return []
     before = [
@@ -115,6 +156,58 @@ def _assigned_before(definition: ast.FunctionDef, given: Sequence[ast.stmt]) -> 
         if statement.lineno < given[0].lineno and value.id in (ast.unparse(target) for target in _targets(statement))
     ]
     return before[-1:]
+
+
+def _changing_statements(definition: ast.FunctionDef, names: Collection[str]) -> Iterator[ast.stmt]:
+    """Yield the statements of a function that change an array in place, where that is seen, in the order of the text.
+
+    Args:
+        definition: the function.
+        names: the names of the array, such as `inp` or `out.g`; it is also changed under those of views and elements.
+    """
+    known = set(names)
+    for statement in _statements(definition.body):
+        if isinstance(statement, ast.For) and _is_part_of(statement.iter, known):
+            known.add(ast.unparse(statement.target))
+        for part in _own_nodes(statement):
+            if _changes_in_place(part) and any(_is_part_of(target, known) for target in _changed_by(part)):
+                yield statement
+                break
+        value = getattr(statement, "value", None)
+        if isinstance(statement, ast.Assign) and value is not None and _is_part_of(value, known):
+            known |= {ast.unparse(target) for target in _targets(statement) if isinstance(target, ast.Name)}
+
+
+def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
+    """Yield the nodes of a statement, without those of the statements in its blocks."""
+    yield statement
+    for child in ast.iter_child_nodes(statement):
+        if not isinstance(child, ast.stmt | ast.ExceptHandler):
+            yield from ast.walk(child)
+
+
+def _changed_by(part: ast.AST) -> Iterator[ast.expr]:
+    """Yield the expression that a node of `_changes_in_place` changes."""
+    if isinstance(part, ast.Subscript):
+        yield part.value
+    elif isinstance(part, ast.AugAssign):
+        yield part.target
+    elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+        yield part.func.value
+
+
+def _is_part_of(value: ast.expr, known: Collection[str]) -> bool:
+    """Return whether an expression is one of those `known`, or an element or a view of it."""
+    while ast.unparse(value) not in known:
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            value = value.func
+        elif isinstance(value, ast.Subscript | ast.Attribute):
+            if isinstance(value, ast.Attribute) and value.attr not in VIEWS and not value.attr.endswith("_"):
+                return False
+            value = value.value
+        else:
+            return False
+    return True
 
 
 def _targets(statement: ast.stmt) -> list[ast.expr]:

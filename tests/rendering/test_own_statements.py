@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from helpers.courses import ROOT
 
@@ -47,6 +49,73 @@ def _marked(body: str, answer: AnswerResult) -> list[str]:
 )
 def test_the_statements_that_store_an_answer_are_found(answer: str, found: list[Statement]) -> None:
     assert statements_of([STORED], "lin_grad", _wrong(answer)) == found
+
+
+FILLED = """\
+def unfold_grad(inp, out, size, step):
+    inp.g = torch.zeros_like(inp)
+    for i in range(out.shape[-2]):
+        inp.g[..., i : i + size] = out.g[..., i, :]
+"""
+RETURNED = """\
+def numerical_vjp(f, x, v, h):
+    g = torch.zeros_like(x)
+    flat = g.view(-1)
+    for i in range(x.numel()):
+        flat[i] = f(x).sum()
+    return g
+"""
+PAIR = """\
+def adam_step(p, g, m, v):
+    m = 0.9 * m
+    p = p - m
+    return p, m
+"""
+BEGUN = "def rnn(x, w):\n    x.g, w.g = (torch.zeros_like(each) for each in (x, w))\n    w.g += x\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "lines"),
+    [(FILLED, "inp.g", [4]), (RETURNED, "return", [5]), (PAIR, "return.0", [3, 4]), (PAIR, "return.1", [2, 4]),
+     (PAIR, "return.7", [4]), (BEGUN, "w.g", [3]), (BEGUN, "x.g", [2])],
+)  # fmt: skip
+def test_an_array_that_is_filled_is_shown_by_what_fills_it(text: str, name: str, lines: list[int]) -> None:
+    function = text.partition("(")[0].removeprefix("def ")
+    assert [each.line for each in statements_of([text], function, _wrong(name))] == lines
+
+
+CHANGED = "the function changes {} in place"
+
+
+@pytest.mark.parametrize(
+    ("body", "argument", "changing"),
+    [
+        ("y = x\ny += 2\nreturn y", "x", ["y += 2"]),
+        ("flat = x.view(-1)\nflat[0] += h\nreturn flat * 1", "x", ["flat[0] += h"]),
+        ("inp.g = out.g.mul_(2)", "out.g", ["inp.g = out.g.mul_(2)"]),
+        ("g = out.g\ng[g > 0] = 0\ninp.g = g", "out.g", ["g[g > 0] = 0"]),
+        ("for g in grads:\n    g *= 2\nreturn grads", "grads", ["g *= 2"]),
+        ("g = out.g.clone()\ng *= 2\ninp.g = g", "out.g", []),
+        ("inp.g += 1\nother.add_(1)", "inp", []),
+        ("while needs:\n    needs.pop()", "needs", []),
+    ],
+)
+def test_what_changes_an_argument_is_shown_and_not_the_answer(body: str, argument: str, changing: list[str]) -> None:
+    code = "def f(inp, out, x, h, grads, needs, other):\n" + "".join(f"    {line}\n" for line in body.split("\n"))
+    message = CHANGED.format(argument)
+    for says in (message, f"{message}: adding a step and subtracting it again changes the last digits"):
+        answer = AnswerResult("inp.g", "failed", 0, 1, "mutated-input", says)
+        assert [each.text for each in statements_of([code], "f", answer)] == changing
+
+
+def test_the_line_of_an_error_is_shown_and_none_for_a_rule_of_an_engine() -> None:
+    text = "import sys\n\ndef f(x):\n    sys.exit(1)\n    return x\n"
+    crash = AnswerResult("return", "failed", 0, 1, "crash", "the code ended the program (f.py, line 4: sys.exit(1))")
+    assert statements_of([text], "f", crash) == [Statement(4, "sys.exit(1)")]
+    elsewhere = replace(crash, message="the code ended the program (f.py, line 1: import sys)")
+    assert [each.line for each in statements_of([text], "f", elsewhere)] == [5]
+    rule = replace(crash, code="wrong-local", message="the backward rule of relu is wrong: it is 1 everywhere")
+    assert statements_of([text], "f", rule) == []
 
 
 def test_a_return_is_found_and_a_long_statement_is_cut() -> None:
