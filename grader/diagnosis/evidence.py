@@ -134,19 +134,32 @@ def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[S
     Returns:
         Such as "area(f, 0.5) returns 2, and must return 3"; empty where an array has more than `MOST_SHOWN` entries.
     """
-    fewest = min(_largest_size(sample.trial) for sample in wrong)
-    if fewest > MOST_SHOWN:
+    sample = sample_of_call(name, routine, wrong)
+    if sample is None:
         return ""
-    small = [(_call_source(name, routine, s.trial), s) for s in wrong if _largest_size(s.trial) == fewest]
-    call, sample = min(small, key=lambda call_and_sample: len(call_and_sample[0]))
-    if sample.given.size > MOST_SHOWN:
-        return ""
+    call = _call_source(name, routine, sample.trial)
     given, expected = _array_texts(sample)
     place = "" if answer.place is None else f" as {answer_in_words(answer.name)}"
     is_asked = sample.trial.expected[answer.name] is not None
     if not (reveal and routine.accepts is None and is_asked):
         return f"{call} returns {given}{place}"
     return f"{call} returns {given}{place}, and must return {expected}"
+
+
+def sample_of_call(name: str, routine: Routine, wrong: Sequence[Sample]) -> Sample | None:
+    """Return the wrong sample of the shortest call; `None` where an array has more than `MOST_SHOWN` entries.
+
+    Args:
+        name: the name of the learner's function.
+        routine: declares the function.
+        wrong: the samples in which the answer is wrong.
+    """
+    fewest = min(_largest_size(sample.trial) for sample in wrong)
+    if fewest > MOST_SHOWN:
+        return None
+    small = [sample for sample in wrong if _largest_size(sample.trial) == fewest]
+    shortest = min(small, key=lambda sample: len(_call_source(name, routine, sample.trial)))
+    return shortest if shortest.given.size <= MOST_SHOWN else None
 
 
 def _call_source(name: str, routine: Routine, trial: Trial) -> str:

@@ -5,6 +5,7 @@ All are computed from the samples of a wrong answer, and from the edit or the de
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from grader.course.exercise import Answer, Declaration, Exercise
 from grader.course.sampling import Array
-from grader.course.shapes import Axes, guess_axes
+from grader.course.shapes import Axes, axes_in_all
 from grader.course.trial_sizes import EXACT_KIND, LARGE_UPSTREAM_KIND
 from grader.diagnosis.diagnose import wrong_array_of
 from grader.diagnosis.factors import argument_numbers, common_ratio, in_brackets, named_axis_sizes, number_text
@@ -33,6 +34,7 @@ SAME = 1e-4  # how far the points of a line may be off it, in proportion to the 
 LAW = 1e-6  # the largest sum that counts as 0, in proportion to the magnitudes that it is of
 LONGEST = 30  # characters of a step that is named below a scatter
 LEAST = 3  # points that a line is drawn through
+OF_RIGHT = ("right", "nudged")  # titles of the right array
 Response = Callable[[np.ndarray], np.ndarray]  # the answer to an upstream gradient
 
 
@@ -119,6 +121,8 @@ def scatters(compared: ComparedAnswer) -> Iterator[Figure]:
         trials = _trial_of_each_entry(_usual_samples(compared))
         if right.size < LEAST:
             return
+    if [line.name for line in lines] == [f"{compared.own} = {compared.title}"]:
+        return  # what is wrong is too small to be seen, or in entries that are not finite
     yield _scatter(compared, compared.title, right, yours, lines, trials)
     if not lines or lines[0].values.ndim > 1:
         yield from _scatter_of_equal(compared)
@@ -235,7 +239,7 @@ def _lines(compared: ComparedAnswer, right: np.ndarray, yours: np.ndarray) -> li
 
 
 def _with_factor(compared: ComparedAnswer, slope: float, is_of_one_trial: bool) -> str:
-    """Return the right array times a number as a formula, such as `nudged / bs` or `-nudged`.
+    """Return the array that the learner's is compared with times a number as a formula, such as `nudged / bs`.
 
     Args:
         compared: the answer.
@@ -243,15 +247,48 @@ def _with_factor(compared: ComparedAnswer, slope: float, is_of_one_trial: bool) 
         is_of_one_trial: whether the number was found in one trial alone, so that it may be the size of an axis.
     """
     sizes = named_axis_sizes(compared.trial) if is_of_one_trial else {}
+    title, sign = compared.title, "-" if slope < 0 else ""
+    if " + " in title or " - " in title:
+        title = f"({title})"
     for axis, size in sizes.items():
-        for count, name in ((float(size), axis), (size**0.5, f"sqrt({axis})")):
-            is_size = np.isclose(abs(slope), [count, 1 / count], rtol=SAME).any()
-            if size > 1 and list(sizes.values()).count(size) == 1 and is_size:
-                sign = "-" if slope < 0 else ""
-                return f"{sign}{compared.title} {'*' if abs(slope) > 1 else '/'} {name}"
+        if size == 1 or list(sizes.values()).count(size) > 1:
+            continue
+        for power, name in ((1.0, axis), (0.5, f"sqrt({axis})")):
+            if _is_size(slope, size**power) and _depends_on(compared, axis, power):
+                return f"{sign}{title} {'*' if abs(slope) > 1 else '/'} {name}"
     if np.isclose(abs(slope), 1, rtol=SAME):
-        return f"{'-' if slope < 0 else ''}{compared.title}"
-    return f"{in_brackets(number_text(slope))} * {compared.title}"
+        return f"{sign}{title if sign else compared.title}"
+    return f"{in_brackets(number_text(slope))} * {title}"
+
+
+def _is_size(factor: float, count: float) -> bool:
+    """Return whether a factor is a number or one over it, up to its sign."""
+    return bool(np.isclose(abs(factor), [count, 1 / count], rtol=SAME).any())
+
+
+def _depends_on(compared: ComparedAnswer, axis: str, power: float) -> bool:
+    """Return whether the factor of a wrong answer is a power of the size of an axis, and not that number by chance.
+
+    It is one if the diagnosis names the axis, or the factor changes with the size between trials. Where there are no
+    other trials to compare, it is one unless there is a diagnosis.
+
+    Args:
+        compared: the answer.
+        axis: the name of the axis.
+        power: 1, or 0.5 for a root.
+    """
+    said = [] if compared.mistake is None else [compared.mistake.says]
+    said += [str(value) for fact in getattr(compared.mistake, "facts", ()) for value in fact.parameters.values()]
+    if any(re.search(rf"\b{re.escape(axis)}\b", text) for text in said):
+        return True
+    ratios = [
+        (common_ratio(np.ravel(sample.given.real), np.ravel(sample.expected)), named_axis_sizes(sample.trial).get(axis))
+        for sample in _usual_samples(compared)
+    ]
+    known = [(ratio, size) for ratio, size in ratios if ratio is not None and size is not None]
+    if compared.title in OF_RIGHT and len({size for _, size in known}) > 1:
+        return all(_is_size(ratio, size**power) for ratio, size in known)
+    return compared.mistake is None
 
 
 def _lines_along_axes(compared: ComparedAnswer, scale: float) -> list[Series]:
@@ -409,11 +446,20 @@ def stamps(compared: ComparedAnswer) -> Iterator[Figure]:
             "stamp",
             f"the answer where {named} is 1 and all else of it 0",
             (
-                _slice_series(trial_upstream(program), single, guess_axes(shape, trial.setting.sizes), at),
+                _slice_series(trial_upstream(program), single, _axes_of_output(compared), at),
                 _slice_series("yours", yours, compared.axes, off),
                 _slice_series(compared.title, right, compared.axes, off),
             ),
         )
+
+
+def _axes_of_output(compared: ComparedAnswer) -> Axes:
+    """Return a name for each axis of the output: that of the only axis with its size in every trial."""
+    outputs = [(sample.trial.out, sample.trial.setting.sizes) for sample in compared.samples]
+    seen = [(compared.trial.out, compared.trial.setting.sizes), *outputs]
+    known = [(tuple(out.shape), sizes) for out, sizes in seen if out is not None]
+    known = [(shape, sizes) for shape, sizes in known if len(shape) == len(known[0][0])]
+    return axes_in_all([shape for shape, _ in known], [sizes for _, sizes in known])
 
 
 def trial_upstream(program: Program) -> str:
@@ -435,11 +481,9 @@ def _slice_series(name: str, array: np.ndarray, axes: Axes, at: tuple[int, ...])
         name: the name of the array.
         array: the array.
         axes: the names of its axes.
-        at: the index of an entry in the slice; another slice is returned if this one has only zeros.
+        at: the index of an entry in the slice.
     """
     lead = array.ndim - 2
-    if lead > 0 and not array[at[:lead]].any():
-        at = _index_of_largest(array)
     if lead <= 0:
         return Series(name, array, axes)
     where = ", ".join(map(str, at[:lead]))

@@ -15,10 +15,11 @@ from dataclasses import replace
 import numpy as np
 
 from grader.course.course import CourseExercise
-from grader.course.exercise import Answer, Declaration, Exercise
+from grader.course.exercise import Answer, Declaration, Exercise, Routine
 from grader.course.sampling import Array
-from grader.course.shapes import Axes, axes_in_all, describe, describe_guessed, guess_axes
+from grader.course.shapes import Axes, axes_in_all, describe, guess_axes
 from grader.diagnosis.diagnose import find_mistakes, recorded_mistakes
+from grader.diagnosis.evidence import sample_of_call
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.operators.places import operation_label
 from grader.diagnosis.recorded_programs import faithful_program_of
@@ -72,10 +73,10 @@ def make_pictures(exercise: CourseExercise, result: ExerciseResult, judge: Judge
 
 
 def _picture_of(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
-    """Return the picture of an answer in the first trial in which it is wrong, or the reason why there is none."""
+    """Return the picture of an answer in a trial in which it is wrong, or the reason why there is none."""
     if answer.kind == "verdict":
         return _picture_of_verdicts(judge, answer, result)
-    wrong = _first_wrong_sample(judge, answer)
+    wrong = _wrong_sample(judge, answer)
     if wrong is None:
         return Picture(answer.name, note=RIGHT if judge.given[answer.name].samples else why_no_picture(result))
     yours = wrong.given.real.astype("float64")
@@ -152,10 +153,17 @@ def _without_stored_gradient(answer: Answer, sample: Sample) -> Sample:
     return sample if before is None else Sample(sample.trial, sample.given - before, sample.expected - before)
 
 
-def _first_wrong_sample(judge: Judge, answer: Answer) -> Sample | None:
-    """Return the first sample in which an answer is not right; `None` where there is none."""
-    samples = judge.given[answer.name].samples
-    return next((sample for sample in samples if not _is_right(judge, answer, sample)), None)
+def _wrong_sample(judge: Judge, answer: Answer) -> Sample | None:
+    """Return the sample of a wrong answer that is drawn; `None` where there is none.
+
+    It is that of the call in its evidence, or of the shortest program of an engine, or else the first wrong one.
+    """
+    wrong = [sample for sample in judge.given[answer.name].samples if not _is_right(judge, answer, sample)]
+    declaration = judge.exercise.function
+    if wrong and isinstance(declaration, Routine):
+        shown = sample_of_call(judge.exercise.id, declaration, wrong)
+        return shown or min(wrong, key=lambda sample: len(steps_of(sample.trial)))
+    return next(iter(wrong), None)
 
 
 def _is_right(judge: Judge, answer: Answer, sample: Sample) -> bool:
@@ -304,7 +312,7 @@ def _graph_of(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
         answers: the answers that are drawn, at least one; the sizes are those of the trial in which the first is wrong.
     """
     declaration, first = judge.exercise.function, judge.trials[0]
-    wrong = _first_wrong_sample(judge, answers[0])
+    wrong = _wrong_sample(judge, answers[0])
     drawn = first if wrong is None else wrong.trial
     if not isinstance(declaration, Exercise):
         return _graph_of_steps(judge, answers, drawn)
@@ -318,7 +326,9 @@ def _graph_of(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
     mistakes = {answer.name: _mistake_with_places(judge, answer) for answer in answers}
     named = {name: () if mistake is None else mistake.at for name, mistake in mistakes.items()}
     said = {name: Named() if mistake is None else named_mistake(mistake) for name, mistake in mistakes.items()}
-    return graph_of(program, drawn, {answer.wrt: answer.name for answer in answers if answer.wrt}, named, said)
+    wrt = {answer.wrt: answer.name for answer in answers if answer.wrt}
+    peers = [(faithful_program_of(declaration, trial), trial) for trial in judge.trials[:2] if trial is not drawn]
+    return graph_of(program, drawn, wrt, named, said, [(peer, trial) for peer, trial in peers if peer is not None])
 
 
 def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Graph | None:
@@ -396,6 +406,7 @@ def graph_of(
     answers: Mapping[str, str],
     places: Mapping[str, Sequence[Place]],
     mistakes: Mapping[str, Named],
+    peers: Sequence[tuple[Program, Trial]] = (),
 ) -> Graph:
     """Return the graph of all nodes that the output is computed from; of a loop, the nodes of its last iteration alone.
 
@@ -405,6 +416,7 @@ def graph_of(
         answers: by input or step, the name of the drawn answer that is its gradient.
         places: by answer, the places in the program that its diagnosis names.
         mistakes: by answer, the code and the message fields of its mistake.
+        peers: the same forward pass in trials of other sizes, which tell apart axes that have one size by chance.
     """
     out = program.forward.outputs[-1]
     read = {out}  # with the numbers that no gradient flows to, such as a slope that is an argument
@@ -440,7 +452,7 @@ def graph_of(
         nodes[keys[node.id]] = GraphNode(
             keys[node.id],
             names.get(node.id) or f"{operation_label(node, _constants_in_source(program, node))}{times}",
-            _shape(node, names.get(node.id, ""), trial),
+            _shape(program, node, names.get(node.id, ""), trial, peers),
             tuple(operands),
             answered.get(node.id, ""),
             marked,
@@ -587,6 +599,7 @@ def _constants_in_source(program: Program, node: Node) -> dict[int, str]:
         return {}
     ((slot, operand),) = slots.items()
     known = {program.name_of(operand).strip("`"), program.nodes[operand].text, program.nodes[operand].variable}
+    known |= {_as_unparsed(text) for text in known if text}
     left, right = ast.unparse(tree.left), ast.unparse(tree.right)
     constant = right if left in known else left if right in known else ""
     text = constant.removeprefix("math.").removeprefix("torch.")
@@ -594,6 +607,14 @@ def _constants_in_source(program: Program, node: Node) -> dict[int, str]:
         text = f"({text})"
     has_name = bool(text) and any(isinstance(part, ast.Name) for part in ast.walk(ast.parse(text, mode="eval")))
     return {1 - slot: text} if has_name and len(text) <= LONGEST_CONSTANT else {}
+
+
+def _as_unparsed(text: str) -> str:
+    """Return an expression with the spaces and brackets that `ast.unparse` writes; unchanged if it is none."""
+    try:
+        return ast.unparse(ast.parse(text.strip(), mode="eval"))
+    except (SyntaxError, ValueError):
+        return text
 
 
 def _folded_iterations(program: Program) -> dict[int, int]:
@@ -630,16 +651,29 @@ def _value_before(program: Program, folded: Mapping[int, int], node: Node, opera
     return None
 
 
-def _shape(node: Node, name: str, trial: Trial) -> str:
+def _shape(program: Program, node: Node, name: str, trial: Trial, peers: Sequence[tuple[Program, Trial]]) -> str:
     """Return the shape of a node's value as text.
 
+    The axes are named as those of the argument `name`, or each like the only axis that has its size in every trial.
+
     Args:
-        node: the node.
-        name: the argument whose axes name those of the shape; empty to guess their names from the sizes.
-        trial: the trial.
+        program: the forward pass.
+        node: a node of it.
+        name: the name of the argument that it is; empty if it is none.
+        trial: the trial of the forward pass.
+        peers: the same forward pass in trials of other sizes.
     """
-    axes = trial.axes(name) if name else None
-    return describe(node.value.shape, axes) if axes else describe_guessed(node.value.shape, trial.setting.sizes)
+    if name and (axes := trial.axes(name)):
+        return describe(node.value.shape, axes)
+    shape = node.value.shape
+    seen = [(shape, trial.setting.sizes)]
+    same = program.forward.by_key[node.key]
+    for peer, other in peers:
+        ids = peer.forward.by_key.get(node.key, ())
+        value = peer.nodes[ids[min(same.index(node.id), len(ids) - 1)]].value if ids else None
+        if value is not None and value.ndim == len(shape):
+            seen.append((value.shape, other.setting.sizes))
+    return describe(shape, axes_in_all([each for each, _ in seen], [sizes for _, sizes in seen]))
 
 
 class RecordedMistakes:
@@ -716,7 +750,17 @@ class RecordedMistakes:
         marked = {name: places for name, places in named.items() if places}
         wrt = {answer.wrt: answer.name for answer in exercise.function.answers if answer.wrt and answer.name in marked}
         said = {answer.name: _recorded_mistake(answer) for answer in wrong if answer.name in marked}
-        return graph_of(program, trial, wrt, marked, said) if marked else None
+        peers = self._peers(exercise, exercise.function, seed) if marked else []
+        return graph_of(program, trial, wrt, marked, said, peers) if marked else None
+
+    def _peers(self, exercise: CourseExercise, declaration: Exercise, seed: int) -> list[tuple[Program, Trial]]:
+        """Return the forward pass in a trial of other sizes, with that trial; nothing where there is none."""
+        try:
+            other = self._first_trial(exercise, declaration, seed + 1)
+        except IMPOSSIBLE:
+            return []
+        program = faithful_program_of(declaration, other)
+        return [] if program is None else [(program, other)]
 
     def _first_trial(self, exercise: CourseExercise, declaration: Exercise, seed: int) -> Trial:
         """Return the first trial that an exercise has with this seed; it is drawn once, and cached."""

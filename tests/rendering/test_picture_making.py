@@ -33,7 +33,7 @@ from grader.rendering.picture_data import (
 from grader.rendering.picture_html import _corner as html_corner
 from grader.rendering.picture_html import pictures_html
 from grader.rendering.picture_labels import LONGEST_CHANGE, change_of
-from grader.rendering.picture_making import KEPT_BACK, MANY_RIGHT, RIGHT, shade
+from grader.rendering.picture_making import KEPT_BACK, MANY_RIGHT, RIGHT, make_pictures, shade
 from grader.rendering.picture_text import _corner as text_corner
 from grader.rendering.picture_text import picture_lines, pictures_in_words
 from grader.rendering.render_text import as_text
@@ -406,6 +406,57 @@ def conv1d_grad(inp, w, b, out):
     yours, right, *_ = picture(see("conv1d_grad", source), "w.g").grids
     assert [name.startswith("_") for name in yours.axes] == [False, True]
     assert right.axes == ("o", "c", "k")
+
+
+def drawn_at(seed: int, name: str, course: Course, worker: Worker) -> ExercisePictures:
+    """Return the pictures of a submission of the corpus, graded with this seed."""
+    submission, judges = SUBMISSIONS[name], list[Judge]()
+    exercise = course.find(submission.exercise)
+    result = Grader(seed).grade(exercise, submission.source.encode(), worker, judges.append)
+    return make_pictures(exercise, result, judges[-1])
+
+
+CHANCE = 1301  # a seed by which sizes that have nothing to do with each other are equal in a trial
+
+
+@pytest.mark.parametrize(
+    ("submission", "shape"),
+    [("10_convolution/conv1d_grad: weights from the first place only", "(bs=4, o=6, 6)"),
+     ("12_attention/rope_grad: turned forward once more", "(bs=2, t=6, 6)")],
+)  # fmt: skip
+def test_an_axis_in_the_graph_has_no_name_that_fits_by_chance(
+    course: Course, worker: Worker, submission: str, shape: str
+) -> None:
+    graph = drawn_at(CHANCE, submission, course, worker).graph
+    assert graph is not None
+    assert graph.nodes[graph.out].shape == shape
+
+
+def test_a_factor_that_equals_a_size_by_chance_is_a_number(course: Course, worker: Worker) -> None:
+    found = drawn_at(CHANCE, "04_linear/lin_grad_accumulate: old and new gradient averaged", course, worker)
+    lines = {line.name for figure in picture(found, "w.g").figures for line in figure.series[2:]}
+    assert lines == {"yours - before = 1/2 * (nudged - before)"}
+
+
+def test_a_factor_of_the_source_keeps_its_name_in_the_graph(see: See) -> None:
+    graph = see("l2_penalty_grad", "def l2_penalty_grad(w, lam):\n    w.g = lam * w**2\n").graph
+    assert graph is not None
+    assert graph.nodes[graph.out].label == "* lam"
+
+
+def test_the_trial_that_is_drawn_is_that_of_the_call_in_the_evidence(course: Course, worker: Worker) -> None:
+    submission = SUBMISSIONS["15_clinic/smallest_failing_input: an upstream gradient of ones"]
+    exercise, judges = course.find(submission.exercise), list[Judge]()
+    result = Grader(CHANCE).grade(exercise, submission.source.encode(), worker, judges.append)
+    for drawn, answer in zip(make_pictures(exercise, result, judges[-1]).pictures, result.answers, strict=True):
+        yours, right, _ = (int(values(grid)) for grid in drawn.grids)
+        assert re.search(rf"returns {yours} .* must return {right}$", answer.evidence)
+
+
+def test_of_the_programs_that_an_engine_gets_wrong_the_shortest_is_drawn(course: Course, worker: Worker) -> None:
+    graph = drawn_at(CHANCE, "13_engine/value_engine: relu lets everything through", course, worker).graph
+    assert graph is not None
+    assert len(graph.nodes) < 12
 
 
 def test_the_corner_of_a_table_names_the_axes_that_have_a_name() -> None:
