@@ -159,6 +159,20 @@ def test_those_who_have_not_begun_are_a_part_of_the_first_column() -> None:
     assert [column.count for column in others] == [0, 0, 0, 2, 0, 1, 0, 1, 1]
 
 
+def test_the_striped_part_of_the_chart_is_explained_where_there_is_one() -> None:
+    lazy = replace(CLASS[2], reason="nothing was handed in")
+    striped = ["The striped part" in html(counted([*CLASS[:2], idle]), MADE) for idle in (CLASS[2], lazy)]
+    assert striped == [True, False]
+
+
+def test_a_bar_has_a_rectangle_for_each_standing_but_for_what_is_not_tried() -> None:
+    bars = re.findall(r'<svg class="bar".*?</svg>', html(counted(CLASS), MADE), re.DOTALL)
+    parts = {bar.count("<rect") - sum(f" {name}" in bar for name in ("passed", "wrong", "part done", "not graded"))
+             for bar in bars}  # fmt: skip
+    assert parts == {0}
+    assert any("not tried" in bar for bar in bars)
+
+
 def test_who_has_not_begun_and_was_given_points_is_not_a_part_of_the_first_column() -> None:
     given = replace(CLASS[2], student="ill", adjustments=(Adjustment("", 2.0, "was ill"),))
     first, *_ = columns(counted([CLASS[2], given]))

@@ -7,6 +7,7 @@ is wider than the page, no text covers another, and none is cut.
 from __future__ import annotations
 
 import base64
+import itertools
 import os
 import re
 import shutil
@@ -25,7 +26,9 @@ from helpers.trainings import NETWORK, trained
 
 from grader.classroom.report_files import PageSource
 from grader.classroom.report_files import html as report_html
+from grader.classroom.student_results import ChangeRow
 from grader.course.course import Course, CourseExercise, load_course
+from grader.course.questions import NOT_READ
 from grader.explain.explain import explain
 from grader.export.feedback import feedback
 from grader.export.graded_work import ExportOptions
@@ -40,7 +43,7 @@ from grader.rendering.picture_data import ExercisePictures, no_pictures
 from grader.rendering.picture_html import pictures_html
 from grader.rendering.picture_making import RecordedMistakes, make_pictures
 from grader.rendering.render_html import ResultDisplay, check_page
-from grader.results.records import AnswerResult, ExerciseResult, StudentResults
+from grader.results.records import Adjustment, AnswerResult, ExerciseResult, Lateness, Status, StudentResults
 from grader.sandbox.worker import Worker
 
 CHROMIUM = shutil.which("chromium")
@@ -68,6 +71,13 @@ OF_NOTEBOOKS = ("explain", "notebook")  # which print their cells themselves
 SCREENS = [(scheme, width) for scheme in ("light", "dark") for width in (360, 768, 1280)]
 PAPER = 718  # the width of A4 between Chromium's margins, in CSS pixels
 HEAVIEST = 400_000
+
+
+CHANGED_POINTS: dict[str, Any] = {
+    "adjustments": (Adjustment("lin_grad", 1.5, "explained the transposed weight in office hours, at the board"),),
+    "late": Lateness("2026-11-30T18:00", "2026-12-02T09:13", 2, -4.25, "2 days late: 10 % a day, at most 50 %"),
+}
+HISTORY = [ChangeRow("Ada Lovelace", "lin_grad", "1", "2.5", "the submission changed; the course changed")]
 
 
 def drawn_mistakes() -> list[list[str]]:
@@ -113,6 +123,20 @@ def record_of(course: Course, results: Sequence[ExerciseResult]) -> StudentResul
     )
 
 
+def answered_quizzes(course: Course) -> list[ExerciseResult]:
+    """Return a result of each quiz, in which every third answer is right, one wrong and one not readable."""
+    says = {"wrong-sign": "-(out.g * w).sum() is not it. Look at the sign.", NOT_READ: "what(( cannot be read."}
+    kinds: list[tuple[Status, str | None]] = [("passed", None), ("failed", "wrong-sign"), ("failed", NOT_READ)]
+    found = []
+    for exercise in (each for each in course.exercises if each.is_quiz):
+        answers = [
+            AnswerResult(answer.name, status, float(status == "passed"), 1, code, says.get(code or "", ""))
+            for answer, (status, code) in zip(exercise.declaration.answers, itertools.cycle(kinds), strict=False)
+        ]
+        found.append(ExerciseResult(exercise.id, exercise.unit, tuple(answers)))
+    return found
+
+
 def _wrapped(body: str) -> str:
     """Return what a notebook displays within a page like the notebook's own: light, or dark where that is asked for."""
     return f"""<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>A notebook</title>
@@ -146,13 +170,13 @@ def pages(
         shown = drawer.pictures(exercise, result, seed)
         return pictures_html(shown) if shown.pictures or shown.graph is not None else ""
 
-    students = []
+    students, quizzes = [], answered_quizzes(course)
     for number, names in enumerate(drawn_mistakes()):
         found = list(graded(course, names, grader, worker))
         exercises, results, albums = zip(*found, strict=True)
         made[f"check_{number}"] = check_page(course, exercises, results, albums)
         record = replace(record_of(course, results), student=f"Student {number}")
-        students.append(record)
+        students.append(replace(record_of(course, [*results, *quizzes]), student=record.student, **CHANGED_POINTS))
         made[f"feedback_{number}"] = feedback(course, record, ExportOptions(picture=picture))["feedback.html"].decode()
         if number == 0:
             code = [(SUBMISSIONS[name].source,) for name in names]
@@ -160,7 +184,8 @@ def pages(
             shown = [cell._repr_html_() for cell in cells]
             made["notebook"] = _wrapped("".join(shown))
     source = PageSource("grades", "report.csv", datetime(2026, 1, 31, 2, 14, tzinfo=UTC))
-    made["report"] = report_html(counted([*CLASS, *(students * 5)[:53]]), source)
+    report = replace(counted([*CLASS, *(students * 5)[:53]]), history=tuple(HISTORY))
+    made["report"] = report_html(report, source)
     made["explain"] = _wrapped(_explanation())
     training = trained(course, NETWORK, worker)
     made["training"] = training_page(training)
