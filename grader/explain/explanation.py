@@ -89,7 +89,7 @@ class Explanation:
         )
 
         groups = "".join(answers_html(group, 0) for group in self._groups())
-        notes = "".join(f'<p class="next">{escape(note)}</p>' for note in self.notes)
+        notes = "".join(f'<p class="next"><b>note:</b> {escape(note)}</p>' for note in self.notes)
         try:
             drawn = "".join(map(figures_of_answer_html, self.draw()))
         except Exception:  # the explanation stands without its pictures

@@ -33,6 +33,8 @@ LOWEST_ARC, ARC, HIGHEST_ARC = 12, 7, 66  # of an arrow between neighbours; more
 KEYS = {
     "scatter": "Each point is one entry: an open circle on the dashed line where yours equals the other number, else "
     "filled.",
+    "shaded": "Each point is one entry, moved to one of a few steps: an open circle on the dashed line where yours and "
+    "the other number are in the same step, else filled.",
     "order": "From left to right. An arrow leads to a value that must come later; a bold one points back, to a value "
     "that comes too early.",
     "stamp": "Each tile is one entry: orange above 0 and blue below, the stronger, the larger.",
@@ -119,7 +121,8 @@ def _limits(across: np.ndarray, yours: np.ndarray, scale: float = 0.0) -> tuple[
         scale: the greatest number in the scatters beside this one, which is returned for both axes unless the arrays'
             own numbers are much smaller.
     """
-    limits = [largest_magnitude(values) or 1.0 for values in (across, yours)]
+    largest = [largest_magnitude(values) for values in (across, yours)]
+    limits = [own or max(largest) or 1.0 for own in largest]  # an array of zeros has no scale of its own
     if max(limits) > APART * min(limits):
         return limits[0], limits[1]
     end = scale if max(limits) < scale <= ALIKE * max(limits) else max(limits)
@@ -244,8 +247,11 @@ def _verdicts(figure: Figure) -> SvgDrawing:
             drawing.box(left, 22, width, rows * 24 + 12, "box")
         for i, (is_right, ok) in enumerate(marks):
             x, y = left + 22 + i % columns * 24, 46 + i // columns * 24
-            drawing.text(x, y, "\N{CHECK MARK}" if is_right else "\N{BALLOT X}", "" if ok else "accent")
-    drawing.text(6, rows * 24 + 54, "\N{BALLOT X} wrong   \N{CHECK MARK} right", "small faint", "start")
+            if not ok:
+                drawing.box(x - 11, y - 15, 22, 20, "marked")
+            drawing.text(x, y, "\N{CHECK MARK}" if is_right else "\N{BALLOT X}")
+    key = "\N{BALLOT X} wrong, \N{CHECK MARK} right; in orange where your test is mistaken"
+    drawing.text(6, rows * 24 + 54, key, "small faint", "start")
     return drawing
 
 
@@ -308,7 +314,8 @@ def figures_html(figures: Sequence[Figure], scale: float = 0.0) -> str:
     if not figures:
         return ""
     drawn = "".join(figure_html(figure, scale) for figure in figures)
-    keys = " ".join(KEYS[kind] for kind in dict.fromkeys(figure.kind for figure in figures) if kind in KEYS)
+    kinds = dict.fromkeys("shaded" if f.shaded and f.kind == "scatter" else f.kind for f in figures)
+    keys = " ".join(KEYS[kind] for kind in kinds if kind in KEYS)
     if any(figure.is_of_several_trials for figure in figures):
         keys += f" {OF_TRIALS}"
     key = f'<div class="dim key">{keys}</div>' if keys else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -20,6 +21,7 @@ from .render_text import as_text, exercise_report, group_alike, message_with_cod
 
 WIDTH, WIDEST = 80, 200
 CODE = re.compile(r"`([^`\n]+)`")
+END_CODE, UNBROKEN = re.compile(r"\[[a-z-]+\]$"), r'<span class="whole">\g<0></span>'  # that of a mistake
 CLASS = re.compile(r' class="([^"]*)"(?: style="([^"]*)")?')
 # Text keeps the page's own colour; marks and edges have 3:1 contrast on white and on near-black alike.
 COLOUR: dict[Status, str] = {"passed": "#2b9348", "failed": "#e0453a", "todo": "#b7791f", "error": "#8b5fd6"}
@@ -61,7 +63,8 @@ NOTEBOOK: dict[str, str] = {
     "across": "min-width:4em",
     "key": "margin: 0.2em 0; font-size: 0.9em",
     "cell": "padding:0 .4em",
-    **{f"mark {status}": f"color: {colour}" for status, colour in COLOUR.items()},
+    "whole": "white-space: nowrap",
+    **{f"mark {status}": f"flex: none; width: 1em; color: {colour}" for status, colour in COLOUR.items()},
     **{status: f"border-left: 4px solid {colour}; padding: 0.2em 0 0.2em 0.8em" for status, colour in COLOUR.items()},
 }
 
@@ -111,7 +114,7 @@ class ResultDisplay:
         task = f"<code>{_text(about)}</code>" if is_formula else f"<span>{_text(about)}</span>"
         aside = f" <span>{_text(self.aside)}</span>" if self.aside else ""
         heading = f'<h{level} class="heading">{_text(self.exercise.id)}</h{level}>'
-        text = self._printed(WIDEST)
+        text = textwrap.dedent(self._printed(WIDEST))
         step = next_step(self.result) if self.of_notebook else ""
         parts = [
             f"<header>{heading}{aside} {task}</header>",
@@ -196,7 +199,7 @@ def answers_html(answers: Sequence[AnswerResult], shown: int, statements: str = 
     first = answers[0]
     names = ", ".join(f"<b>{_text(answer.name)}</b>" for answer in answers)
     mark = f'<b class="mark {first.status}">{MARK[first.status]}</b>'
-    message = "ok" if first.status == "passed" else _text(message_with_code(first))
+    message = "ok" if first.status == "passed" else END_CODE.sub(UNBROKEN, _text(message_with_code(first)))
     evidence = f'<p class="help">{_text(first.evidence)}</p>' if first.evidence else ""
     hints = _hints(first.hints, shown) if first.status == "failed" else ""
     helps = f'<div class="helps">{statements}{evidence}{hints}</div>' if statements or evidence or hints else ""

@@ -449,7 +449,16 @@ def test_a_notebook_shows_the_same_as_html():
     forward, inputs, under_test = wrong_linear(w=lambda x, w, g: x.T @ g / len(x))
     html = explain(forward, inputs, **under_test, seed=0)._repr_html_()
     assert "<b>x</b> ok" in html
-    assert "[mean-for-sum]" in html
+    assert '<span style="white-space:nowrap">[mean-for-sum]</span>' in html
+    assert "<b>note:</b>" not in html
+
+
+def test_a_note_in_a_notebook_says_that_it_is_one():
+    forward, inputs, _ = wrong_linear()
+    gradients = {name: torch.zeros_like(value) for name, value in inputs.items()}
+    upstream = torch.ones_like(forward(**inputs))
+    html = explain(forward, inputs, gradients=gradients, upstream=upstream, seed=0)._repr_html_()
+    assert "<b>note:</b> these are the numbers of one call" in html
 
 
 def test_the_same_seed_gives_the_same_text():

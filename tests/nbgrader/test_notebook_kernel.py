@@ -171,7 +171,7 @@ def test_an_error_is_shown_with_its_line_and_printed_text_is_escaped(run: Run):
     assert "RuntimeError: " in shown.plain
     assert "line 4: w.g = inp @ out.g" in " ".join(shown.plain.split())
     assert "  | <i>torch.Size([" in shown.plain
-    assert "  | &lt;i&gt;torch.Size([" in shown.html
+    assert "\n| &lt;i&gt;torch.Size([" in shown.html
     assert "<i>" not in shown.html
 
 

@@ -142,6 +142,31 @@ def test_a_scatter_with_much_smaller_numbers_keeps_its_own_scale() -> None:
     assert ">8.00<" in alike
 
 
+@pytest.mark.parametrize("answer", ["(out.g.log() - out).exp()", "out.g / inp * (1 + 1e-4 * inp.sin())"])
+def test_a_scatter_that_would_say_that_all_is_right_is_not_drawn(see: See, answer: str) -> None:
+    drawn = picture(see("log_grad", f"def log_grad(inp, out):\n    inp.g = {answer}\n"), "inp.g")
+    assert len(drawn.grids) == 3
+    assert "yours = nudged" not in [line for each in drawn.figures for line in lines_of(each)]
+
+
+def test_where_numbers_are_kept_back_the_key_says_that_points_are_moved(see: See) -> None:
+    keys = [pictures_html(see("lin_grad", AVERAGED, expected=shown)) for shown in (True, False)]
+    assert ["in the same step, else filled" in key for key in keys] == [False, True]
+    assert ["yours equals the other number" in key for key in keys] == [True, False]
+
+
+def test_an_array_of_zeros_is_drawn_on_the_scale_of_the_other() -> None:
+    series = Series("right", np.array([50.0, -97, 3])), Series("yours", np.zeros(3))
+    assert figure_html(Figure("scatter", "yours against right", series)).count(">-97.0<") == 2
+
+
+def test_the_same_slice_of_both_answers_stands_in_a_stamp(see: See) -> None:
+    source = SUBMISSIONS["10_convolution/conv1d_grad: weights from the first place only"].source
+    _, yours, right = figure(see("conv1d_grad", source), "w.g", "stamp").series
+    assert yours.name.removeprefix("yours") == right.name.removeprefix("nudged")
+    assert right.values.any()
+
+
 def test_a_window_is_shown_by_the_answer_to_a_single_one(see: See) -> None:
     stamp = figure(see("maxpool1d_grad", MAXPOOL.format("~winner")), "inp.g", "stamp")
     upstream, yours, right = stamp.series
@@ -386,7 +411,7 @@ def test_verdicts_are_caught_and_escaped() -> None:
     html = figure_html(VERDICTS)
     assert html.count(">\N{BALLOT X}</text>") == 3
     assert html.count(">\N{CHECK MARK}</text>") == 2
-    assert html.count('class="accent"') == 2
+    assert html.count('class="marked"') == 2
 
 
 @pytest.mark.parametrize(
@@ -454,13 +479,13 @@ def order_in(found: ExercisePictures, answer: str) -> tuple[list[int], list[tupl
 def test_a_tape_that_is_walked_forward_has_every_arrow_pointing_back(see: See) -> None:
     found = see("value_engine", SUBMISSIONS["13_engine/value_engine: the tape is walked forward"].source)
     visited, arrows = order_in(found, "return")
-    first = visited[0]
+    first, names = visited[0], figure(found, "return", "order").series[0].labels
     assert (visited, arrows) == ([first, first + 1, first + 2], [(first + 1, first), (first + 2, first + 1)])
     (shown,) = found.pictures
     assert [each.kind for each in shown.figures] == ["order"]
     text, html = as_text(picture_lines(found, 80)), pictures_html(found)
-    assert f"  1. value {first}  mul  <== before {first + 1}\n" in text
-    assert f"  3. value {first + 2}  tanh\n" in text
+    assert f"  1. value {first}  {names[0]:<{max(map(len, names))}}  <== before {first + 1}\n" in text
+    assert f"  3. value {first + 2}  {names[2]}\n" in text
     assert marks(html, "backward") == 2
     assert "Nothing is marked" not in html + text
 
@@ -482,7 +507,7 @@ def test_an_engine_that_makes_a_difference_of_other_steps_has_an_order_as_well(s
         see("value_engine", SUBMISSIONS["13_engine/value_engine: breadth first, each value once"].source),
         "return", "order",
     )  # fmt: skip
-    assert ", for another program, 12 of " in order.title
+    assert order.title == "an order of the backward pass that gives your numbers, 12 of 17 places"
     assert "<== before" in as_text(figure_lines(order, WIDTH))
 
 

@@ -151,7 +151,7 @@ def test_a_learners_text_is_escaped():
     assert "<script" not in html
     assert "\x1b" not in html + repr(found)
     assert "&lt;script&gt;alert(1)&lt;/script&gt;<code>&lt;b&gt;</code>" in html
-    assert "your code printed:\n  | &lt;script&gt;" in html
+    assert "your code printed:\n| &lt;script&gt;" in html
 
 
 def test_an_ignored_magic_is_noted_only_when_something_is_wrong():
@@ -165,7 +165,7 @@ def test_an_ignored_magic_is_noted_only_when_something_is_wrong():
 def test_it_loads_nothing_and_colours_no_text():
     html = "".join(report(AnswerResult("w.g", status, 0, 1))._repr_html_() for status in COLOUR)
     assert not re.search(r"https?:|url\(|src=|href=|@import", html)
-    coloured_marks = re.findall(r'<b style="color:#[0-9a-f]{6}">.</b>', html)
+    coloured_marks = re.findall(r'<b style="flex:none;width:1em;color:#[0-9a-f]{6}">.</b>', html)
     assert len(coloured_marks) == len(re.findall('[ ;"]color:', html)) == len(COLOUR)
     assert "background" not in html
 
