@@ -829,6 +829,8 @@ class _LayoutFinder:
                 return [misfit_submission(section, f"it {why}")]
         section, inside = self._unwrap(section, guesses=section.path is None)
         platform = self._platform(section, inside)
+        if platform is None and (download := self._download_in_archive(section, inside)):
+            section, inside, platform = download
         if platform is None and any(inner.is_of_course for inner in inside):
             return [
                 misfit_submission(info.entry, "it is one student's, and lies outside of any section; put it into one")
@@ -841,6 +843,32 @@ class _LayoutFinder:
             replace(submission, section=shown, origin=f"{shown}/{submission.origin or submission.key}")
             for submission in submissions
         ]
+
+    def _download_in_archive(
+        self, section: Folder, infos: Sequence[_EntryInfo]
+    ) -> tuple[Folder, list[_EntryInfo], LayoutName] | None:
+        """Return the download that a section holds as one archive: its folder, its entries and its platform.
+
+        `None` if the section lies in an archive itself, holds another submission too, or one that is no download. The
+        names of the files beside the download are added to `strays`.
+
+        Args:
+            section: the folder of the section.
+            infos: the entries of the section.
+        """
+        candidates = [info.entry for info in infos if info.may_be_submission]
+        archive = candidates[0] if len(candidates) == 1 else None
+        if section.path is None or not isinstance(archive, File) or not archive.is_archive:
+            return None
+        hidden = list(self.hidden)
+        with suppress(UsageError):  # a damaged archive is reported when it is read as a student's
+            download, inside = self._unwrap(open_tree(section.path / archive.name), guesses=True)
+            platform = self._platform(download, inside)
+            if platform is not None and not any(inner.is_of_course for inner in inside):
+                self.strays += [info.entry.name for info in infos if info.entry is not archive]
+                return download, inside, platform
+        self.hidden = hidden
+        return None
 
 
 def _gradescope_submissions(

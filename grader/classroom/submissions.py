@@ -49,7 +49,6 @@ WHY_LESS_PREFERRED = {
 MOST_NOTES, MOST_HELPERS, MOST_SUGGESTED, MOST_NAMED = 20, 50, 20, 3
 LARGEST_HELPERS = 8 << 20  # bytes of all files together that exercises may import
 WORD = re.compile(rb"\w+")
-SECTION = "names files: if it is a section, name --layout sections"
 UNKNOWN = "this course has no exercise there"
 NOT_READ = "the file was not read"
 NO_FUNCTION = "no cell of it defines a function of an exercise"
@@ -686,7 +685,7 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
     walk, notes = SubmissionWalk(may_answer), list[str](submission.notes)
     files = list(walk.files(submission.folders))
     if platform := platform_of_several([(*file.folders, file.name) for file in files]):
-        nothing = f"it holds the work of several students, as {platform} {SECTION}"
+        nothing = f"it holds the work of several students, as {platform} {_section_advice(submission)}"
         return SubmissionContent({}, tuple(notes), nothing=nothing, uploads_hash=_hash_of_files(walk.uploads))
     answers, others = find_answers(names, files, notes)
     chosen = choose_files([answer for answer in answers if answer.exercise.id in names.wanted_ids], notes)
@@ -695,12 +694,19 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
     contents = {name: answer.content for name, answer in chosen.items() if answer.content is not None}
     graded = {answer.file.path for answer in chosen.values()}
     notes += _unused_helper_notes(contents, helpers, graded, dict(_replaced_exports(answers, chosen)))
-    nothing = _why_nothing(names, chosen, answers, files, notes[len(submission.notes) :], walk.skipped)
+    own_notes, advice = notes[len(submission.notes) :], _section_advice(submission)
+    nothing = _why_nothing(names, chosen, answers, files, own_notes, walk.skipped, advice)
     notes = [note for note in notes if note.replace(" was ignored: ", ": ") != nothing]
     if len(notes) > MOST_NOTES:
         notes[MOST_NOTES:] = [f"{len(notes) - MOST_NOTES} more files were ignored"]
     uploads_hash = _hash_of_files(walk.uploads) if nothing else ""
     return SubmissionContent(contents, tuple(notes), helpers, nothing, chosen, uploads_hash)
+
+
+def _section_advice(submission: Submission) -> str:
+    """Return the end of a sentence on a submission that may be a section: that a platform "names files", and a step."""
+    step = "put it beside the sections, as one of them" if submission.section else "name --layout sections"
+    return f"names files: if it is a section, {step}"
 
 
 def _hash_of_files(files: Iterable[File]) -> str:
@@ -820,6 +826,7 @@ def _why_nothing(
     files: Sequence[File],
     notes: Sequence[str],
     skipped: Sequence[Folder],
+    section_advice: str,
 ) -> str:
     """Return why there is nothing to grade; empty if there is something, or if a file could not be read.
 
@@ -830,6 +837,7 @@ def _why_nothing(
         files: all files.
         notes: the notes on the files.
         skipped: the folders of the submission with names that tools use, in which nothing may be an answer.
+        section_advice: the end of the sentence on files that Canvas named, with the next step.
     """
     for answer in chosen.values():
         if not isinstance(answer.content, UnreadFile) or answer.content.status == "error":
@@ -854,7 +862,7 @@ def _why_nothing(
     if lost := next((file for file in files if file.why_unread and names.find(file.name.rpartition("/")[2])), None):
         return f"{lost.path}: {lost.why_unread}"
     if len([file for file in files if canvas_submission(file)]) > len(files) / 2:
-        return f"it holds {_listed_files(files)}, as Canvas {SECTION}"
+        return f"it holds {_listed_files(files)}, as Canvas {section_advice}"
     if empty := next((note for note in notes if NO_FUNCTION in note), ""):
         return empty
     similar = next((question for file in files[:MOST_SUGGESTED] if (question := _suggested_name(names, file))), "")

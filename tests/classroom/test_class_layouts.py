@@ -294,6 +294,61 @@ def test_a_section_may_be_an_archive(course, tmp_path) -> None:
     assert by_key(found)["secD"].nothing.startswith("secD.zip: it is one student's, and lies outside of any section")
 
 
+DOWNLOADS = {
+    "canvas": ({"ada_1_91_lin_grad.py": RIGHT, "bob_2_92_lin_grad.py": RIGHT}, ["ada_1", "bob_2"]),
+    "canvas of one": ({"ada_1_91_lin_grad.py": RIGHT}, ["ada_1"]),
+    "moodle": ({f"Ada_1{MOODLE}/lin_grad.py": RIGHT, f"Bob_2{MOODLE}/lin_grad.py": RIGHT}, ["Ada_1", "Bob_2"]),
+    "gradescope": (
+        {
+            "assignment_1_export/submission_metadata.yml": GRADESCOPE_METADATA,
+            "assignment_1_export/submission_9/lin_grad.py": RIGHT,
+        },
+        ["submission_9"],
+    ),
+    "github": ({f"lab-submissions/lab-{who}/lin_grad.py": RIGHT for who in ("ada", "bob")}, ["ada", "bob"]),
+}
+
+
+@pytest.mark.parametrize(("files", "students"), DOWNLOADS.values(), ids=DOWNLOADS)
+def test_a_section_may_be_a_folder_that_holds_its_download(course, tmp_path, files, students) -> None:
+    others = {
+        "B/zoe/lin_grad.py": RIGHT,
+        "B/yan/lin_grad.py": RIGHT,
+        "A/gradebook.csv": "Student,ID",
+        "A/.DS_Store": "",
+    }
+    path = put(tmp_path / "in", {"A/submissions.zip": zipped(files), **others})
+    found = found_in(course, path, "sections")
+    of_section = [submission.key for submission in found.submissions if submission.section == "A"]
+    assert [key for key in of_section if key in students] == students
+    assert all(content(course, by_key(found)[key]).files == {"lin_grad": RIGHT.encode()} for key in students)
+    assert {"zoe", "yan"} <= {*keys(found)}
+    assert found.strays == ("gradebook.csv",)
+
+
+def test_the_only_archive_of_a_section_may_be_a_students(course, tmp_path) -> None:
+    own = {"__MACOSX/._lin_grad.py": "", "lab_1_2_a.py": "", "lin_grad.py": RIGHT}
+    attempts = {"try1/lin_grad.py": RIGHT, "try2/lin_grad.py": RIGHT}
+    archives = {"A/ada.zip": zipped(own), "B/bob.zip": zipped(attempts), "C/cem.zip": b"PK"}
+    found = found_in(course, put(tmp_path / "in", archives), "sections")
+    assert (keys(found), found.strays) == (["ada", "bob", "cem"], ())
+    for key in ("ada", "bob"):
+        assert content(course, by_key(found)[key]).files == {"lin_grad": RIGHT.encode()}
+    assert "damaged" in content(course, by_key(found)["cem"]).nothing
+
+
+def test_a_download_among_the_students_of_a_section_has_a_step_that_works(course, tmp_path) -> None:
+    files, students = DOWNLOADS["canvas"]
+    path = put(tmp_path / "in", {"A/x.zip": zipped(files), "A/zoe/lin_grad.py": RIGHT, "B/yan/lin_grad.py": RIGHT})
+    found = found_in(course, path, "sections")
+    assert content(course, by_key(found)["x"]).nothing == (
+        "it holds the work of several students, as Canvas names files: if it is a section, put it beside the sections, "
+        "as one of them"
+    )
+    (path / "A/x.zip").rename(path / "x.zip")
+    assert keys(found_in(course, path, "sections")) == [*students, "yan", "zoe"]
+
+
 def test_a_download_of_several_students_is_never_graded_as_one(course, tmp_path) -> None:
     files = {f"{who}_1{i}{MOODLE}/lin_grad.py": RIGHT for i, who in enumerate(("Ada", "Bob"))}
     found = found_in(course, put(tmp_path / "in", {"secA.zip": zipped(files), "secB.zip": zipped(files)}))
