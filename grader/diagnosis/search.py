@@ -278,7 +278,7 @@ def stream(
 ) -> Iterator[tuple[float, Candidate]]:
     """Yield every candidate of a search with its rank, in rising rank; of the same rank, in the order of the list here.
 
-    The rank of an edit at a place from which a path leads to an answer that is right includes `CHANGES_RIGHT_ANSWER`.
+    The rank of an edit that changes an answer which is right includes `CHANGES_RIGHT_ANSWER`.
 
     They are `others`; every edit, as it is, without idle edges, and with the right output; edits that only trials of
     another structure have; and what the combinators make of the edits that have been tried by then: edits in rows or on
@@ -312,19 +312,24 @@ def stream(
                 for operator in operators
             ]
         sources += [CandidateSource(LEAST + rank, partial(make, case)) for make, rank in COMBINATORS.items()]
-    return merge_sources(sources, partial(_is_behind_right_answer, case))
+    return merge_sources(sources, partial(_changes_right_answer, case))
 
 
-def _is_behind_right_answer(case: Case, candidate: Candidate) -> bool:
-    """Return whether a candidate is an edit at a place from which a path of edges leads to an answer that is right."""
+def _changes_right_answer(case: Case, candidate: Candidate) -> bool:
+    """Return whether a candidate is an edit that may change an answer which is right.
+
+    Only edits at a place from which a path leads to such an answer are tried for that; an edit at such a place may
+    change other answers alone, as a contribution computed in place does.
+    """
     if not isinstance(candidate, Edit) or not case.right_mask:
         return False
     forward = case.listing.forward
-    return any(
+    leads_to_right_answer = any(
         forward.ancestors[reader if slot == WHOLE else forward.sources[reader, slot]] & case.right_mask
         for reader, slot in candidate.spot.places(case.listing)
         if slot == WHOLE or (reader, slot) in forward.sources
     )
+    return leads_to_right_answer and _may_change(candidate, case, case.right_names)
 
 
 def stream_of_suspects(suspects: Iterable[Candidate], others: Iterable[Candidate]) -> Iterator[tuple[float, Candidate]]:

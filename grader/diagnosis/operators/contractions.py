@@ -9,19 +9,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from grader.diagnosis.words import list_in_words
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, NoCandidate, Vague, unbroadcast
 from grader.program.program import EdgeContext, Program
 from grader.program.queries import contraction_of
 
 from .contract import Example, operator
-from .places import edges, values
+from .places import edges, nodes, values
 
 MOST_INVERTED = 50_000  # entries of matrices whose inverses are computed: of more it takes too long
 WELL_CONDITIONED = (
@@ -856,6 +858,67 @@ def _() -> Example:
         return {"w": torch.zeros_like(w) + (x * dz).sum(0)}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n n"})
+
+
+def is_square_product(program: Program, place: Place) -> bool:
+    """Return whether the operation `place` is a product `a @ b` of two matrices of its own shape; a may be b."""
+    node = program.nodes[place[0]]
+    return len(node.values) == 2 and all(np.shape(value) == node.value.shape for value in node.values)
+
+
+def slots_of_square_product(program: Program, place: Place) -> Iterator[tuple[int, ...]]:
+    """Yield the slots of a square product `a @ b` that get a gradient: both together, then each alone."""
+    slots = tuple(slot for slot, _ in program.nodes[place[0]].operands)
+    yield from dict.fromkeys([slots, *((slot,) for slot in slots)])
+
+
+@operator(
+    "differentiated-entry-by-entry",
+    code="elementwise-for-matmul",
+    rank=2.5,
+    at=nodes.of("matmul").where(is_square_product).in_every_iteration,
+    choices=slots_of_square_product,
+    message="in the gradient of {choice} through {step}, the upstream gradient is multiplied entry by entry; it must be"
+    " multiplied as a matrix",
+    fields=lambda program, place, choice: {
+        "choice": list_in_words(dict.fromkeys(program.name_of(program.source((place[0], slot))) for slot in choice))
+    },
+)
+def differentiate_entry_by_entry(program: Program, place: Place, choice: tuple[int, ...]) -> Program | None:
+    """Contribute g * b to a, and a * g to b, of `a @ b`, in place of g @ b.T and a.T @ g, for the slots in `choice`.
+
+    For `a @ a` that is 2 * a * g, the derivative of the square of a number. Returns `None` where the matrices are not
+    square in this trial.
+    """
+    if not is_square_product(program, place):
+        return None
+    node = program.nodes[place[0]]
+    for slot in choice:
+        partner = np.asarray(node.values[partner_slot(node, slot)])
+        program = program.with_vjp((node.id, slot), partial(_times_partner, partner))
+    return program
+
+
+def _times_partner(partner: Array, at: EdgeContext) -> Array:
+    """Return the upstream gradient times a partner of its shape, entry by entry."""
+    product: Array = at.g * partner
+    return product
+
+
+@differentiate_entry_by_entry.example
+def _() -> Example:
+    """Show a @ a, a = tanh(x), whose gradient of x is that of tanh(x) ** 2."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        a = torch.tanh(x)
+        return a @ a + w
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Write the derivative of the square of a number."""
+        a = torch.tanh(x)
+        return {"x": 2 * a * g * (1 - a**2)}
+
+    return Example(forward, wrong, {"x": "n n", "w": "n n"})
 
 
 LINEAR = ("neg", "transpose", "permute", "mT", "T", "reshape", "sum", "matmul", "einsum", "bmm", "mv")

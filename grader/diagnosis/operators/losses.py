@@ -22,7 +22,7 @@ from torch import Tensor
 from grader.course.sampling import indices, positive, uniform
 from grader.program.arithmetic import sigmoid, softmax
 from grader.program.forward import SINK, Node, Place
-from grader.program.operation import Array, NoCandidate
+from grader.program.operation import Array, NoCandidate, unbroadcast
 from grader.program.program import EdgeContext, Program, as_code
 from grader.program.rearrangement import Slot
 
@@ -882,46 +882,95 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n c", "classes": indices("bs", "c")})
 
 
+def makers_of_divisor(program: Program, quotient: int) -> list[Node]:
+    """Return the `sum` or `index_add` that computes the divisor of a quotient, and the rearrangements after it.
+
+    For `x / w.sum()` the sum alone; for `x / w.sum(1)[:, None]` the sum and the `[:, None]`. Empty where the divisor is
+    a constant, or no sum of a single array.
+
+    Args:
+        program: the program of a trial.
+        quotient: the id of the node `/`.
+    """
+    value, makers = program.nodes[quotient].operand(1), list[Node]()
+    while value is not None:
+        node = program.nodes[value]
+        makers.insert(0, node)
+        if node.name in ("sum", "index_add"):
+            return makers if len(node.operands) == 1 else []
+        is_rearranged = node.operation.family in ("rearrangement", "selection") and len(node.operands) == 1
+        value = node.operands[0][1] if is_rearranged else None
+    return []
+
+
 def is_weighted_mean(program: Program, place: Place) -> bool:
-    """Return whether a `sum` computes the denominator of a quotient, as in (weights * x).sum() / weights.sum().
+    """Return whether a sum is the divisor of a quotient, as in (weights * x).sum() / weights.sum().
 
     Args:
         program: the program of a trial.
         place: the edge (quotient, slot of the numerator).
     """
-    denominator = program.reader(place).operand(1)
-    return denominator is not None and program.nodes[denominator].name == "sum"
+    return bool(makers_of_divisor(program, place[0]))
+
+
+@dataclass(frozen=True)
+class CountForWeights:
+    """The number of weights, by which a backward pass divides in place of their sum.
+
+    Args:
+        varies: whether it differs between the sums, as those of groups of different sizes do.
+        everywhere: whether the gradient of the weights has it as well, and not that of the numerator alone.
+    """
+
+    varies: bool
+    everywhere: bool
+
+
+def counts_for_weights(program: Program, place: Place) -> Iterator[CountForWeights]:
+    """Yield the two choices at a weighted mean: in the gradient of the numerator alone, and in that of the weights."""
+    varies = makers_of_divisor(program, place[0])[0].name == "index_add"
+    yield from (CountForWeights(varies, everywhere) for everywhere in (False, True))
 
 
 @operator(
     "count-for-sum-of-weights",
-    code="wrong-factor",
+    code=lambda choice: "wrong-operand" if choice.varies else "wrong-factor",
     rank=2.0,
     at=edges.of("div").at_slot(0).where(is_weighted_mean),
     message="in the gradient through {layer}, the weighted sum is divided by the number of terms; it must be divided by"
     " the sum of their weights",
-    choices=lambda program, place: (None,),
+    choices=counts_for_weights,
     fields=lambda program, place, choice: {"layer": f"`{program.reader(place).text}`"},
 )
-def divide_by_count_of_weights(program: Program, place: Place, choice: None) -> Program | None:
+def divide_by_count_of_weights(program: Program, place: Place, choice: CountForWeights) -> Program | None:
     """Divide the gradient of a weighted mean's numerator by the number of weights, not by their sum.
 
-    For (w * x).sum() / w.sum(), the numerator gets g / len(w) in place of g / w.sum().
+    For out = (w * x).sum() / w.sum(), the numerator gets g / len(w) in place of g / w.sum(). If `choice.everywhere`,
+    the sum of the weights gets -g * out / len(w).
 
     Args:
         program: the right program.
         place: an edge (quotient, slot of the numerator).
-        choice: always `None`: there is nothing to choose.
+        choice: whether the gradient of the weights is divided by the number, too.
 
     Returns:
-        The rewritten program; `None` where the denominator is a constant in this trial.
+        The rewritten program; `None` where the denominator is a constant in this trial, or a sum has no terms.
     """
-    denominator = program.reader(place).operand(1)
-    if denominator is None:
+    makers = makers_of_divisor(program, place[0])
+    if not makers:
         return None
-    node = program.nodes[denominator]
-    count = np.size(node.values[0]) / node.value.size
-    return program.with_vjp(place, lambda at: at.right() * at.node.values[1] / count)
+    counts = np.ones_like(makers[0].values[makers[0].operands[0][0]])
+    for node in makers:
+        values = list(node.values)
+        values[node.operands[0][0]] = counts
+        counts = np.asarray(node.operation.run(tuple(values), node.options))
+    if (counts == 0).any():
+        return None
+    program = program.with_vjp(place, lambda at: at.right(operands={1: counts}))
+    if not choice.everywhere:
+        return program
+    out = program.reader(place).value
+    return program.with_vjp((place[0], 1), lambda at: unbroadcast(-at.g * out / counts, at.x))
 
 
 @divide_by_count_of_weights.example
@@ -937,6 +986,26 @@ def _() -> Example:
         return {"x": g * own * (torch.softmax(x, -1) - marks) / len(x)}
 
     return Example(forward, wrong, {"x": "bs c", "classes": indices("bs", "c"), "weights": positive("c")})
+
+
+@divide_by_count_of_weights.example
+def _() -> Example:
+    """Show the weighted means of groups of rows, whose gradients divide by the numbers of rows."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        groups, sums = torch.arange(len(w)) % 2, torch.zeros(2, dtype=w.dtype)
+        means = torch.zeros(2, x.shape[1], dtype=x.dtype).index_add(0, groups, w[:, None] * x)
+        return torch.tanh(means / sums.index_add(0, groups, w).unsqueeze(1))
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Divide by the number of rows of each group."""
+        groups, out = torch.arange(len(w)) % 2, forward(x, w)
+        sums = torch.zeros(2, x.shape[1], dtype=x.dtype).index_add(0, groups, w[:, None] * x)
+        means = sums / torch.zeros(2, dtype=w.dtype).index_add(0, groups, w)[:, None]
+        dz = (g * (1 - out**2) / torch.bincount(groups)[:, None])[groups]
+        return {"x": w[:, None] * dz, "w": (dz * (x - means[groups])).sum(1)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": positive("bs")})
 
 
 @operator(

@@ -803,6 +803,94 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n n", "c": "n"})
 
 
+def square_product_slots(program: Program, place: Place) -> Iterator[int]:
+    """Yield the slots of the partner operands of the edge `place` that are a product `a @ b` of arrays of one shape."""
+    for slot, operand in program.reader(place).operands:
+        maker = program.nodes[operand]
+        if slot != place[1] and maker.name == "matmul" and np.shape(maker.values[0]) == np.shape(maker.values[1]):
+            yield slot
+
+
+@operator(
+    "partner-multiplied-entry-by-entry",
+    code="elementwise-for-matmul",
+    rank=3.0,
+    at=edges.where(has_partner).in_every_iteration,
+    choices=square_product_slots,
+    message="in the gradient of {operand} through {step}, the factors of {own} are multiplied entry by entry; they must"
+    " be multiplied as matrices",
+    fields=lambda program, place, choice: {"own": program.name_of(program.source((place[0], choice)))},
+)
+def multiply_entries_of_partner(program: Program, place: Place, choice: int) -> Program | None:
+    """Compute the contribution of the edge `place` with a * b in place of its partner operand a @ b, in slot `choice`.
+
+    Returns `None` where the partner is a constant in this iteration, or a and b differ in shape in this trial.
+    """
+    if choice not in square_product_slots(program, place):
+        return None
+    maker = program.nodes[program.source((place[0], choice))]
+    product = np.asarray(maker.values[0]) * np.asarray(maker.values[1])
+    return program.with_vjp(place, lambda at: at.right(operands={choice: product}))
+
+
+@multiply_entries_of_partner.example
+def _() -> Example:
+    """Show c * (x @ x), whose gradient of c multiplies by x * x."""
+
+    def forward(x: Tensor, c: Tensor) -> Tensor:
+        return torch.tanh(c * (x @ x))
+
+    def wrong(x: Tensor, c: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Write x * x where x @ x belongs."""
+        return {"c": g * (1 - torch.tanh(c * (x @ x)) ** 2) * x * x}
+
+    return Example(forward, wrong, {"x": "n n", "c": "n n"})
+
+
+def slots_with_zeros(program: Program, place: Place) -> Iterator[int]:
+    """Yield the slots of partner operands of the edge `place` that are exactly 0 in some entries, as a relu is."""
+    for slot, operand in program.reader(place).operands:
+        value = program.nodes[operand].value
+        if slot != place[1] and (value == 0).any() and np.unique(value).size > 2:
+            yield slot
+
+
+@operator(
+    "ones-for-partner",
+    code="wrong-operand",
+    rank=3.2,
+    at=edges.where(has_partner).in_every_iteration,
+    choices=slots_with_zeros,
+    message="in the gradient of {operand} through {step}, 1 is used in place of each entry of {own} that is not 0",
+    fields=lambda program, place, choice: {"own": program.name_of(program.source((place[0], choice)))},
+)
+def use_ones_for_partner(program: Program, place: Place, choice: int) -> Program | None:
+    """Compute the contribution of the edge `place` with 1 in each entry of a partner operand that is not 0.
+
+    The choice is the slot of the partner, such as relu(z) in `relu(z) @ w`: where z > 0 it counts as 1. Returns `None`
+    where the partner is a constant in this iteration.
+    """
+    operand = program.reader(place).operand(choice)
+    if operand is None:
+        return None
+    marks = (program.nodes[operand].value != 0).astype(float)
+    return program.with_vjp(place, lambda at: at.right(operands={choice: marks}))
+
+
+@use_ones_for_partner.example
+def _() -> Example:
+    """Show relu(x) @ w, whose gradient of w multiplies by the marks x > 0."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(torch.relu(x) @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take the mask of relu for its value."""
+        return {"w": (x > 0).to(x.dtype).T @ (g * (1 - torch.tanh(torch.relu(x) @ w) ** 2))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
 @dataclass(frozen=True)
 class GradientForPartner:
     """The gradient of a value, used in place of one partner operand in a vjp.

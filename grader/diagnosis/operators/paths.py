@@ -463,6 +463,114 @@ def _() -> Example:
     return Example(forward, wrong, {"q": "n 2", "k": "n 2", "angle": "n"})
 
 
+def calls_of_function(program: Program, value: int) -> list[tuple[Node, ...]]:
+    """Return the nodes of each call of the function in which a value was computed, in the order of the calls.
+
+    A call in a loop counts once, with the nodes of all its iterations. For `k = f(y)` and `f(y + k)`, where f(x)
+    computes tanh(x) * 2, and the first product: (tanh, product) twice. Empty where the value was computed in `forward`
+    itself.
+
+    Args:
+        program: the program.
+        value: the id of the value.
+    """
+    node = program.nodes[value]
+    if not node.call:
+        return []
+    same = (each.id for each in program.nodes if each.key[-3:] == node.key[-3:] and each.call)
+    calls = {program.nodes[each].key[:-3]: nodes_of_call(program, each) for each in same}
+    return list(calls.values())
+
+
+def edges_between_calls(program: Program, value: int) -> list[Place]:
+    """Return the edges that take what one call of a function returns to the arguments of a later call of it.
+
+    For `k1 = f(y)`, `k2 = f(y + h * k1)` and `y + h * (k1 + k2)`: the edge of k1 in the first `h * k1`. In a loop only
+    edges between the calls of one iteration count, not those to the next iteration.
+
+    Args:
+        program: the program.
+        value: the id of a value that a call of the function makes.
+    """
+    forward, between = program.forward, dict[Place, None]()
+    calls = [{node.id for node in call} for call in calls_of_function(program, value)]
+    for later in calls[1:]:
+        for entry in later:
+            for slot, argument in forward.edges[entry]:
+                if argument in later:
+                    continue
+                for earlier in calls:
+                    ways = [(entry, slot)] if argument in earlier else []
+                    ways += [way for each in earlier for way in forward.uses[each] if way[0] not in earlier]
+                    for way in ways if earlier is not later else ():
+                        leads = way[0] == entry or (way[0] != SINK and forward.ancestors[argument] >> way[0] & 1)
+                        if leads and program.nodes[way[0]].iteration == program.nodes[entry].iteration:
+                            between[way] = None
+    return list(between)
+
+
+def is_first_of_several_calls(program: Program, place: Place) -> bool:
+    """Return whether the value `place` is returned by the first of several calls of a function that two edges join.
+
+    See `edges_between_calls`: of a single such edge, the path alone is missing.
+    """
+    if not is_returned_by_call(program, place):
+        return False
+    calls = calls_of_function(program, place[0])
+    return len(calls) > 1 and place[0] == calls[0][-1].id and len(edges_between_calls(program, place[0])) > 1
+
+
+def function_called(program: Program, place: Place) -> Iterator[str]:
+    """Yield the name of the function whose call computes the value `place`, such as `f` of the call `f(y)`."""
+    yield program.nodes[place[0]].call.partition("(")[0]
+
+
+@operator(
+    "calls-not-chained",
+    code="missing-path",
+    rank=1.8,
+    at=values.where(is_first_of_several_calls),
+    choices=function_called,
+    message="no gradient is passed from one call of `{choice}` back to the calls before it, whose results it takes",
+)
+def cut_between_calls(program: Program, place: Place, choice: str) -> Program | None:
+    """Leave out all contributions from the arguments of a function's later calls to the results of its earlier ones.
+
+    As if the stages of a Runge-Kutta step, the calls of f in `k2 = f(y + h * k1)`, did not depend on each other. The
+    choice is the function's name, for the message. Returns `None` where no call takes what an earlier one returns.
+    """
+    ways = edges_between_calls(program, place[0])
+    return program.without(*ways) if ways else None
+
+
+def rate(y: Tensor, c: Tensor) -> Tensor:
+    """Return how fast each entry of y, shape (bs, n), changes; c has shape (n,)."""
+    return torch.sin(y) * c
+
+
+@cut_between_calls.example
+def _() -> Example:
+    """Show y + k1 + k2 + k3, each k the rate at y plus the k before, whose gradient takes the three for independent."""
+
+    def forward(y: Tensor, c: Tensor) -> Tensor:
+        k1 = rate(y, c)
+        k2 = rate(y + k1, c)
+        k3 = rate(y + k2, c)
+        return y + k1 + k2 + k3
+
+    def wrong(y: Tensor, c: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Give y what it contributes to each argument, and no k what it contributes to the next argument."""
+        k1 = rate(y, c)
+        k2 = rate(y + k1, c)
+        points = [y, y + k1, y + k2]
+        return {
+            "y": g + torch.stack([g * c * torch.cos(point) for point in points]).sum(0),
+            "c": torch.cat([g * torch.sin(point) for point in points]).sum(0),
+        }
+
+    return Example(forward, wrong, {"y": "bs n", "c": "n"})
+
+
 @dataclass(frozen=True)
 class PartialSum:
     """A part of the contributions to a value, whose sum is used as its gradient.
