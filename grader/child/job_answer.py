@@ -502,9 +502,9 @@ class CostMeter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.peak = max(self.peak, self.held)
 
     def _blame_latest_storages(self) -> None:
-        """Add the latest storages to `from_huge`, until they make up half of the limit.
+        """Add the latest storages to the set `from_huge`, until the added ones hold half of the limit `huge`, in bytes.
 
-        Those made before may belong to another answer, which is not to be blamed.
+        The exercise's answer is blamed for the storages in this set. Those made before may belong to another answer.
         """
         total = 0
         for storage, size in reversed(self.alive.items()):

@@ -368,7 +368,10 @@ def _times_column(
     assignment: str,
     penalised: Collection[str],
 ) -> str:
-    """Return the folded name of the column with the times of an assignment; the file need not have it.
+    """Return the folded name of the column with the times of an assignment.
+
+    That is "handed_in" and the assignment's name if the file has this column, or has no column "handed_in"; else
+    "handed_in".
 
     Args:
         path: the file.

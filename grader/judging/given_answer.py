@@ -158,7 +158,10 @@ class GivenAnswer:
         return self._wrong_among(usual) or self._wrong_among(exact)
 
     def _wrong_among(self, samples: Sequence[Sample]) -> list[Sample]:
-        """Return the samples whose array is wrong, or does not add up with the right arrays of earlier answers at ties.
+        """Return the samples whose array is wrong.
+
+        At ties, as of equal inputs of `maximum`, an array is wrong if it and the right arrays of the answers before it
+        do not add up to the gradient that is due to the equal inputs together.
 
         Args:
             samples: samples of this answer.

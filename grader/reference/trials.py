@@ -240,8 +240,9 @@ def watched_trial(declaration: Declaration, rng: np.random.Generator) -> Trial |
     """Draw a trial whose sizes and numbers no other trial has, so that no array cached by the learner's code fits.
 
     Returns:
-        The trial, without the inputs of the forward pass; `None` for a `Routine`, whose answer is no gradient and may
-        be a difference quotient.
+        The trial with its setting and the learner's arguments alone: no gradients are compared in it, so that it keeps
+        no inputs of the forward pass, output or upstream gradient. `None` for a `Routine`, whose answer is no gradient
+        and may be a difference quotient.
     """
     if isinstance(declaration, Routine):
         return None

@@ -2205,7 +2205,9 @@ GROUP_SUMS = {
 def group_mistakes(program: Program, place: Place) -> Iterator[GroupMistake]:
     """Yield the `GroupMistake`s of a softmax over groups: `"own"`, `"unweighted"`, and `"index"` for each other index.
 
-    Another index is an array of whole numbers, one for each row, all of them numbers of groups.
+    "own" uses each row's own product p * g in place of the sum over its group, "unweighted" sums g in place of p * g.
+    Another index is an array of whole numbers, one for each row, all of them
+    numbers of groups.
 
     Args:
         program: the program of a trial.

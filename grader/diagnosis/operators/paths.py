@@ -281,8 +281,9 @@ def is_one_of_three_carried(program: Program, place: Place) -> bool:
 def may_overwrite(program: Program, place: Place) -> bool:
     """Return whether the contribution of the edge `place` may be assigned where it must be added.
 
-    True for a contribution to a part of a value, as in `dx[:, 0] = ...`, and for one to the value of an earlier
-    iteration, as in `dh[t - 1] = ...`, if two further edges contribute to that value.
+    True for a contribution to a part of a value, as in `dx[:, 0] = ...`. True also for one to the value of an earlier
+    iteration, as in `dh[t - 1] = ...`, but only if two further edges contribute to that value: with one further edge,
+    the overwritten path is simply missing.
     """
     return contributes_to_a_part(program, place) or is_one_of_three_carried(program, place)
 
