@@ -278,7 +278,7 @@ def stream(
 ) -> Iterator[tuple[float, Candidate]]:
     """Yield every candidate of a search with its rank, in rising rank; of the same rank, in the order of the list here.
 
-    The rank of an edit that changes an answer which is right includes `CHANGES_RIGHT_ANSWER`.
+    The rank of a rarer edit that changes an answer which is right includes `CHANGES_RIGHT_ANSWER`.
 
     They are `others`; every edit, as it is, without idle edges, and with the right output; edits that only trials of
     another structure have; and what the combinators make of the edits that have been tried by then: edits in rows or on
@@ -316,12 +316,13 @@ def stream(
 
 
 def _changes_right_answer(case: Case, candidate: Candidate) -> bool:
-    """Return whether a candidate is an edit that may change an answer which is right.
+    """Return whether a candidate is one of the many rarer edits, and may change an answer which is right.
 
-    Only edits at a place from which a path leads to such an answer are tried for that; an edit at such a place may
-    change other answers alone, as a contribution computed in place does.
+    Likelier edits, with a rank below `LIKELY`, are not asked: that takes as long as to try them. Of the rarer ones only
+    those are, from whose place a path leads to such an answer; and there an edit may still change other answers alone,
+    as a contribution computed in place does.
     """
-    if not isinstance(candidate, Edit) or not case.right_mask:
+    if not isinstance(candidate, Edit) or candidate.rank < LIKELY or not case.right_mask:
         return False
     forward = case.listing.forward
     leads_to_right_answer = any(

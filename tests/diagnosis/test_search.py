@@ -22,6 +22,7 @@ from grader.diagnosis.search import (
     CHANGES_RIGHT_ANSWER,
     COMBINATORS,
     LEAST,
+    LIKELY,
     CandidateSource,
     edits,
     edits_on_path,
@@ -466,22 +467,19 @@ def test_candidates_come_in_rising_rank_and_sources_begin_late() -> None:
     assert begun == [1.0]
 
 
-def test_edits_behind_a_right_answer_come_after_the_others() -> None:
+def test_rarer_edits_that_change_a_right_answer_come_after_the_others() -> None:
     def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> Mapping[str, Tensor]:
         dz = g * slope(x, w, b)
         return {"x": dz @ w.T, "w": 0.5 * x.T @ dz, "b": dz.sum(0)}
 
     case = case_of(layer, wrong, x="bs n", w="n m", b="m")
-    (product,) = (node for node in case.listing.nodes if node.operation.family == "contraction")
-    added = {
-        place: rank - candidate.rank
-        for rank, candidate in stream(case, [NAMED["sign-flipped"]])
-        if isinstance(candidate, Edit) and candidate.operator.name == "sign-flipped"
-        for place in candidate.spot.places(case.listing)
-    }
-    assert added[product.id, 1] == 0.0  # the edge of w
-    assert added[product.id, 0] == CHANGES_RIGHT_ANSWER  # that of x, whose answer is right
-    assert {each for place, each in added.items() if place != (product.id, 1)} == {CHANGES_RIGHT_ANSWER}
+    edits_of_case = [(rank, edit) for rank, edit in stream(case, OPERATORS) if isinstance(edit, Edit)]
+    later = {edit for rank, edit in edits_of_case if rank >= edit.rank + CHANGES_RIGHT_ANSWER}
+    rarer = [edit for _, edit in edits_of_case if edit.rank >= LIKELY and edit.operator.at.kind == "edge"]
+    contradicted = {edit for edit in rarer if case.changes_right_answer(edit)}
+    assert 10 < len(contradicted) < len(rarer)
+    assert later.intersection(rarer) == contradicted
+    assert all(edit.rank >= LIKELY for edit in later)
 
 
 # --- answers that are zero, that have another shape, or that are no gradients -------------------------------------
