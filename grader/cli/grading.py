@@ -194,13 +194,13 @@ def grade(
     for remark in changes.remarks:
         print_message(one_line(plain(remark)), sys.stderr)
     with (
-        entering_in_gradebook(names, gradebook, class_folder, folder, changes.adjustments),
+        entering_in_gradebook(names, gradebook, class_folder, folder, changes.adjustments) as old_points,
         _on_cluster(scheduler, grading, isolation)
         if scheduler
         else nullcontext(isolated_here(grading, isolation)) as grading,
     ):
         code = grade_with_progress(course, class_folder, folder, grading, yes=yes, as_json=format == "json")
-    raise typer.Exit(code)
+    raise typer.Exit(max(code, 1) if old_points else code)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
@@ -184,9 +184,20 @@ def _open_source(results: str | None, gradebook: str | None) -> tuple[Entries, s
         from grader.nbgrader.database import url_without_password
         from grader.nbgrader.gradebook_results import read_gradebook
 
-        folder, entries = Path(), read_gradebook(gradebook)
+        folder, entries = Path(), read_gradebook(gradebook, _course_file_here())
     first = next(entries)
     return chain([first], entries), source if gradebook is None else url_without_password(gradebook), folder
+
+
+def _course_file_here() -> CourseFile | None:
+    """Return the course file of the course that a class is graded with in this folder; `None` if it cannot be used."""
+    from grader.classroom.class_file import read_class_file
+    from grader.classroom.course_choice import class_course
+    from grader.errors import CourseError
+
+    with suppress(CourseError):
+        return class_course(Path.cwd(), read_class_file(Path.cwd()).content.course).config
+    return None
 
 
 def _write_report(

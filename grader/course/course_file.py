@@ -77,7 +77,13 @@ class Unit(StrictModel):
     @property
     def ids(self) -> tuple[str, ...]:
         """Return the ids of the unit's exercises in teaching order, the quiz last."""
-        return (*(entry.id for entry in self.exercises), *(() if self.quiz is None else (self.quiz_id,)))
+        return tuple(self.points)
+
+    @property
+    def points(self) -> dict[str, float]:
+        """Return the points of the unit's exercises by id, in teaching order, the quiz last."""
+        listed = {entry.id: entry.points for entry in self.exercises}
+        return listed if self.quiz is None else {**listed, self.quiz_id: self.quiz}
 
 
 class CourseFile(StrictModel):

@@ -92,6 +92,16 @@ def url_without_password(url: str) -> str:
     return make_url(url).render_as_string(hide_password=True)
 
 
+def database_address(url: str) -> str:
+    """Return a database's URL without its password; the URLs of one SQLite file, however it is named, are the same."""
+    from sqlalchemy import make_url
+
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite" and parsed.database:
+        parsed = parsed.set(database=str(Path(parsed.database).resolve()))
+    return parsed.render_as_string(hide_password=True)
+
+
 def refuse_in_memory(url: str) -> None:
     """Refuse a gradebook in memory, which would be lost when the command ends.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from grader.classroom.class_folder import ClassFolder, first_few_names
 from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.platform_names import Submission
+from grader.classroom.report_files import count_of
 from grader.classroom.results_folder import result_file
 from grader.classroom.submissions import SubmissionContent, SubmissionFacts, SubmissionReader
 from grader.errors import InfrastructureError
@@ -26,12 +27,17 @@ if TYPE_CHECKING:
     from .gradebook_student import GradebookWriter
 
 NAMED = 5
+OLD_POINTS = (
+    "{unit} was released with other points than the course has now, and {url} keeps them: the new points are not"
+    " entered. To enter them: handgrad nbgrader init {folder}, and there nbgrader generate_assignment {unit} --force"
+    " and nbgrader autograde {unit}; then run this command again."
+)
 
 
 @contextmanager
 def entering_in_gradebook(
     names: ExerciseNames, url: str | None, class_folder: ClassFolder, out: Path, adjusted: Collection[str] = ()
-) -> Iterator[None]:
+) -> Iterator[set[str]]:
     """Enter the results of a class in the gradebook at the end of a `with` block that grades it.
 
     The gradebook is opened before the block as well, so that an error in its address costs no grading time.
@@ -43,22 +49,26 @@ def entering_in_gradebook(
         out: the results folder that the block grades into.
         adjusted: the students to whom `adjustments.csv` gives points, which are named and not entered.
 
+    Yields:
+        A set, which has the ids of the units with other points in the gradebook than in the course after the block.
+
     Raises:
         UsageError: nbgrader is not installed, or this is no gradebook that can be written.
         InfrastructureError: some students could not be entered; the others were.
     """
+    old_points = set[str]()
     if url is None:
-        yield
+        yield old_points
         return
     with needs_nbgrader():
         from .gradebook_student import open_gradebook
     refuse_in_memory(url)
     with explain_errors(url, "written"), open_gradebook(names.course, url):
         pass
-    yield
+    yield old_points
     try:
         with explain_errors(url, "written"):
-            write_class(names, url, class_folder.submissions, out, class_folder.absent)
+            old_points |= write_class(names, url, class_folder.submissions, out, class_folder.absent)
         if adjusted:
             says = f"Adjustments are not entered in {url_without_password(url)}: enter them in formgrader, for"
             print_message(f"{says} {one_line(first_few_names(sorted(adjusted)))}.", sys.stderr)
@@ -69,7 +79,7 @@ def entering_in_gradebook(
 
 def write_class(
     names: ExerciseNames, url: str, submissions: Sequence[Submission], out: Path, absent: Sequence[str] = ()
-) -> None:
+) -> set[str]:
     """Enter the records of a class in the gradebook; a student whose record is refused does not stop the others.
 
     Points of 0 that `--yes` gave are entered in each unit that anybody's results are entered in, or else in all units.
@@ -80,6 +90,9 @@ def write_class(
         submissions: the submissions of the class.
         out: the results folder.
         absent: the students who handed in nothing.
+
+    Returns:
+        The ids of the units that keep other points in the gradebook than the course has, because they were released.
 
     Raises:
         InfrastructureError: some students could not be entered.
@@ -122,14 +135,19 @@ def write_class(
         for submission, content, results in zeros:
             if refusal := _enter_student(writer, submission, content, results, units, units):
                 failed[submission.student] = refusal
-    said = f"{len(writer.students - failed.keys())} students ({', '.join(writer.units) or 'nothing was handed in'})"
+    entered = count_of(len(writer.students - failed.keys()), "student")
+    said = f"{entered} ({', '.join(writer.units) or 'nothing was handed in'})"
     print_message(f"Entered in {url_without_password(url)}: {said}.", sys.stderr)
+    for unit in sorted(writer.old_points):
+        says = OLD_POINTS.format(unit=unit, url=url_without_password(url), folder=writer.settings.folder)
+        print_message(one_line(says), sys.stderr)
     if writer.blank:
         print_message(f"Left as they were, where only blanks were handed in: {_name_list(writer.blank)}.", sys.stderr)
     if failed:
         name, why = next(iter(failed.items()))
         reason = f"{len(failed)} students could not be entered, {name} for one ({why}): put it right, and run it again."
         raise InfrastructureError(one_line(reason))
+    return writer.old_points
 
 
 def _enter_student(

@@ -12,6 +12,7 @@ from grader.classroom.class_folder import first_few_names
 from grader.classroom.graded_exercise import Key
 from grader.classroom.results_folder import NOTHING
 from grader.classroom.student_results import Note
+from grader.course.course_file import CourseFile
 from grader.errors import UsageError
 from grader.results.codes import CODES
 from grader.results.records import AnswerResult, ExerciseResult, Status, StudentResults
@@ -24,6 +25,11 @@ SCORE = "score("  # begins a cell that handgrad scores
 OUTDATED = (
     "{unit}: graded with other points than the unit has now: {names}. To grade them again: nbgrader autograde {unit}"
     " for notebooks, handgrad grade SUBMISSIONS --unit {unit} --gradebook URL for other files"
+)
+OLD_POINTS = (
+    "{unit}: graded with other points than the course has now: {names}. To enter them: for notebooks,"
+    " handgrad nbgrader init FOLDER, nbgrader generate_assignment {unit} --force and nbgrader autograde {unit}; for"
+    " other files, handgrad grade SUBMISSIONS --unit {unit} --gradebook URL"
 )
 ONLY_ANSWER = "return"
 UNCHANGED = "No response."
@@ -92,34 +98,43 @@ class _GradedCells:
         course: the name of the course, or names.
         cells: the answers by the ids of their cells.
         solutions: the exercises by the ids of their solution cells.
-        scored: the exercises whose answers handgrad scores.
+        scored: the ids of the cells that handgrad scores.
+        outdated: the exercises to which the course gives other points than the gradebook states in their titles.
         notes: sentences on assignments and cells that do not count.
     """
 
     course: str
     cells: Mapping[str, _Cell]
     solutions: Mapping[str, Key]
-    scored: Collection[Key]
+    scored: Collection[str]
+    outdated: Collection[Key]
     notes: tuple[Note, ...]
 
 
 @dataclass
 class _StudentRecord:
-    """A student's notes, scores by cell id (`None`: not graded yet), comments by exercise, penalties by assignment."""
+    """A student's notes, scores and automatic scores by cell id, comments by exercise, penalties by assignment.
+
+    The score of a cell that is not graded yet is `None`.
+    """
 
     scores: dict[str, float | None] = field(default_factory=dict)
+    automatic: dict[str, float | None] = field(default_factory=dict)
     comments: dict[Key, str] = field(default_factory=dict)
     penalties: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     notes: list[str] = field(default_factory=list)
 
 
-def read_gradebook(url: str) -> Iterator[StudentResults | Note]:
-    """Yield notes, and then the results of every student of nbgrader's gradebook, sorted by id.
+def read_gradebook(url: str, config: CourseFile | None = None) -> Iterator[StudentResults | Note]:
+    """Yield notes and the results of every student of nbgrader's gradebook, sorted by id.
 
-    An assignment is a unit. Answers that were not handed in are still to do.
+    An assignment is a unit. Answers that were not handed in are still to do. The last notes name the students who were
+    graded with other points than their unit has now.
 
     Args:
         url: any SQLAlchemy URL that nbgrader accepts.
+        config: the content of the course's `course.yaml`, whose points are compared if the gradebook is of this course;
+            `None` to compare only the points in the gradebook with each other.
 
     Raises:
         UsageError: nbgrader is not installed, or there is no gradebook with grades in it.
@@ -128,7 +143,7 @@ def read_gradebook(url: str) -> Iterator[StudentResults | Note]:
         from nbgrader.api import Student
         from sqlalchemy import select
 
-        graded_cells = _graded_cells(db)
+        graded_cells = _graded_cells(db, config)
         if not graded_cells.cells:
             raise UsageError(f"{url_without_password(url)} holds no grades yet: grade with nbgrader autograde first.")
         yield from graded_cells.notes
@@ -137,26 +152,37 @@ def read_gradebook(url: str) -> Iterator[StudentResults | Note]:
         for start in range(0, len(students), STUDENTS_AT_ONCE):
             records = _student_records(db, graded_cells, students[start : start + STUDENTS_AT_ONCE])
             for name in records:
-                results = _student_results(graded_cells, name, records[name])
-                for unit in _outdated_units(graded_cells, results):
+                for unit in _outdated_units(graded_cells, records[name]):
                     outdated[unit].append(name)
-                yield results
+                yield _student_results(graded_cells, name, records[name])
+        units = {unit for unit, _ in graded_cells.outdated}
         for unit, names in sorted(outdated.items()):
-            yield Note(OUTDATED.format(unit=unit, names=first_few_names(names)), are_outdated=True)
+            template = OLD_POINTS if unit in units else OUTDATED
+            yield Note(template.format(unit=unit, names=first_few_names(names)), are_outdated=True)
 
 
-def _outdated_units(graded_cells: _GradedCells, results: StudentResults) -> set[str]:
-    """Return the ids of the units in which an answer without a message has some, but not all of its cell's points.
+def _outdated_units(graded_cells: _GradedCells, record: _StudentRecord) -> set[str]:
+    """Return the ids of the units in which a student has automatic points that a cell or an exercise has no more.
 
-    Such an answer is right, and was graded before the points of the cell were changed.
+    A right answer, of which the comment says nothing, has all points of its cell, unless these were changed after it
+    was graded. Manual points and extra credit do not count.
+
+    Args:
+        graded_cells: the cells of the class that hold scores.
+        record: the student's scores and comments.
     """
-    return {
-        exercise.unit
-        for exercise in results.exercises
-        if (exercise.unit, exercise.id) in graded_cells.scored
-        for answer in exercise.answers
-        if 0 < answer.score != answer.max_score and not answer.message and answer.status != "error"
-    }
+    units = set[str]()
+    for cell, score in record.automatic.items():
+        place = graded_cells.cells[cell]
+        if not score or cell not in graded_cells.scored:
+            continue
+        if place.exercise in graded_cells.outdated:
+            units.add(place.exercise[0])
+        elif score != place.points:
+            answers = [other.answer for other in graded_cells.cells.values() if other.exercise == place.exercise]
+            if place.answer not in read_comment(record.comments.get(place.exercise, ""), answers):
+                units.add(place.exercise[0])
+    return units
 
 
 def read_comment(comment: str, answers: Collection[str]) -> dict[str, AnswerComment]:
@@ -210,11 +236,12 @@ def _without_code_marks(text: str) -> str:
     return (marked[2] if marked else text).strip()
 
 
-def _graded_cells(db: Any) -> _GradedCells:
+def _graded_cells(db: Any, config: CourseFile | None) -> _GradedCells:
     """Return from nbgrader's database the cells with points that are graded, and notes on assignments that are not.
 
     Args:
         db: a SQLAlchemy connection to the database.
+        config: the course whose points are compared; `None` to compare none.
     """
     from nbgrader.api import Assignment, Grade, GradeCell, SourceCell, SubmittedAssignment, TaskCell
     from sqlalchemy import or_, select
@@ -222,12 +249,17 @@ def _graded_cells(db: Any) -> _GradedCells:
     notebooks = _notebooks(db)
     graded = or_(Grade.auto_score.is_not(None), Grade.manual_score.is_not(None))
     graded_ids = set(db.scalars(select(Grade.cell_id).where(graded).distinct()))
+    others = select(SourceCell.notebook_id, SourceCell.name).where(~SourceCell.source.startswith(SCORE))
+    unscored = {tuple(row) for row in db.execute(others)}  # handgrad adds later cells without a source
     cells: dict[str, _Cell] = {}
+    scored: set[str] = set()
     waiting: set[str] = set()
     for kind in (GradeCell, TaskCell):
         for cell, notebook, name, points in db.execute(select(kind.id, kind.notebook_id, kind.name, kind.max_score)):
             if notebook in notebooks and points > 0:
                 place = notebooks[notebook].cell(name, points)
+                if kind is GradeCell and (notebook, name) not in unscored:
+                    scored.add(cell)
                 if cell in graded_ids:
                     cells[cell] = place
                 else:
@@ -243,18 +275,36 @@ def _graded_cells(db: Any) -> _GradedCells:
             for notebook in notebooks.values()
             for cell, name in notebook.solutions.items()
         },
-        scored={
-            notebooks[notebook].cell(name, 0.0).exercise
-            for notebook, name in db.execute(
-                select(SourceCell.notebook_id, SourceCell.name).where(SourceCell.source.startswith(SCORE))
-            )
-            if notebook in notebooks
-        },
+        scored=scored,
+        outdated=_outdated_exercises(db, config) if config is not None and courses == [config.course] else (),
         notes=(
             *_note_on("nobody has handed in {}: not counted", unused),
             *_note_on("nobody's {} is graded yet: not counted", waiting),
         ),
     )
+
+
+def _outdated_exercises(db: Any, config: CourseFile) -> set[Key]:
+    """Return the exercises whose titles in the gradebook state other points than the course gives them.
+
+    Args:
+        db: a SQLAlchemy connection to nbgrader's database.
+        config: the content of the course's `course.yaml`.
+    """
+    from nbgrader.api import Assignment, Notebook, SourceCell
+    from sqlalchemy import select
+
+    from .source_notebook import states_other_points, title_id
+
+    points = {(unit.id, title_id(name)): (name, most) for unit in config.units for name, most in unit.points.items()}
+    query = select(Assignment.name, SourceCell.name, SourceCell.source).select_from(SourceCell)
+    query = query.join(Notebook, SourceCell.notebook_id == Notebook.id).join(Assignment)
+    titles = ((unit, points.get((unit, cell)), source) for unit, cell, source in db.execute(query))
+    return {
+        (unit, known[0])
+        for unit, known, source in titles
+        if known is not None and states_other_points(source or "", known[1])
+    }
 
 
 def _note_on(template: str, names: Iterable[str]) -> tuple[Note, ...]:
@@ -308,6 +358,8 @@ def _student_records(db: Any, graded_cells: _GradedCells, students: Sequence[str
     grades = of(Grade, Grade.cell_id, Grade.score, Grade.auto_score, Grade.manual_score)
     for name, cell, score, auto, manual in db.execute(grades):
         records[name].scores[cell] = None if auto is None and manual is None else score
+        if cell in graded_cells.cells:
+            records[name].automatic[cell] = auto
     for name, cell, text in db.execute(of(Comment, Comment.cell_id, Comment.auto_comment)):
         if text and cell in graded_cells.solutions:
             key = graded_cells.solutions[cell]

@@ -27,13 +27,14 @@ from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
 from grader.classroom.submissions import FileContent, SubmissionContent, UnreadFile
-from grader.course.course import Course
+from grader.course.course import Course, CourseExercise
 from grader.course.course_file import Unit
 from grader.errors import CourseError, UsageError
 from grader.files import write_atomically
 from grader.results.records import ExerciseResult
 from grader.safe_text import as_markdown
 
+from .database import database_address
 from .feedback import comment, points_for_share, write_outputs
 from .source_notebook import (
     LESSON_ID,
@@ -45,6 +46,8 @@ from .source_notebook import (
     notebook_lesson,
     solution_id,
     source_notebook,
+    states_other_points,
+    title_id,
 )
 from .submission import TIMESTAMP, add_notes, timestamp_in
 
@@ -84,7 +87,8 @@ class GradebookWriter:
     """A gradebook that the results of students are entered in, one student after the other.
 
     `students` has those with the results of a unit. `blank` lists pairs of a student and a unit that were left
-    unchanged because only blanks were handed in.
+    unchanged because only blanks were handed in. `old_points` has the units that keep other points than the course
+    has, because nbgrader released them with these points.
 
     Args:
         gradebook: nbgrader's gradebook, opened for writing.
@@ -96,7 +100,7 @@ class GradebookWriter:
     def __init__(self, gradebook: Gradebook, url: str, course: Course, settings: NbgraderSettings) -> None:
         """Begin with no unit and no student entered."""
         self.gradebook, self.url, self.course, self.settings = gradebook, url, course, settings
-        self.students, self.blank = set[str](), list[tuple[str, str]]()
+        self.students, self.blank, self.old_points = set[str](), list[tuple[str, str]](), set[str]()
         self._released: dict[str, NotebookNode] = {}
         self._cells: dict[str, _Cells] = {}
 
@@ -164,8 +168,7 @@ class GradebookWriter:
             results: the results of the unit.
         """
         if unit.id not in self._released:
-            self._released[unit.id] = prepare_assignment(self.gradebook, self.url, self.course, unit)
-            self._cells[unit.id] = _cells(self.gradebook.find_notebook(unit.id, unit.id))
+            self._prepare_unit(unit)
         stamp = _timestamp(folder, unit)
         submitted = self.gradebook.update_or_create_submission(
             unit.id, student, **({} if stamp is None else {"timestamp": stamp})
@@ -180,12 +183,110 @@ class GradebookWriter:
             page = graded_notebook(self._released[unit.id], self.course, content, results)
             write_notebook(place / f"{unit.id}.ipynb", page, None if stamp is None else place / TIMESTAMP, stamp)
 
+    def _prepare_unit(self, unit: Unit) -> None:
+        """Enter a unit as an assignment, and the course's points of it if they have changed.
+
+        Points of a unit that nbgrader released stay: its notebooks tell them to the students.
+
+        Args:
+            unit: the unit.
+        """
+        notebook = prepare_assignment(self.gradebook, self.url, self.course, unit)
+        known = self.gradebook.find_notebook(unit.id, unit.id)
+        exercises = [exercise for exercise in self.course.exercises if exercise.unit == unit.id]
+        changed = [exercise for exercise in exercises if _has_other_points(known, exercise)]
+        if self.settings.is_released(unit.id, self.url):
+            released = [exercise for exercise in changed if _is_saved(known, exercise)]
+            changed = [exercise for exercise in changed if exercise not in released]
+            self.old_points.update(exercise.unit for exercise in released)
+        titles = {grade_id(cell): cell for cell in notebook.cells}
+        for exercise in changed:
+            _enter_points(known, exercise, titles[title_id(exercise.id)])
+        self.gradebook.db.commit()
+        if changed:
+            for submitted in self.gradebook.find_assignment(unit.id).submissions:
+                if submitted.late_submission_penalty:
+                    self._penalise(unit, submitted.student_id)
+        self._cells[unit.id] = _cells(self.gradebook.find_notebook(unit.id, unit.id))
+        most = {self._cells[unit.id].names[cell]: points for cell, points in self._cells[unit.id].most.items()}
+        for cell in notebook.cells:
+            if grade_id(cell) in most:
+                cell.metadata["nbgrader"]["points"] = most[grade_id(cell)]
+        self._released[unit.id] = notebook
+
     def _penalise(self, unit: Unit, student: str) -> None:
         """Let nbgrader assign the late penalty, with the plugin that the instructor configured."""
         place = {"notebook": unit.id, "assignment": unit.id, "student": student, "db_url": self.url}
         nothing = NotebookNode(cells=[], metadata={})  # type: ignore[no-untyped-call]
         AssignLatePenalties(config=self.settings.config).preprocess(nothing, ResourcesDict(nbgrader=place))
         self.gradebook.db.expire_all()
+
+
+def _has_other_points(notebook: Any, exercise: CourseExercise) -> bool:
+    """Return whether the course's points of an exercise have changed since they were entered in the gradebook.
+
+    The title of the exercise in the gradebook states what they were: a person may have given a cell other points there,
+    or in the source notebook, and these stay. Points of cells that handgrad added later are compared themselves.
+
+    Args:
+        notebook: nbgrader's record of the unit's notebook.
+        exercise: the exercise.
+    """
+    if _is_saved(notebook, exercise):
+        return any(states_other_points(title.source, exercise.points) for title in _title_cells(notebook, exercise))
+    return any(cell.max_score != exercise.points_of_answer for cell in _answer_cells(notebook, exercise))
+
+
+def _is_saved(notebook: Any, exercise: CourseExercise) -> bool:
+    """Return whether the gradebook has the sources of an exercise's title and scores, as nbgrader saves them.
+
+    Args:
+        notebook: nbgrader's record of the unit's notebook.
+        exercise: the exercise.
+    """
+    cells = {title_id(exercise.id), *(answer_id(exercise.id, answer) for answer in exercise.answer_names)}
+    return cells <= {cell.name for cell in notebook.source_cells}
+
+
+def _title_cells(notebook: Any, exercise: CourseExercise) -> list[Any]:
+    """Return nbgrader's record of the source of an exercise's title in a list, which is empty if there is none.
+
+    Args:
+        notebook: nbgrader's record of the unit's notebook.
+        exercise: the exercise.
+    """
+    return [cell for cell in notebook.source_cells if cell.name == title_id(exercise.id)]
+
+
+def _answer_cells(notebook: Any, exercise: CourseExercise) -> list[Any]:
+    """Return nbgrader's records of the cells that score the answers of an exercise.
+
+    Args:
+        notebook: nbgrader's record of the unit's notebook.
+        exercise: the exercise.
+    """
+    names = {answer_id(exercise.id, answer) for answer in exercise.answer_names}
+    return [cell for cell in notebook.grade_cells if cell.name in names]
+
+
+def _enter_points(notebook: Any, exercise: CourseExercise, title: NotebookNode) -> None:
+    """Enter the course's points of an exercise, and scale the automatic scores of all students to them.
+
+    So nobody whose work is not in this run is left with points of the old maximum. Manual scores stay.
+
+    Args:
+        notebook: nbgrader's record of the unit's notebook, whose cells and grades are changed.
+        exercise: the exercise.
+        title: the title of the exercise, which states its points.
+    """
+    for cell in _title_cells(notebook, exercise):
+        cell.source, cell.checksum = title.source, title.metadata["nbgrader"]["checksum"]
+    most = exercise.points_of_answer
+    for cell in _answer_cells(notebook, exercise):
+        for grade in cell.grades:
+            if grade.auto_score and cell.max_score:
+                grade.auto_score = points_for_share(most, grade.auto_score / cell.max_score)
+        cell.max_score = most
 
 
 def _cells(notebook: Any) -> _Cells:
@@ -253,9 +354,28 @@ class NbgraderSettings:
         """Return the folder for a student's graded submission to an assignment; `None` without a course folder."""
         if self.folder is None:
             return None
-        directory = CourseDirectory(config=self.config)
-        directory.root = str(self.folder.resolve())
+        directory = self._directory(self.folder)
         return Path(directory.format_path(directory.autograded_directory, student, assignment))
+
+    def is_released(self, assignment: str, url: str) -> bool:
+        """Return whether `nbgrader generate_assignment` made a notebook of an assignment, and entered its points.
+
+        Args:
+            assignment: the name of the assignment.
+            url: the URL of the gradebook; `False` if it is not the one of the nbgrader course folder.
+        """
+        if self.folder is None:
+            return False
+        directory = self._directory(self.folder)
+        if database_address(directory.db_url) != database_address(url):
+            return False
+        return Path(directory.format_path(directory.release_directory, ".", assignment)).is_dir()
+
+    def _directory(self, folder: Path) -> CourseDirectory:
+        """Return nbgrader's paths in the course folder."""
+        directory = CourseDirectory(config=self.config)
+        directory.root = str(folder.resolve())
+        return directory
 
 
 def settings_for(url: str) -> NbgraderSettings:

@@ -32,6 +32,7 @@ _FENCED = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*\n?", re.MULTILINE | re.DOTALL
 _COMMAND = re.compile(r"(?:pytest|handgrad)\b")
 _QUIZ = re.compile(r"^- `quiz\.yaml`[^\n]*(\n  [^\n]*)*", re.MULTILINE)
 _NEXT = re.compile(r"^Next: \[[^\n]*\n?", re.MULTILINE)
+_POINTS = re.compile(r"^(\S+) points?(?=,|$)", re.MULTILINE)
 LESSON_ID, SETUP_ID = "lesson", "handgrad"
 SETUP = f"""from handgrad import check, score  # {INSTALL}
 
@@ -215,10 +216,26 @@ def _placeholders(exercise: CourseExercise) -> list[str]:
 
 def _title(exercise: CourseExercise) -> str:
     """Return the Markdown above an exercise: its id, title and points; for a quiz, also its questions."""
-    points = f"{exercise.points:g} point{'' if exercise.points == 1 else 's'}"
+    points = f"{_points_text(exercise.points)} point{'' if exercise.points == 1 else 's'}"
     stretch = ", a stretch exercise: the unit is complete without it" if exercise.stretch else ""
     title = f"## `{exercise.id}`: {exercise.declaration.title}\n\n{points}{stretch}"
     return f"{title}\n\n{HOW_TO_ANSWER}\n\n{questions_markdown(exercise.quiz)}" if exercise.is_quiz else title
+
+
+def _points_text(points: float) -> str:
+    """Return points as the title of an exercise states them."""
+    return f"{points:g}"
+
+
+def states_other_points(title: str, points: float) -> bool:
+    """Return whether the Markdown above an exercise states other points than these; `False` if it states none.
+
+    Args:
+        title: the source of the cell with the `title_id` of the exercise.
+        points: the points of the exercise.
+    """
+    stated = _POINTS.search(title)
+    return stated is not None and stated[1] != _points_text(points)
 
 
 def _marked_solution(exercise: CourseExercise) -> str:

@@ -34,10 +34,12 @@ from grader.authoring.build import worked_text
 from grader.classroom.class_folder import find_submissions
 from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.results_folder import result_file
+from grader.classroom.student_results import Note
 from grader.classroom.submissions import SubmissionContent
 from grader.course.course import Course, load_course
 from grader.nbgrader.course_folder import build_folder
 from grader.nbgrader.gradebook_class import write_class
+from grader.nbgrader.gradebook_results import read_gradebook
 from grader.nbgrader.gradebook_student import open_gradebook
 from grader.results.records import AnswerResult, ExerciseResult
 
@@ -258,6 +260,80 @@ def test_an_exercise_missing_from_a_released_notebook_is_added_for_all(course: C
         assert set(comments(tmp_path)[student]) == {"lin_grad", "bmm_grad"}
 
 
+def change_points(root: Path, old: str, new: str) -> None:
+    listed = root / "course.yaml"
+    assert old in listed.read_text()
+    listed.write_text(listed.read_text().replace(old, new))
+
+
+def maxima(root: Path) -> dict[str, float]:
+    with open_book(root) as gradebook:
+        return {cell.name: cell.max_score for cell in gradebook.find_notebook(UNIT, UNIT).grade_cells}
+
+
+def outdated(root: Path) -> list[str]:
+    url = f"sqlite:///{root / 'gradebook.db'}"
+    return [entry.text for entry in read_gradebook(url) if isinstance(entry, Note)]
+
+
+def test_points_that_changed_in_the_course_are_entered_and_named_until_then(tmp_path: Path):
+    """A class of plain files kept the old points and maximum for ever, and no command said so."""
+    root = small_course(tmp_path / "course").root
+    for student in ("ann", "bob"):
+        hand_in(root, student, lin_grad=RIGHT)
+    hand_in(root, "cat", lin_grad=WRONG, bmm_grad=BMM)
+    words = ("grade", "submissions", "--workers", "1", "--gradebook", URL)
+    handgrad(*words, cwd=root)
+    assert totals(root) == {"ann": 3.0, "bob": 3.0, "cat": 4.0}
+    change_points(root, "points: 3", "points: 9")
+    told = f"handgrad: {UNIT}: graded with other points than the course has now: ann, bob, cat. To enter them: "
+    assert told in handgrad("report", "--gradebook", URL, cwd=root)
+    assert told in handgrad("export", "--gradebook", URL, "--to", "vpl", cwd=root, code=1)
+    shutil.rmtree(root / "submissions" / "bob")
+    hand_in(root, "dan", lin_grad=RIGHT)
+    handgrad(*words, cwd=root)
+    assert maxima(root) == dict.fromkeys(LIN, 3.0) | {"bmm_grad-a-g": 1.0, "bmm_grad-b-g": 1.0}
+    assert totals(root) == {"ann": 9.0, "bob": 9.0, "cat": 8.0, "dan": 9.0}, "bob's work is not in this run"
+    assert outdated(root) == []
+    assert "other points" not in handgrad("report", "--gradebook", URL, cwd=root)
+    handgrad("export", "--gradebook", URL, "--to", "vpl", cwd=root)
+    change_points(root, "points: 9", "points: 1.5")
+    handgrad(*words, cwd=root)
+    assert totals(root) == {"ann": 1.5, "bob": 1.5, "cat": 3.0, "dan": 1.5}
+
+
+def test_changed_points_change_late_penalties_and_no_manual_scores(own: Path):
+    """The folder is one that init made, and nothing of it was released."""
+    with open_book(own) as gradebook:
+        gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "bob").manual_score = 0.5
+        gradebook.db.commit()
+    change_points(own, "points: 3", "points: 9")
+    shutil.rmtree(own / "submissions" / "late")
+    handgrad("grade", "submissions", "--workers", "1", "--out", "out", "--gradebook", URL, cwd=own)
+    assert totals(own) == {"ann": 11.0, "bob": 6.0, ODD: 0.0, "late": 11.0}
+    with open_book(own) as gradebook:
+        late = gradebook.find_submission(UNIT, "late")
+        assert (late.score, late.late_submission_penalty) == (11.0, 11.0)
+        assert gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "bob").score == 0.5
+    assert outdated(own) == []
+
+
+def test_points_of_an_exercise_that_was_added_later_are_entered(course: Course, tmp_path: Path):
+    """Its title is not in the gradebook, which could tell what its points were."""
+    url = f"sqlite:///{tmp_path / 'gradebook.db'}"
+    submission = SubmissionContent({"lin_grad": b"", "bmm_grad": b""})
+    results = [*lin_grad_results(), ExerciseResult("bmm_grad", UNIT, (AnswerResult("a.g", "passed", 1.0, 1.0),))]
+    line = "      - {id: bmm_grad, points: 2}\n"
+    change_points(course.root, line, "")
+    entered(load_course(course.root), url, "ann", submission, lin_grad_results())
+    listed = course.root / "course.yaml"
+    listed.write_text(listed.read_text() + line)
+    entered(load_course(course.root), url, "ann", submission, results)
+    change_points(course.root, "points: 2", "points: 8")
+    entered(load_course(course.root), url, "bob", submission, results)
+    assert {student: each["bmm_grad-a-g"] for student, each in scores(tmp_path).items()} == {"ann": 4.0, "bob": 4.0}
+
+
 ADDRESSES = {
     "no address": ("gradebook.db", "takes the address of a database, such as sqlite:///gradebook.db"),
     "another address": ("http://example.org/gradebook", "takes the address of a database"),
@@ -292,7 +368,7 @@ def test_zeros_are_entered_and_who_has_no_score_is_not_counted(tmp_path: Path):
     (root / "submissions/zed/hw.rar").write_text("Rar!")
     (root / "people.csv").write_text("login,name\nann,A\nemp,E\nzed,Z\ngus,G\n")
     words = ("grade", "submissions", "--workers", "1", "--roster", "people.csv", "--gradebook", URL)
-    assert f"Entered in {URL}: 1 students ({UNIT})." in handgrad(*words, cwd=root, code=1)
+    assert f"Entered in {URL}: 1 student ({UNIT})." in handgrad(*words, cwd=root, code=1)
     assert totals(root) == {"ann": 2.0}
     assert f"Entered in {URL}: 4 students ({UNIT})." in handgrad(*words, "--yes", cwd=root)
     assert totals(root) == {"ann": 2.0, "emp": 0.0, "zed": 0.0, "gus": 0.0}

@@ -17,6 +17,7 @@ from helpers.nbgrader_class import (
     released_folder,
     totals,
 )
+from nbgrader.api import Gradebook
 from test_session import KeptWorker
 
 from grader.classroom.student_results import Note
@@ -69,6 +70,47 @@ def test_points_that_changed_after_grading_are_noticed_by_every_command(graded: 
     assert notes(graded) == []
     assert "graded again" not in nbgrader("autograde", UNIT, cwd=graded)
     assert "graded with other points" not in handgrad("nbgrader", "init", str(graded), cwd=root)
+
+
+def test_new_points_wait_for_a_new_release_where_the_unit_was_released(graded: Path):
+    """Plain files were entered with the old points of the release, as if nothing had changed."""
+    root = graded.parent
+    (root / "files" / "zed").mkdir(parents=True)
+    (root / "files" / "zed" / "lin_grad.py").write_text(RIGHT)
+    words = ("grade", "../files", "--workers", "1", "--gradebook", URL)
+    handgrad(*words, cwd=graded)
+    assert totals(graded) == {"ann": 5.0, "bob": 0.0, "zed": 3.0}
+    course = root / "course.yaml"
+    course.write_text(course.read_text().replace("points: 3", "points: 9"))
+    said = handgrad(*words, cwd=graded, code=1)
+    assert f"{UNIT} was released with other points than the course has now, and {URL} keeps them: the new" in said
+    assert f"handgrad nbgrader init ., and there nbgrader generate_assignment {UNIT} --force" in said
+    assert totals(graded) == {"ann": 5.0, "bob": 0.0, "zed": 3.0}
+    told = f"{UNIT}: graded with other points than the course has now: ann, zed. To enter them: for notebooks, "
+    assert told in handgrad("report", "--gradebook", URL, cwd=graded)
+    assert told in handgrad("export", "--gradebook", URL, "--to", "vpl", cwd=graded, code=1)
+    handgrad("nbgrader", "init", ".", cwd=graded)
+    nbgrader("generate_assignment", UNIT, "--force", cwd=graded)
+    handgrad(*words, cwd=graded)
+    assert totals(graded) == {"ann": 5.0, "bob": 0.0, "zed": 9.0}
+    assert notes(graded) == [OUTDATED]
+    nbgrader("autograde", UNIT, cwd=graded)
+    assert totals(graded) == {"ann": 11.0, "bob": 0.0, "zed": 9.0}
+    assert notes(graded) == []
+
+
+def test_points_that_a_person_entered_are_not_outdated(graded: Path):
+    """They were taken for points of an old maximum, and grading again did not end that."""
+    with Gradebook(f"sqlite:///{graded / 'gradebook.db'}", "small") as gradebook:
+        for student, points in (("ann", 0.25), ("bob", 0.5)):
+            grade = gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, student)
+            grade.manual_score, grade.needs_manual_grade = points, False
+            gradebook.find_grade("lin_grad-w-g", UNIT, UNIT, student).extra_credit = 0.25
+            gradebook.find_grade("lin_grad-inp-g", UNIT, UNIT, student).manual_score = 1.0
+        gradebook.db.commit()
+    assert notes(graded) == []
+    assert "other points" not in handgrad("report", "--gradebook", URL, cwd=graded)
+    assert "other points" not in handgrad("export", "--gradebook", URL, "--to", "vpl", cwd=graded)
 
 
 def test_a_gradebook_is_exported_as_records_are(graded: Path):
