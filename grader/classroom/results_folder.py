@@ -38,7 +38,6 @@ from .student_results import (
     BASIS_FILE,
     BEFORE_FILE,
     CHANGES_FILE,
-    Basis,
     ReadExercise,
     cached_exercises,
     read_basis,
@@ -462,7 +461,7 @@ class ResultsFolder:
         self.removed.append(target.name)
 
     def remember(self, named_by: str) -> None:
-        """Write what a run of the whole class took from outside of the submissions, a `Basis`, into the folder.
+        """Write what a run of the whole class took from outside of the submissions into the folder.
 
         Nothing is written if the folder holds the same already.
 
@@ -473,8 +472,9 @@ class ResultsFolder:
             InfrastructureError: the file cannot be written, or the folder was moved.
         """
         zone = time_zone() if self.changes.basis else ""
-        basis = Basis(named_by=named_by, late=self.changes.basis, zone=zone)
-        if basis != read_basis(self.out):
+        before = read_basis(self.out)
+        basis = before.model_copy(update={"named_by": named_by, "late": self.changes.basis, "zone": zone})
+        if basis != before:
             self._write_table(BASIS_FILE, basis.model_dump_json())
 
     def publish(self) -> None:

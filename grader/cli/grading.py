@@ -194,7 +194,9 @@ def grade(
     for remark in changes.remarks:
         print_message(one_line(plain(remark)), sys.stderr)
     with (
-        entering_in_gradebook(names, gradebook, class_folder, folder, changes.adjustments) as old_points,
+        entering_in_gradebook(
+            names, gradebook, class_folder, folder, changes.adjustments, plan if options.assignment else None
+        ) as old_points,
         _on_cluster(scheduler, grading, isolation)
         if scheduler
         else nullcontext(isolated_here(grading, isolation)) as grading,

@@ -9,19 +9,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader.classroom.class_file import GRADES, ClassPlan
 from grader.classroom.class_folder import ClassFolder, first_few_names
 from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.platform_names import Submission
 from grader.classroom.report_files import count_of
 from grader.classroom.results_folder import result_file
+from grader.classroom.student_results import BASIS_FILE, read_basis
 from grader.classroom.submissions import SubmissionContent, SubmissionFacts, SubmissionReader
-from grader.errors import InfrastructureError
+from grader.errors import InfrastructureError, UsageError
+from grader.files import write_atomically
 from grader.judging.grading_pool import ReadingPool
 from grader.rendering.console import Spinner
 from grader.results.records import ExerciseResult, exercise_from_json
 from grader.safe_text import one_line, print_message
 
-from .database import explain_errors, needs_nbgrader, refuse_in_memory, url_without_password
+from .database import database_address, explain_errors, needs_nbgrader, refuse_in_memory, url_without_password
 
 if TYPE_CHECKING:
     from .gradebook_student import GradebookWriter
@@ -36,7 +39,12 @@ OLD_POINTS = (
 
 @contextmanager
 def entering_in_gradebook(
-    names: ExerciseNames, url: str | None, class_folder: ClassFolder, out: Path, adjusted: Collection[str] = ()
+    names: ExerciseNames,
+    url: str | None,
+    class_folder: ClassFolder,
+    out: Path,
+    adjusted: Collection[str] = (),
+    plan: ClassPlan | None = None,
 ) -> Iterator[set[str]]:
     """Enter the results of a class in the gradebook at the end of a `with` block that grades it.
 
@@ -48,12 +56,14 @@ def entering_in_gradebook(
         class_folder: the submissions of the class, and who is absent.
         out: the results folder that the block grades into.
         adjusted: the students to whom `adjustments.csv` gives points, which are named and not entered.
+        plan: the `class.yaml`; `None` if what is graded is none of its assignments.
 
     Yields:
         A set, which has the ids of the units with other points in the gradebook than in the course after the block.
 
     Raises:
-        UsageError: nbgrader is not installed, or this is no gradebook that can be written.
+        UsageError: nbgrader is not installed, this is no gradebook that can be written, or another assignment of
+            `class.yaml` is entered there for the same units.
         InfrastructureError: some students could not be entered; the others were.
     """
     old_points = set[str]()
@@ -63,11 +73,15 @@ def entering_in_gradebook(
     with needs_nbgrader():
         from .gradebook_student import open_gradebook
     refuse_in_memory(url)
-    with explain_errors(url, "written"), open_gradebook(names.course, url):
-        pass
+    with explain_errors(url, "written"), open_gradebook(names.course, url) as writer:
+        handed_in = {assignment.name for assignment in writer.gradebook.assignments if assignment.submissions}
+    if plan is not None:
+        _refuse_shared_units(plan, out, names, url, handed_in)
     yield old_points
     try:
         with explain_errors(url, "written"):
+            if plan is not None:
+                _remember_gradebook(out, url)
             old_points |= write_class(names, url, class_folder.submissions, out, class_folder.absent)
         if adjusted:
             says = f"Adjustments are not entered in {url_without_password(url)}: enter them in formgrader, for"
@@ -75,6 +89,46 @@ def entering_in_gradebook(
     except KeyboardInterrupt:
         print("handgrad: stopped. What was entered is kept; the same command goes on.", file=sys.stderr)
         raise
+
+
+def _refuse_shared_units(
+    plan: ClassPlan, out: Path, names: ExerciseNames, url: str, handed_in: Collection[str]
+) -> None:
+    """Refuse to enter an assignment of `class.yaml` in a gradebook that has points of another one for the same unit.
+
+    A gradebook has one score for each student and unit, so the assignment that is entered last would replace the other.
+
+    Args:
+        plan: the `class.yaml`.
+        out: the results folder of the assignment.
+        names: the course, and which of its exercises the assignment has.
+        url: the URL of the gradebook.
+        handed_in: the units that the gradebook has submissions of.
+
+    Raises:
+        UsageError: the gradebook has points of another assignment; names both.
+    """
+    units = {exercise.unit for exercise in names.wanted} & set(handed_in)
+    for name, assignment in plan.content.assignments.items():
+        shared = sorted(units & set(assignment.units) if assignment.units else units)
+        if name != out.name and shared and database_address(url) in read_basis(GRADES / name).gradebooks:
+            raise UsageError(
+                f"{url_without_password(url)} has the points of {name} for {', '.join(shared)}, and {out.name} would "
+                f"replace them: name another gradebook for {out.name}, such as sqlite:///{out.name}.db"
+            )
+
+
+def _remember_gradebook(out: Path, url: str) -> None:
+    """Note in the results folder of an assignment that its results are entered in a gradebook.
+
+    Args:
+        out: the results folder.
+        url: the URL of the gradebook.
+    """
+    basis = read_basis(out)
+    if (address := database_address(url)) not in basis.gradebooks:
+        noted = basis.model_copy(update={"gradebooks": (*basis.gradebooks, address)})
+        write_atomically(out / BASIS_FILE, noted.model_dump_json().encode())
 
 
 def write_class(

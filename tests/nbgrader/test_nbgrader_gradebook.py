@@ -334,6 +334,28 @@ def test_points_of_an_exercise_that_was_added_later_are_entered(course: Course, 
     assert {student: each["bmm_grad-a-g"] for student, each in scores(tmp_path).items()} == {"ann": 4.0, "bob": 4.0}
 
 
+def test_two_assignments_with_one_unit_are_not_entered_in_one_gradebook(tmp_path: Path):
+    """The one that was graded last replaced the points of the other, without a word."""
+    root = small_course(tmp_path / "course").root
+    hand_in(root, "ann", lin_grad=RIGHT)
+    shutil.copytree(root / "submissions", root / "later")
+    (root / "later" / "ann" / UNIT / "lin_grad.py").write_text(WRONG)
+    assignments = f"  one: {{submissions: submissions, units: [4]}}\n  two: {{submissions: later, units: [{UNIT}]}}\n"
+    (root / "class.yaml").write_text(f"assignments:\n{assignments}")
+    handgrad("grade", "one", "--workers", "1", "--gradebook", URL, cwd=root)
+    says = f"has the points of one for {UNIT}, and two would replace them: name another gradebook for two, such as"
+    for url in (URL, f"sqlite:///{root / 'gradebook.db'}"):
+        said = handgrad("grade", "two", "--workers", "1", "--gradebook", url, cwd=root, code=2)
+        assert f"{says} sqlite:///two.db" in said
+    assert not (root / "grades" / "two").exists(), "it is refused before anything is graded"
+    handgrad("grade", "two", "--workers", "1", "--gradebook", "sqlite:///two.db", cwd=root)
+    handgrad("grade", "one", "--workers", "1", "--gradebook", URL, cwd=root)
+    assert totals(root) == {"ann": 3.0}
+    (root / "gradebook.db").unlink()
+    handgrad("grade", "two", "--workers", "1", "--gradebook", URL, cwd=root)
+    assert totals(root) == {"ann": 2.0}
+
+
 ADDRESSES = {
     "no address": ("gradebook.db", "takes the address of a database, such as sqlite:///gradebook.db"),
     "another address": ("http://example.org/gradebook", "takes the address of a database"),
