@@ -63,7 +63,7 @@ def read_notebook(data: bytes) -> Any:
     is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     text = data.decode("utf-16" if is_utf16 else "utf-8-sig", "replace")
     if not text.strip(" \t\r\n\0"):
-        raise UnreadableNotebook("it is empty")
+        raise UnreadableNotebook("it holds nothing but zero bytes" if "\0" in text else "it is empty")
     start = data.lstrip(codecs.BOM_UTF8 + b" \t\r\n")
     if other_format := next((name for begins, name in OTHERS.items() if start.startswith(begins)), ""):
         raise UnreadableNotebook(f"it is {other_format}", DOWNLOAD)

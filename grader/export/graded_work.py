@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from grader.course.course import Course, CourseExercise
+from grader.course.questions import NOT_READ
 from grader.results.codes import TWO_ANSWERS
 from grader.results.points import shown
 from grader.results.records import BY_PERSON, AnswerResult, ExerciseResult, PointsChange, StudentResults
@@ -21,6 +22,7 @@ NOT_GRADED = "This could not be graded, and that is not your doing. No points ar
 CONFLICT = (
     "This could not be graded: {}. No points are lost: hand in that one alone, or ask whoever teaches the course."
 )
+UNREADABLE = "This could not be graded. No points are lost. {}"
 BY_A_PERSON = "A person has graded this exercise: its points are in its adjustment."
 
 
@@ -163,8 +165,10 @@ def why_not_graded(answer: AnswerResult) -> str:
     """Return a sentence for the student on why an answer is an error.
 
     The answer's message, which is for the instructor, is in the sentence only if the student can fix the reason, as
-    where two files answer an exercise.
+    where two files answer an exercise, or the notebook breaks off.
     """
+    if answer.code == NOT_READ:
+        return text(UNREADABLE.format(answer.message))
     return text(CONFLICT.format(answer.message)) if answer.code == TWO_ANSWERS else NOT_GRADED
 
 

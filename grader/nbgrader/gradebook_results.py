@@ -13,6 +13,7 @@ from grader.classroom.graded_exercise import Key
 from grader.classroom.results_folder import NOTHING
 from grader.classroom.student_results import Note
 from grader.course.course_file import CourseFile
+from grader.course.questions import NOT_READ
 from grader.errors import UsageError
 from grader.results.codes import CODES
 from grader.results.records import AnswerResult, ExerciseResult, Status, StudentResults
@@ -20,6 +21,9 @@ from grader.results.records import AnswerResult, ExerciseResult, Status, Student
 from .database import connect_read_only, url_without_password
 
 NO_NOTEBOOK = "Nothing was handed in: "  # begins the comment on a submission without a notebook
+OTHER_FILES = "No notebook was handed in, but "  # begins the comment on one that holds only other files
+UNREAD = "The file is no notebook that can be read ({}): hand it in again."
+NO_CELLS = "The file holds no cells: hand in the notebook itself."
 NOTE = "- Note: "  # begins a line of a comment that is about the submission, and no mistake
 SCORE = "score("  # begins a cell that handgrad scores
 OUTDATED = (
@@ -393,21 +397,28 @@ def _student_results(graded_cells: _GradedCells, student: str, record: _StudentR
         results.append(ExerciseResult(key[1], key[0], tuple(answers)))
     handed_in = any(answer.status != "todo" for result in results for answer in result.answers)
     is_graded = any(record.scores.get(cell) is not None for cell in graded_cells.cells)
+    without_notebook = (text for text in record.comments.values() if text.startswith(OTHER_FILES))
     return StudentResults(
         graded_cells.course,
         student,
         tuple(results),
         notes=tuple(record.notes),
-        reason="" if handed_in or is_graded else NOTHING,
+        reason="" if handed_in or is_graded else next(map(_as_clause, without_notebook), NOTHING),
         penalties=record.penalties,
     )
+
+
+def _as_clause(sentence: str) -> str:
+    """Return a sentence without its capital letter and its period."""
+    return sentence[:1].lower() + sentence[1:].strip().rstrip(".")
 
 
 def _answer_result(place: _Cell, comment: AnswerComment, cell: str, record: _StudentRecord) -> AnswerResult:
     """Return the result of an answer, from the score and the comment in nbgrader's database.
 
     The answer passes with all its points, or more. The status is `todo` if nothing was handed in or changed, unless a
-    person gave points; `error` if the answer is not graded yet, which is not the student's fault; and else `failed`.
+    person gave points; `error` if the answer is not graded yet, with the code `not-read` if the student can end that by
+    another file; and else `failed`.
 
     Args:
         place: the answer that the cell scores, with its greatest points.
@@ -415,11 +426,13 @@ def _answer_result(place: _Cell, comment: AnswerComment, cell: str, record: _Stu
         cell: the id of the cell.
         record: the student's record.
     """
-    score, is_missing = record.scores.get(cell), comment.message.startswith(NO_NOTEBOOK)
+    score, is_missing = record.scores.get(cell), comment.message.startswith((NO_NOTEBOOK, OTHER_FILES))
     if not score and (cell not in record.scores or is_missing):
         return AnswerResult(place.answer, "todo", 0.0, place.points, "todo")
     if score is None:
-        return AnswerResult(place.answer, "error", 0.0, place.points, "error", comment.message or "not graded yet")
+        is_unread = comment.message.startswith((UNREAD.partition("{")[0], NO_CELLS))
+        code, why = NOT_READ if is_unread else "error", comment.message or "not graded yet"
+        return AnswerResult(place.answer, "error", 0.0, place.points, code, why)
     if score >= place.points:
         return AnswerResult(place.answer, "passed", score, place.points)
     status: Status = "todo" if comment.code == "todo" and not score else "failed"

@@ -42,11 +42,12 @@ from grader.sandbox.isolation import Isolation, choose, machine, weakness
 from grader.sandbox.source_text import LONGEST_MODULES, NO_FILES, Files, Part, Source, importable_files
 
 from .feedback import comment, points_output, write_outputs
+from .gradebook_results import UNREAD
 from .source_notebook import answer_id, grade_id, solution_id
 from .submission import (
+    EMPTY_FOLDER,
     MOST_NOTES,
     TIMESTAMP,
-    UNREAD,
     WITHOUT_NOTEBOOK,
     add_notes,
     chosen_notebook,
@@ -533,7 +534,7 @@ def _why_without_notebook(folder: Path) -> str:
     names = sorted(path.name for path in folder.glob("*") if path.name != TIMESTAMP)
     more = [f"{len(names) - MOST_NAMES} more"] if len(names) > MOST_NAMES else []
     listed = ", ".join([*map(name_as_markdown, names[:MOST_NAMES]), *more])
-    return WITHOUT_NOTEBOOK.format(f"but {listed}" if listed else "it is empty")
+    return WITHOUT_NOTEBOOK.format(listed) if listed else EMPTY_FOLDER
 
 
 def remove_outdated(converter: Any) -> None:

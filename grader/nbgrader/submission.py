@@ -22,7 +22,7 @@ from grader.files import write_atomically
 from grader.safe_text import as_code, one_line, plain
 from grader.sandbox.source_text import LONGEST
 
-from .gradebook_results import NO_NOTEBOOK
+from .gradebook_results import NO_CELLS, NO_NOTEBOOK, OTHER_FILES, UNREAD
 
 CELL_TYPES = ("code", "markdown", "raw")
 CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -33,10 +33,9 @@ ATTACHMENT = re.compile(r"attachment:([A-Za-z0-9_.-]*)(?=([)\s\"'>]|$)?)")
 MOST_NOTES = 20
 COPY_OF = "handgrad_copy_of"
 ABOUT = "**About this submission**\n"
-UNREAD = "The file is no notebook that can be read ({}): hand it in again."
 UNDECIDED = "It is not known which notebook is meant ({}): ask, and delete or rename the others."
-NO_CELLS = "The file holds no cells: hand in the notebook itself."
-WITHOUT_NOTEBOOK = NO_NOTEBOOK + "there is no notebook in the folder ({})."
+EMPTY_FOLDER = NO_NOTEBOOK + "there is no notebook in the folder (it is empty)."
+WITHOUT_NOTEBOOK = OTHER_FILES + "{}: hand in the notebook."
 MISSING_PICTURE = "missing-picture"
 LONGEST_TEXT, MOST_TEXT = 64 << 10, 512 << 10  # rendering a page takes time quadratic in its length
 TOO_LONG = "# This cell was left out: code longer than 1 MiB, or text longer than 64 KiB. Hand in the answers alone."
@@ -80,7 +79,7 @@ def ungradable_notebook(why: str) -> NotebookNode:
     """Return a notebook without cells but for a note that says why nothing of a submission is graded.
 
     Args:
-        why: a sentence that begins with `UNREAD`, `NO_CELLS`, `UNDECIDED` or `NO_NOTEBOOK`.
+        why: a sentence that begins with `UNREAD`, `NO_CELLS`, `UNDECIDED`, `NO_NOTEBOOK` or `OTHER_FILES`.
     """
     notebook = read_submitted(b'{"cells": []}')
     add_notes(notebook, [why])
@@ -89,7 +88,7 @@ def ungradable_notebook(why: str) -> NotebookNode:
 
 def ungradable_note(notebook: NotebookNode) -> str | None:
     """Return the note that nothing of a submission is graded before a person has looked; `None` if there is none."""
-    beginnings = tuple(text.split("{")[0] for text in (UNREAD, NO_CELLS, UNDECIDED, NO_NOTEBOOK))
+    beginnings = tuple(text.split("{")[0] for text in (UNREAD, NO_CELLS, UNDECIDED, NO_NOTEBOOK, OTHER_FILES))
     return next((note for note in notes_in(notebook) if note.startswith(beginnings)), None)
 
 

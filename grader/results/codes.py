@@ -7,7 +7,7 @@ from collections.abc import Mapping
 UNNAMED = "unnamed"
 """Stands for the code of a wrong answer that was recorded without one."""
 TWO_ANSWERS = "two-answers"
-"""Is the code of an error that the student can fix: all others are failures of the grader."""
+"""Is the code of an error that the student can fix; so is `not-read`, and all others are failures of the grader."""
 
 STRUCTURE_MEANINGS: Mapping[str, str] = {
     "todo": "Nothing was written for this answer yet.",
@@ -69,7 +69,7 @@ VALUE_MEANINGS: Mapping[str, str] = {
     "unknown": "Wrong, but the mistake was not recognised.",
 }
 QUIZ_MEANINGS: Mapping[str, str] = {
-    "not-read": "The answer to a quiz question could not be read.",
+    "not-read": "The answer to a quiz question, or a whole notebook, could not be read.",
     "rate-for-change": "A rate of change was taken for the change itself.",
     "wrong-graph": "Not the graph that was run.",
 }

@@ -111,6 +111,7 @@ def test_a_notebook_answers_what_its_cells_define(course, tmp_path) -> None:
 BROKEN = {
     "": "(it is empty): save the notebook",
     " \n": "(it is empty): save the notebook",
+    "\0" * 5000: "(it holds nothing but zero bytes): save the notebook",
     "{": "(it breaks off in line 1, so a part of it is missing): save the notebook",
     '{"cells":\n [{"cell_type": "code", "source": "x = ': "(it breaks off in line 2, so a part of it is missing)",
     '{"cells":\n [{"cell_type": "code", "exec": nul': "(it breaks off in line 2, so a part of it is missing)",

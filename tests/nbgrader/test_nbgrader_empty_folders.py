@@ -30,8 +30,12 @@ from grader.results.records import StudentResults
 pytestmark = pytest.mark.slow
 EMPTY = {
     "bob": "Nothing was handed in: there is no notebook in the folder (it is empty).",
-    "cem": "Nothing was handed in: there is no notebook in the folder (but `essay.docx`).",
+    "cem": "No notebook was handed in, but `essay.docx`, `lin_grad.py`: hand in the notebook.",
     "dan": "Nothing was handed in: there is no notebook in the folder (it is empty).",
+}
+REASONS = {
+    **dict.fromkeys(EMPTY, "nothing was handed in"),
+    "cem": "no notebook was handed in, but `essay.docx`, `lin_grad.py`: hand in the notebook",
 }
 
 
@@ -42,7 +46,8 @@ def graded_once(tmp_path_factory: pytest.TempPathFactory, warm_pool: None) -> Pa
     hand_in(folder, "ann", answered(released(folder), lin_grad=RIGHT, bmm_grad=BMM))
     for place in (f"bob/{UNIT}", f"cem/{UNIT}", "dan"):
         (folder / "submitted" / place).mkdir(parents=True)
-    (folder / "submitted" / "cem" / UNIT / "essay.docx").write_bytes(b"PK")
+    for name in ("essay.docx", "lin_grad.py"):
+        (folder / "submitted" / "cem" / UNIT / name).write_bytes(b"PK")
     said = nbgrader("autograde", UNIT, cwd=folder)
     assert said.count(" holds no notebook: to be graded by hand") == 3
     return folder
@@ -66,9 +71,14 @@ def test_an_empty_folder_has_a_row_without_points_and_with_the_reason(graded: Pa
         assert set(comments(graded)[student].values()) == {says}
         assert says in read(graded / "autograded" / student / UNIT / f"{UNIT}.ipynb").cells[0].source
         result = results(graded)[student]
-        assert (result.score, result.max_score, result.why_no_score) == (None, ALL, "nothing was handed in")
+        assert (result.score, result.max_score, result.why_no_score) == (None, ALL, REASONS[student])
         assert [exercise.status for exercise in result.exercises] == ["todo", "todo"]
     assert "there is no notebook in the folder" in feedback(graded, "bob")
+
+
+def test_the_page_of_a_student_without_a_notebook_says_what_was_handed_in(graded: Path):
+    handgrad("export", "--gradebook", "sqlite:///gradebook.db", "--to", "feedback", "--out", "out", cwd=graded, code=1)
+    assert f"There is no score: {REASONS['cem']}." in (graded / "out" / "cem.feedback.html").read_text()
 
 
 def test_the_report_and_the_exports_name_who_has_an_empty_folder(graded: Path):
@@ -80,7 +90,8 @@ def test_the_report_and_the_exports_name_who_has_an_empty_folder(graded: Path):
         + "".join(f"{student},{student},{student},A,\n" for student in ("ann", *EMPTY))
     )
     words = ("--gradebook", "sqlite:///gradebook.db", "--to", "canvas", "--fill", "canvas.csv", "--out", "out")
-    assert "bob (nothing was handed in)" in handgrad("export", *words, cwd=graded, code=1)
+    said = handgrad("export", *words, cwd=graded, code=1)
+    assert all(f"{student} ({why})" in said for student, why in REASONS.items())
     filled = (graded / "out" / "canvas.csv").read_text().splitlines()
     assert [line.split(",")[-1] for line in filled[2:]] == ["5", "", "", ""]
 

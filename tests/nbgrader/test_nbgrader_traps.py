@@ -9,6 +9,7 @@ import pytest
 from helpers.nbgrader_class import UNIT, comments, read, totals
 from helpers.nbgrader_students import ALL, BESIDE, COPIED, GRADED, HONEST, NAME, UNREAD, NbgraderClass
 
+from grader.export.graded_work import no_score
 from grader.nbgrader.gradebook_results import read_gradebook
 from grader.nbgrader.submission import LARGEST, TIMESTAMP, UNREADABLE_SUFFIX, remove_traps, timestamp_in, why_unread
 from grader.results.records import StudentResults
@@ -47,8 +48,10 @@ def test_the_report_says_that_it_was_not_read(graded: tuple[Path, str]):
               if isinstance(each, StudentResults)}  # fmt: skip
     for student in GRADED:
         answers = [answer for exercise in handed[student].exercises for answer in exercise.answers]
-        assert {(answer.status, answer.code) for answer in answers} == {("error", "error")}
+        assert {(answer.status, answer.code) for answer in answers} == {("error", "not-read")}
         assert all(answer.message.startswith("The file ") for answer in answers)
+        assert no_score(handed[student]) == f"This could not be graded. No points are lost. {answers[0].message}"
+        assert "hand in" in no_score(handed[student]) or "hand it in again" in no_score(handed[student])
 
 
 @pytest.mark.parametrize("student", COPIED)
