@@ -44,6 +44,7 @@ PIECE = 1 << 20  # bytes that are unpacked at a time
 ENTRY_MARK = b"PK\x01\x02"  # heads every entry of a zip's directory
 ENCRYPTED = 1
 PACKED_PLAINLY = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others may take gigabytes to unpack a few bytes
+ASK_FOR_ANSWERS = "ask for the answers alone"
 NAME_IT = "name the folder that holds one folder per student, or an archive"
 _Entries: TypeAlias = "dict[str, File | Exception | _Entries]"  # by name; a nested dictionary is a folder
 
@@ -67,8 +68,7 @@ class UnpackingBudget:
         """
         if size > self.remaining:
             raise UnreadableArchiveError(
-                f"and the archives beside it hold and unpack to more than {MOST_UNPACKED >> 20} MiB; ask for the "
-                "answers alone"
+                f"and the archives beside it hold and unpack to more than {MOST_UNPACKED >> 20} MiB; {ASK_FOR_ANSWERS}"
             )
         self.remaining -= size
 
@@ -112,13 +112,13 @@ def unpack(file: File, budget: UnpackingBudget | None = None) -> Folder:
     """
     data = file.read(LARGEST_ARCHIVE)
     if len(data) > LARGEST_ARCHIVE:
-        raise UnreadableArchiveError(f"is larger than {LARGEST_ARCHIVE >> 20} MiB")
+        raise UnreadableArchiveError(f"is larger than {LARGEST_ARCHIVE >> 20} MiB; {ASK_FOR_ANSWERS}")
     budget = UnpackingBudget() if budget is None else budget
     budget.spend(len(data))
     if not file.name.lower().endswith(".zip"):
         return _read_tar(file.name, data, budget)
     if data.count(ENTRY_MARK) > MOST_ENTRIES:  # before anything is made of each
-        raise UnreadableArchiveError(f"holds more than {MOST_ENTRIES} files")
+        raise UnreadableArchiveError(f"holds more than {MOST_ENTRIES} files; {ASK_FOR_ANSWERS}")
     with archive_errors():
         archive = zipfile.ZipFile(io.BytesIO(data))
     return _read_zip(file.name, archive, budget)
@@ -132,7 +132,7 @@ def _read_zip(name: str, archive: zipfile.ZipFile, budget: UnpackingBudget) -> F
     """
     size = sum(entry.file_size for entry in archive.infolist() if not entry.is_dir())
     if size > LARGEST_ARCHIVE:
-        raise UnreadableArchiveError(f"unpacks to more than {LARGEST_ARCHIVE >> 20} MiB")
+        raise UnreadableArchiveError(f"unpacks to more than {LARGEST_ARCHIVE >> 20} MiB; {ASK_FOR_ANSWERS}")
     budget.spend(size)  # a zip gives no more than it says
     return _build_tree(name, _zip_entries(archive, partial(_open_zip_member, archive)), MOST_ENTRIES)
 
@@ -221,13 +221,13 @@ def _read_tar(name: str, data: bytes, budget: UnpackingBudget) -> Folder:
             while piece := stream.read(PIECE):
                 pieces += piece
                 if len(pieces) > LARGEST_ARCHIVE:
-                    raise UnreadableArchiveError(f"unpacks to more than {LARGEST_ARCHIVE >> 20} MiB")
+                    raise UnreadableArchiveError(f"unpacks to more than {LARGEST_ARCHIVE >> 20} MiB; {ASK_FOR_ANSWERS}")
                 budget.spend(len(piece))
         data = bytes(pieces)
     with archive_errors():
         archive = tarfile.TarFile(fileobj=io.BytesIO(data))
         if sum(1 for _ in islice(archive, MOST_ENTRIES + 1)) > MOST_ENTRIES:
-            raise UnreadableArchiveError(f"holds more than {MOST_ENTRIES} files")
+            raise UnreadableArchiveError(f"holds more than {MOST_ENTRIES} files; {ASK_FOR_ANSWERS}")
     return _build_tree(name, _tar_entries(archive, partial(_open_tar_member, archive)), MOST_ENTRIES)
 
 
@@ -354,7 +354,7 @@ def _build_tree(name: str, entries: Iterable[_Entry], max_files: int | None) -> 
     root: _Entries = {}
     for count, (path, make) in enumerate(entries, 1):
         if max_files is not None and count > max_files:
-            raise UnreadableArchiveError(f"holds more than {max_files} files")
+            raise UnreadableArchiveError(f"holds more than {max_files} files; {ASK_FOR_ANSWERS}")
         try:
             _add_entry(root, path, None if make is None else make())
         except Exception as error:
@@ -553,13 +553,13 @@ class SubmissionWalk:
             self._ignore(archive, "it is an archive in another in another; ask for one archive of the files")
             return
         if self._archive_count > MOST_ARCHIVES:
-            self._ignore(archive, f"there are more than {MOST_ARCHIVES} archives")
+            self._ignore(archive, f"there are more than {MOST_ARCHIVES} archives; {ASK_FOR_ANSWERS}")
             return
         try:
             with path_added_to_errors(archive):
                 folder = unpack(archive, self._budget)
         except UnreadableArchiveError as error:
-            self._ignore(archive, f"it {error}")
+            self._ignore(archive, f"it {error}" if ";" in str(error) else f"it {error}; ask for it again")
             return
         for file in self._files_below(folder, (*archive.folders, archive.name), depth + 1, is_clone=False):
             yield replace(file, upload=archive.upload)

@@ -292,8 +292,8 @@ def test_an_answer_may_import_files_of_its_folder_wherever_it_lies(course, tmp_p
             "it holds lin_gard.py, and no file that is named after an exercise (should lin_gard.py be lin_grad.py?)",
         ),
         ({"hw.rar": b"Rar!"}, "hw.rar: such archives are not read; ask for a .zip or a .tar.gz"),
-        ({"hw.zip": b"PK"}, "hw.zip was ignored: it is damaged, or no archive"),
-        ({"hw.tar.gz": b"\x1f\x8b"}, "hw.tar.gz was ignored: it is damaged, or no archive"),
+        ({"hw.zip": b"PK"}, "hw.zip was ignored: it is damaged, or no archive; ask for it again"),
+        ({"hw.tar.gz": b"\x1f\x8b"}, "hw.tar.gz was ignored: it is damaged, or no archive; ask for it again"),
         (
             {"lin_grad.py": b" " * (1 << 20) + b"x"},
             "lin_grad.py: the file was not read: it is larger than 1 MiB; hand in the answers alone",
