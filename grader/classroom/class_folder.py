@@ -613,14 +613,21 @@ class _LayoutFinder:
             )
         sections = [info for info in infos if self._may_be_section(info)]
         students = [info for info in infos if info.holds_work and not info.is_of_course]
-        if not sections or 2 * len(sections) <= len(students):
+        if not sections:
+            return "plain", ""
+        names = {section.entry.name for section in sections}
+        are_mixed = all(isinstance(info.entry, File) for info in students if info.entry.name not in names)
+        largest = max(sum(map(_is_part_of_class, self._infos(section.inside))) for section in sections)
+        has_class = are_mixed and largest > len(students)  # more in one folder than archives beside it
+        if 2 * len(sections) <= len(students) and not has_class:
             return "plain", ""
         shown = displayable_name(sections[0].entry.name)
         inner = [
             displayable_name(inner.entry.name) for inner in self._infos(sections[0].inside) if inner.may_be_submission
         ]
         doubt = f"{shown} may be a section or a student, because it holds {first_few_names(inner)}"
-        return "plain" if len(sections) <= len(students) or self._hold_equal_archives(sections) else "sections", doubt
+        are_students = len(sections) <= len(students) and not has_class
+        return "plain" if are_students or self._hold_equal_archives(sections) else "sections", doubt
 
     def _platform(self, root: Folder, infos: Sequence[_EntryInfo]) -> LayoutName | None:
         """Return the platform that at least half of the entries come from, by their names; `None` if there is none."""
@@ -900,6 +907,11 @@ def _begins_like_graded_record(file: File) -> bool:
     """
     head = file.read(RECORD_HEAD)
     return head.startswith(RECORD_START) and GRADED_BY_COURSE in head
+
+
+def _is_part_of_class(info: _EntryInfo) -> bool:
+    """Return whether an entry of a folder may be a submission, if the folder is a section."""
+    return info.holds_work or info.moodle is not None or info.canvas is not None
 
 
 def _is_clone(entry: File | Folder) -> bool:

@@ -107,6 +107,20 @@ def test_one_student_with_several_folders_makes_no_sections(course, tmp_path) ->
     assert (keys(found), found.doubt) == (["ada", "bob", "cem"], "")
 
 
+def test_sections_of_which_some_are_archives_are_asked(course, tmp_path) -> None:
+    section = {f"{who}/lin_grad.py": RIGHT for who in ("zoe", "yan", "xia", "wim", "vic", "uli", "tom")}
+    files = {f"A/{name}": text for name, text in section.items()}
+    path = put(tmp_path / "in", {**files, "B.zip": zipped(SECTIONS), "C.zip": zipped(section)})
+    found = found_in(course, path)
+    assert found.layout_name == "sections"
+    assert found.doubt == "A may be a section or a student, because it holds tom, uli, vic and 4 more"
+    attempts = {f"cem/try{i}/lin_grad.py": RIGHT for i in range(3)}
+    few = {f"{who}.zip": zipped({"lin_grad.py": RIGHT}) for who in ("ada", "bob", "dan")}
+    assert found_in(course, put(tmp_path / "few", {**few, **attempts})).doubt == ""
+    plain = {f"{who}/lin_grad.py": RIGHT for who in ("ada", "bob")}
+    assert found_in(course, put(tmp_path / "plain", {**files, **plain})).doubt == "", "no student can stop a run"
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
