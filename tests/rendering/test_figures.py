@@ -15,11 +15,10 @@ from helpers.corpus import SUBMISSIONS
 from helpers.pictures import See, figure, picture
 
 from grader.rendering.figure_html import figure_html
-from grader.rendering.figure_text import figure_lines, figure_sentences
 from grader.rendering.order_making import visits_of_list
 from grader.rendering.picture_data import ExercisePictures, Figure, Series, dumps_with_pictures
 from grader.rendering.picture_html import graph_svg, layout, pictures_html
-from grader.rendering.picture_text import picture_lines
+from grader.rendering.picture_text import figure_lines, figure_sentences, picture_lines
 from grader.rendering.render_text import as_text
 
 LIN = "import torch\ndef lin_grad(inp, out, w, b):\n    inp.g = {}\n    w.g = {}\n    b.g = {}\n"
