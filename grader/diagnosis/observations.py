@@ -23,11 +23,10 @@ from . import facts
 from .case import Candidate, Case, ProgramSample
 from .factors import common_ratio
 from .mistake import Fact, FactKind, Mistake, fact_kind
-from .mistaken_numbers import NumberMistaken
 from .operators.branches import masking
 from .operators.places import Spot
+from .other_programs import NumberMistaken, edits_of_right_answers
 from .quotients import wrong_quotient
-from .right_answers import edits_of_right_answers
 from .words import list_in_words
 from .wrong_values import BehindRightAnswers, FirstWrongGradient
 
