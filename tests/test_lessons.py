@@ -12,8 +12,8 @@ import pytest
 from helpers.courses import ROOT
 from markdown_it import MarkdownIt
 
+from grader.authoring.audit import example_problems
 from grader.authoring.build import read_worked
-from grader.authoring.lesson_examples import example_problems
 from grader.course.course import CourseExercise, load_course
 
 LESSONS = sorted((ROOT / "exercises").glob("*/README.md"))

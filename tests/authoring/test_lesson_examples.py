@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring import lesson_examples
-from grader.authoring.lesson_examples import SameMeaning, example_problems
+from grader.authoring import audit
+from grader.authoring.audit import SameMeaning, example_problems
 
 LESSON = "# A lesson\n\n```pycon\n>>> x = 2\n>>> {source}\n{output}\n```\n\nText behind the example.\n"
 
@@ -41,7 +41,7 @@ def test_an_example_that_prints_something_else_is_a_problem(
 def test_an_example_that_does_not_end_is_a_problem(
     source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lesson_examples, "TIME_LIMIT", 0.2)
+    monkeypatch.setattr(audit, "TIME_LIMIT", 0.2)
     lesson = tmp_path / "README.md"
     lesson.write_text(LESSON.format(source=source, output=">>> nonsense"), encoding="utf-8")
     says = f"line 5: `{source}` does not end within 0.2 seconds: correct the example or its output."
