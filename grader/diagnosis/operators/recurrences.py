@@ -7,7 +7,7 @@ all iterations.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 from weakref import WeakKeyDictionary
@@ -18,6 +18,7 @@ from torch import Tensor
 
 from grader.diagnosis.hints import EVERY_ITERATION, WHICH_ITERATION
 from grader.program.forward import SINK, Forward, Key, Place, bits
+from grader.program.operation import Array, Operand
 from grader.program.program import EdgeContext, EdgeVjp, Program
 from grader.program.queries import EdgeKind, Loop, LoopCarriedValue, edges_by_kind, loop_carried_values, loops
 
@@ -1077,3 +1078,93 @@ def _() -> Example:
         return {"w": dw}
 
     return Example(forward, wrong, {"h": "bs n", "w": "n n", "b": "t n"})
+
+
+# Values that are not kept for each iteration ------------------------------------------------------------------------
+
+
+def first_carried_of_loop(program: Program, place: Place) -> Loop | None:
+    """Return the loop whose first loop-carried value `place` is; `None` where it is none, or a later one."""
+    for loop in cached_loops(program):
+        made = [value.made[0] for value in loop.carried]
+        if made and place[0] == min(made):
+            return loop
+    return None
+
+
+def changes_in_loop(program: Program, loop: Loop) -> frozenset[int]:
+    """Return the ids of the values of a loop's nodes that depend on one of its loop-carried values."""
+    forward = program.forward
+    carried = sum({1 << value for each in loop.carried for value in (*each.made, each.initial) if value is not None})
+    ids = (i for key in loop.keys for i in forward.by_key[key])
+    return frozenset(i for i in ids if forward.ancestors[i] & carried)
+
+
+def kept_iterations(program: Program, place: Place) -> Iterator[Literal["last", "first"]]:
+    """Yield which iteration's values a backward pass may use in all iterations: the last one's, or the first one's."""
+    loop = first_carried_of_loop(program, place)
+    if loop is not None and loop.iterations > 2:
+        yield from ("last", "first")
+
+
+@operator(
+    "values-of-one-iteration",
+    code="wrong-point",
+    rank=2.2,
+    at=carried_first_values.where(
+        lambda program, place: first_carried_of_loop(program, place) is not None
+    ).in_every_iteration,
+    choices=kept_iterations,
+    message="every iteration of the backward pass uses the values of the {choice} iteration; each must use its own",
+)
+def use_values_of_one_iteration(program: Program, place: Place, choice: Literal["last", "first"]) -> Program | None:
+    """Compute every vjp in a loop with what its last, or first, iteration has computed, as where nothing else is kept.
+
+    Replaced are the operands and values that depend on a loop-carried value; what else an iteration reads, such as
+    x[t], is its own. Returns `None` where the value `place` is not the first loop-carried value of a loop.
+    """
+    loop, by_key = first_carried_of_loop(program, place), program.forward.by_key
+    if loop is None:
+        return None
+    changing = changes_in_loop(program, loop)
+    for key in loop.keys:
+        kept = program.nodes[by_key[key][-1 if choice == "last" else 0]]
+        last = program.nodes[by_key[key][-1]]
+        operands = {slot: kept.values[slot] for slot, source in last.operands if source in changing}
+        for i in by_key[key]:
+            if i != kept.id and (operands or last.id in changing):
+                rule = _with_values(operands, kept.value if last.id in changing else None)
+                for slot, _ in program.nodes[i].operands:
+                    program = program.with_vjp((i, slot), rule)
+    return program
+
+
+def _with_values(operands: Mapping[int, Operand], value: Array | None) -> EdgeVjp:
+    """Return the right vjp of an edge with other operands, by slot, and another value of the node."""
+    return lambda at: at.right(operands=operands, value=value)
+
+
+@use_values_of_one_iteration.example
+def _() -> Example:
+    """Show h = tanh(x[t] @ w + h @ u), whose backward pass uses the last state in every iteration."""
+
+    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        for step in x:
+            h = torch.tanh(step @ w + h @ u)
+        return h
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Keep the last two states alone, and use them in every iteration."""
+        states = [h]
+        for step in x:
+            states.append(torch.tanh(step @ w + states[-1] @ u))
+        before, last = states[-2:]
+        dw, du = torch.zeros_like(w), torch.zeros_like(u)
+        for step in reversed(x):
+            dz = g * (1 - last**2)
+            dw += step.T @ dz
+            du += before.T @ dz
+            g = dz @ u.T
+        return {"w": dw, "u": du, "h": g}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
