@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -14,7 +16,7 @@ from torch import Tensor
 from grader.course.sampling import normal, sized
 from grader.diagnosis.hints import EVERY_ITERATION
 from grader.program.forward import SINK, Forward, Node, Place
-from grader.program.operation import Array
+from grader.program.operation import Array, Operand
 from grader.program.program import EdgeContext, EdgeVjp, Program
 from grader.program.queries import EdgeKind, edges_by_kind, skip_connections
 from grader.program.selectors import ComputedValue
@@ -568,6 +570,70 @@ def _() -> Example:
             "y": g + torch.stack([g * c * torch.cos(point) for point in points]).sum(0),
             "c": torch.cat([g * torch.sin(point) for point in points]).sum(0),
         }
+
+    return Example(forward, wrong, {"y": "bs n", "c": "n"})
+
+
+def is_returned_by_first_call(program: Program, place: Place) -> bool:
+    """Return whether the value `place` is returned by the first of two or more calls of a function."""
+    calls = calls_of_function(program, place[0]) if is_returned_by_call(program, place) else []
+    return len(calls) > 1 and place[0] == calls[0][-1].id
+
+
+def kept_calls(program: Program, place: Place) -> Iterator[Literal["first", "last"]]:
+    """Yield which call's values a backward pass may use for all calls of a function: those of the first or the last."""
+    yield from ("first", "last")
+
+
+@operator(
+    "values-of-one-call",
+    code="wrong-point",
+    rank=2.4,
+    at=values.where(is_returned_by_first_call),
+    choices=kept_calls,
+    message="the derivatives of each call of `{function}` are taken at the values of the {choice} call; they must be"
+    " taken at the values of that call itself",
+    fields=lambda program, place, choice: {"function": next(function_called(program, place))},
+)
+def use_values_of_one_call(program: Program, place: Place, choice: Literal["first", "last"]) -> Program | None:
+    """Compute every vjp in the calls of a function with the values of one call, as that of the first stage of two.
+
+    For `f(y)` and `f(y + k)`, where f(x) computes tanh(x): 1 - tanh(y) ** 2 for both. Returns `None` where the function
+    is called once in this trial.
+    """
+    calls = calls_of_function(program, place[0])
+    if len(calls) < 2:
+        return None
+    kept = {(node.key[-3:], node.iteration): node for node in calls[0 if choice == "first" else -1]}
+    for node in itertools.chain(*calls):
+        source = kept.get((node.key[-3:], node.iteration))
+        if source is not None and source.id != node.id and len(source.values) == len(node.values):
+            operands = {slot: source.values[slot] for slot, _ in node.operands}
+            rule = partial(_right_with, operands, source.value)
+            for slot, _ in node.operands:
+                program = program.with_vjp((node.id, slot), rule)
+    return program
+
+
+def _right_with(operands: Mapping[int, Operand], value: Array, at: EdgeContext) -> Array:
+    """Return the right contribution of an edge for other operands, by slot, and another value of its node."""
+    return at.right(operands=operands, value=value)
+
+
+@use_values_of_one_call.example
+def _() -> Example:
+    """Show y + (k1 + k2) / 2, k2 the rate at y + k1, whose gradient takes both rates at y."""
+
+    def forward(y: Tensor, c: Tensor) -> Tensor:
+        k1 = rate(y, c)
+        return y + (k1 + rate(y + k1, c)) / 2
+
+    def wrong(y: Tensor, c: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Use one slope, that at y, for both stages."""
+        d2 = g / 2
+        dpoint = d2 * c * torch.cos(y)
+        d1 = g / 2 + dpoint
+        return {"y": g + dpoint + d1 * c * torch.cos(y), "c": ((d1 + d2) * torch.sin(y)).sum(0)}
 
     return Example(forward, wrong, {"y": "bs n", "c": "n"})
 
