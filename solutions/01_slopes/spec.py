@@ -153,7 +153,7 @@ slope = Routine(
             "missing-local",
             "return",
             lambda f, x, h: f(x + h) - f(x),
-            says="the value is the change of f itself, not divided by the step",
+            says="the value is the change in f itself, not divided by the step",
             hints=("Halve `h` and your number halves too. A slope should hardly change.",),
         ),
         Misconception(
@@ -167,7 +167,7 @@ slope = Routine(
             "wrong-factor",
             "return",
             lambda f, x, h: (f(x + h) - f(x)) * h,
-            says="the change of f is multiplied by the step, not divided by it",
+            says="the change in f is multiplied by the step; it must be divided by it",
             hints=("Halve `h`: does your number stay about the same?",),
         ),
         Misconception(

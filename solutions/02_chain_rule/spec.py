@@ -163,7 +163,7 @@ dout_dx = Exercise(
             "hard-coded",
             "return",
             lambda x: 6 * (x + 2) / 4,
-            says="the answer is right only for four entries, but x can have any number of entries",
+            says="the answer is right only when x has four entries, but x can have any number",
             hints=("Where does the number of entries come into your formula?",),
         ),
         Misconception(
@@ -223,7 +223,7 @@ dloss_dx = Exercise(
             "hard-coded",
             "return",
             lambda x, target: 2 * ((3 * (x + 2) ** 2).mean() - target) * 6 * (x + 2) / 4,
-            says="the answer is right only for four entries, but x can have any number of entries",
+            says="the answer is right only when x has four entries, but x can have any number",
             hints=("Where does the number of entries come into your formula?",),
         ),
     ),

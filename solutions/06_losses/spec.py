@@ -125,7 +125,8 @@ mse_grad_nd = Exercise(
     hints={
         "inp.g": (
             "Each example has `c` predictions. Over how many squares is this mean taken?",
-            "There are three steps: difference, square, mean. Only the factor of the mean differs from `mse_grad`.",
+            "There are three steps: difference, square, mean. Only the factor that the mean brings differs from "
+            "`mse_grad`.",
             "`mean()` without an argument runs over every entry of every row; divide by the number of entries of "
             "`inp`.",
         ),
@@ -141,7 +142,7 @@ mse_sum_grad = Exercise(
         "inp.g": (
             "Nudge one prediction by 0.001. Does the change of the sum depend on how many others there are?",
             "There are three steps: difference, square, sum. What is the derivative of a sum?",
-            "Take the answer for the mean, and omit the factor of the mean.",
+            "Take the answer for the mean, and omit the factor that the mean brings.",
         ),
     },
 )
@@ -202,8 +203,8 @@ nll_grad = Exercise(
         "inp.g": (
             "The loss uses one entry of each row. What happens if you nudge another one?",
             "All but `bs` entries of the gradient are zero. Does it matter how large the selected entries are?",
-            "Start from zeros in the shape of `inp`; the entries selected by `targ` get the factor of the mean and "
-            "the minus sign.",
+            "Start from zeros in the shape of `inp`; the entries selected by `targ` get the factor that the mean "
+            "brings and the minus sign.",
         ),
     },
     misconceptions=(
@@ -292,7 +293,8 @@ bce_logits_grad = Exercise(
             "Take the loss as steps: sigmoid, two logarithms, mean. Along how many paths does `inp` reach it?",
             "The derivative of sigmoid cancels the denominators of the logarithms. Simplify on paper before you write "
             "code.",
-            "The result is as short as for cross-entropy: prediction minus target, and the factor of the mean.",
+            "The result is as short as for cross-entropy: prediction minus target, and the factor that the mean "
+            "brings.",
         ),
     },
     misconceptions=(
@@ -349,8 +351,8 @@ svm_grad = Exercise(
             "than that of the right class?",
             "Each wrong class that contributes adds to the gradient of its own score. What does it add at the right"
             " class?",
-            "Start from a mask of the classes that contribute; put minus their number at the right class; multiply by "
-            "the factor of the mean.",
+            "Start from a mask of the classes that contribute; set the entry of the right class to "
+            "minus their count; then multiply by the factor that the mean brings.",
         ),
     },
     misconceptions=(

@@ -212,7 +212,7 @@ batchnorm_steps_grad = Exercise(
         ),
         "inp.g": (
             "In which two steps is `inp` used?",
-            "`inp` is used in the difference, with the derivative 1, and in the mean, with the weight one over `bs`.",
+            "`inp` is used in the difference, with derivative 1, and in the mean, with weight 1 / `bs`.",
             "Add `centred.g` as it is, and `mean.g`, divided equally among the rows.",
         ),
     },

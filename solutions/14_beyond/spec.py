@@ -177,8 +177,9 @@ _WRONG_RULES = (
     ("getitem", lambda a, da, i: 0 * da[i] + 1, "missing-upstream", "the tangent of x[i] is 1: v is lost"),
 )  # fmt: skip
 _WRONG_NUMBERS = (
-    (lambda a: 1.0, "wrong-local", "a plain number has the tangent 1; it is a constant, so its tangent is 0"),
-    (float, "forward-value", "a plain number is used as its own tangent; it is a constant, so its tangent is 0"),
+    (lambda a: 1.0, "wrong-local",
+     "your code gives a plain number the tangent 1; it is a constant, so its tangent must be 0"),
+    (float, "forward-value", "a plain number is used as its own tangent; it is a constant, so its tangent must be 0"),
 )  # fmt: skip
 
 _DUAL_HINTS = {
@@ -417,7 +418,8 @@ hvp_logistic = Exercise(
                       hints=("`w` is the point and `v` the direction. At which of them is the sigmoid taken?",)),
         Misconception("forward-value", "return",
                       lambda w, x, targ, v: (x.t() @ ((x @ w).sigmoid() - targ) / len(x)) * v,
-                      says="this is the gradient times v, elementwise: the answer is how the gradient changes along v",
+                      says="this is the gradient times v, elementwise; the answer must be the rate at which the"
+                           " gradient changes along v",
                       hints=("Differentiate once more: how does the gradient change when `w` moves along `v`?",)),
         Misconception("sum-of-products", "return", lambda w, x, v: x.t() @ (_bend(w, x).mean() * (x @ v)) / len(x),
                       says="the derivative of the sigmoid is averaged over the examples first; each example has its"
@@ -1083,10 +1085,11 @@ fixed_point_grad = Exercise(
                       "1 - out is used as the derivative of tanh: out is not squared",
                       ("What is the derivative of tanh, in terms of its output?",)),
         Misconception("missing-local", "x.g", lambda w, out, out_g: _arrived(w, out, out_g),
-                      "this is the gradient of out; it must still go back through the tanh",
+                      "this is u, the total gradient of out; it must still be multiplied by the derivative of tanh",
                       ("What lies between `x` and `out`?",)),
         Misconception("missing-local", "w.g", lambda w, out, out_g: out.t() @ _arrived(w, out, out_g),
-                      "the gradient of out is used as it is; it must first go back through the tanh",
+                      "u, the total gradient of out, is used as it is; it must first be multiplied by the derivative of"
+                      " tanh",
                       ("What lies between `out @ w` and `out`?",)),
         Misconception("wrong-operand", "w.g", lambda x, w, out, out_g: x.t() @ _around({})(w, out, out_g),
                       "x is used in place of out: out is multiplied by w in the equation",

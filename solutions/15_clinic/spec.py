@@ -98,7 +98,7 @@ _BLIND = {
 }
 _IN_PLACE = "stores the right gradients, but changes out.g in place, which the test does not check"
 _HALF = "stores half precision where the inputs are float32 or float64"
-_NAN = "stores nan as its last entry, for which no `>` is ever true"
+_NAN = "stores nan in the last entry of inp.g; a comparison of nan with `>` is never true"
 
 test_scale = examination(
     "Test the backward pass of inp * scale",
