@@ -349,8 +349,8 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
         who = "1 more student has" if more_noted == 1 else f"{more_noted} more students have"
         yield f"{who} notes: see {GRADES_FILE}."
     if summary.untouched:
-        listed = _first_few_titles(summary.untouched)
-        yield f"Handed in nothing but stubs or blank answer sheets, and graded with 0 points: {listed}."
+        untouched = "only stubs, blank answer sheets or files without the function"
+        yield f"Handed in {untouched}, and graded with 0 points: {_first_few_titles(summary.untouched)}."
     absent, failed = {*summary.absent}, {failure.student for failure in summary.errors}
     if scored := [name for name in summary.absent if name not in empty | failed]:
         yield f"On the roster, with a score, and handed in nothing: {_first_few_titles(scored)}."

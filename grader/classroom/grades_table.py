@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from grader.results.codes import UNNAMED
 from grader.results.points import total
-from grader.results.records import StudentResults
+from grader.results.records import ExerciseResult, StudentResults
 from grader.safe_text import no_formula, plain
 
 from .class_folder import ClassFolder
@@ -91,7 +91,8 @@ class ClassSummary:
         gained: how many students have more points than before the run.
         lost: how many students have fewer points than before the run.
         late: how many students lost points for lateness.
-        untouched: the students who handed in nothing but stubs and blank answer sheets, and have 0 points for them.
+        untouched: the students whose files hold only stubs, blank answer sheets or no function to grade, and who have 0
+            points for them.
         above: the students whom an adjustment gives more points than there are.
         renamed: the names of students in the last run, and the keys that they have now where these differ.
         named_by: the heading of the roster's column that names the students; empty without a roster.
@@ -153,7 +154,7 @@ class GradesTable:
         noted: the notes on the first submissions that have some, by student.
         counts: under `noted`, how many submissions have notes; under `late`, how many lost points for lateness.
         nothing: the students who have no score because nothing could be graded, by key.
-        untouched: the students who handed in nothing but stubs and blank answer sheets, by key.
+        untouched: the students whose files hold only stubs, blank answer sheets or no function to grade, by key.
         graded: the keys of the students of whom something was graded.
         above: the students whose total is above the points of all exercises by an adjustment.
     """
@@ -188,7 +189,7 @@ class GradesTable:
             return
         if results.late is not None and results.late.points < 0:
             self.counts["late"] += 1
-        if results.score == 0 and results.seed is not None and {e.status for e in results.exercises} == {"todo"}:
+        if results.score == 0 and results.seed is not None and all(map(_is_unanswered, results.exercises)):
             self.untouched[name] = results.student
         if results.adjustments and (results.raw_score or 0.0) > results.max_score:
             self.above.append(results.student)
@@ -306,6 +307,13 @@ class GradesTable:
         """Return how many students made each mistake in the exercise with this id, the most frequent mistake first."""
         counts = [MistakeCount(code, count) for (name, code), count in self.mistakes.items() if name == exercise]
         return tuple(sorted(counts, key=lambda mistake: (-mistake.students, mistake.code)))
+
+
+def _is_unanswered(exercise: ExerciseResult) -> bool:
+    """Return whether a student's file holds only the stub of an exercise, or does not define its function at all."""
+    if exercise.status == "todo":
+        return True
+    return bool(exercise.answers) and {answer.code for answer in exercise.answers} == {"missing-function"}
 
 
 def _mistakes(results: StudentResults) -> list[tuple[str, str, str]]:

@@ -75,7 +75,7 @@ def test_an_absent_student_with_a_score_does_not_stand_among_those_without_point
     summary = ClassSummary(3, 1, 0, 3.0, 9.0, {}, (), (), 1.0, nothing=nothing, absent=("ill", "n107"))
     print_summary(course, replace(summary, untouched=("u13",)), Path("results"))
     assert capsys.readouterr().out.endswith(
-        "Handed in nothing but stubs or blank answer sheets, and graded with 0 points: u13.\n"
+        "Handed in only stubs, blank answer sheets or files without the function, and graded with 0 points: u13.\n"
         "On the roster, with a score, and handed in nothing: ill.\n"
         "On the roster, and handed in nothing: n107.\n"
         "1 of 3 holds nothing that could be graded:\n  b3: it is empty\n"

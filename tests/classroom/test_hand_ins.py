@@ -295,19 +295,20 @@ def test_the_page_shows_what_is_printed_for_empty_submissions(tmp_path: Path, ca
     assert shown in said.out + said.err
 
 
-def test_who_hands_in_an_untouched_stub_is_named(course, grade, tmp_path, capsys) -> None:
+def test_who_hands_in_an_untouched_stub_or_an_empty_file_is_named(course, grade, tmp_path, capsys) -> None:
     files = {"a/lin_grad.py": STUB, "b/lin_grad.py": RIGHT, "c/hw.ipynb": notebook(STUB), "d/notes.txt": ""}
+    files |= {"e/lin_grad.py": "", "f/lin_grad.py": "# to do\n\n"}
     for _ in range(2):  # the second time from the records
         points, summary = grade(put(tmp_path / "in", files))
-        assert points == {"a": 0, "b": 3, "c": 0, "d": None}
-        assert summary.untouched == ("a", "c")
+        assert points == {"a": 0, "b": 3, "c": 0, "d": None, "e": 0, "f": 0}
+        assert summary.untouched == ("a", "c", "e", "f")
         print_summary(course, summary, tmp_path / "out")
-        line = "Handed in nothing but stubs or blank answer sheets, and graded with 0 points: a, c."
-        assert line in capsys.readouterr().out
+        line = "Handed in only stubs, blank answer sheets or files without the function, and graded with 0 points: "
+        assert f"{line}a, c, e, f." in capsys.readouterr().out
     entered = find_submissions(course, tmp_path / "in", tmp_path / "out")
     grading = Grading(1, "none", exercises=course.select(["lin_grad"]))
     summary = grade_class(course, entered, tmp_path / "out", grading, ask=lambda nothing: True)
-    assert summary.untouched == ("a", "c"), "d handed in nothing of the course"
+    assert summary.untouched == ("a", "c", "e", "f"), "d handed in nothing of the course"
 
 
 def test_a_student_reads_which_two_files_kept_an_exercise_from_being_graded(course, tmp_path) -> None:
