@@ -20,6 +20,7 @@ from typing import Literal
 from grader.course.course import Course
 from grader.errors import UsageError, file_error
 from grader.results.records import RECORD_START
+from grader.safe_text import no_formula, plain
 
 from .archives import CLONE, MOST_ENTRIES, NAME_IT, open_tree
 from .exercise_names import ExerciseNames
@@ -118,14 +119,15 @@ def enumeration(names: Sequence[str], conjunction: str) -> str:
 def find_student(submissions: Sequence[Submission], name: str) -> Submission:
     """Return the submission of the student who is called `name`.
 
-    The key of a submission and its student's name in the results go before the other names in `known_as`.
+    The key of a submission and its student's name in the results, also as `grades.csv` shows it, go before the other
+    names in `known_as`.
 
     Raises:
         UsageError: no student is called so, or several are; the message names the students who may be meant.
     """
     spelled = composed_name(name)
     for submission in submissions:
-        if spelled in (submission.key, submission.student):
+        if spelled in (submission.key, submission.student, no_formula(plain(submission.student))):
             return submission
     matches = [submission for submission in submissions if spelled in submission.known_as]
     if len(matches) == 1:

@@ -468,7 +468,9 @@ def _definition_notes(chosen: AnswerFile) -> tuple[str, ...]:
             *without_copied_stubs(chosen.exercise, source).notes,
             *replaced_definitions(chosen.exercise, source),
         )
-    except (ReadError, UnreadableSource) as error:
+    except UnreadableSource as error:
+        return (f"{chosen.file.path} cannot be read: {str(error).rstrip('.')}; it must be saved as UTF-8",)
+    except ReadError as error:
         return (f"{chosen.file.path} cannot be read: {str(error).rstrip('.')}",)
     return notes if isinstance(content, bytes) else tuple(f"{chosen.file.path}: {note}" for note in notes)
 

@@ -17,7 +17,7 @@ from helpers.document_claims import Document
 from helpers.platforms import MEAN, RIGHT, STUB, notebook, put, zipped
 from test_class_grading import record, small_course, validator
 
-from grader.classroom.class_folder import find_submissions
+from grader.classroom.class_folder import find_student, find_submissions
 from grader.classroom.class_grading import Grading, GradingProgress, grade_class, grade_submission
 from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.grade_terminal import print_summary, score_line, showing_progress
@@ -295,6 +295,12 @@ def test_the_page_shows_what_is_printed_for_empty_submissions(tmp_path: Path, ca
     assert shown in said.out + said.err
 
 
+def test_a_student_is_found_by_the_name_in_grades_csv(course, tmp_path) -> None:
+    folder = put(tmp_path / "in", {"-5+3/lin_grad.py": RIGHT, "b/lin_grad.py": RIGHT})
+    found = find_submissions(course, folder, tmp_path / "out")
+    assert {find_student(found.submissions, name).key for name in ("-5+3", "'-5+3")} == {"-5+3"}
+
+
 def test_who_hands_in_an_untouched_stub_or_an_empty_file_is_named(course, grade, tmp_path, capsys) -> None:
     files = {"a/lin_grad.py": STUB, "b/lin_grad.py": RIGHT, "c/hw.ipynb": notebook(STUB), "d/notes.txt": ""}
     files |= {"e/lin_grad.py": "", "f/lin_grad.py": "# to do\n\n"}
@@ -336,7 +342,8 @@ def test_a_student_reads_which_two_files_kept_an_exercise_from_being_graded(cour
         (
             {"lin_grad.py": f"# ü\n{RIGHT}".encode("latin-1"), "04_linear/quiz.yaml": "variant: none\n"},
             ("04_linear/quiz.yaml cannot be read: line 1: the variant must be the whole number that stood there: put "
-             "it back", "lin_grad.py cannot be read: line 1, after '#', has the byte 0xFC, which is ü in Latin-1"), "",
+             "it back", "lin_grad.py cannot be read: line 1, after '#', has the byte 0xFC, which is ü in Latin-1; "
+             "it must be saved as UTF-8"), "",
         ),
         (
             {"linear.py": RIGHT}, ("linear.py was ignored: this course has no exercise there",),
