@@ -185,13 +185,13 @@ def _quantities(trial: Trial) -> dict[str, int]:
     sizes = named_axis_sizes(trial)
     arrays = {name: value.values for name, value in trial.arguments.items() if isinstance(value, Array)}
     output_entries = 1 if trial.out is None else trial.out.numel()
-    shapes = [array.shape for array in arrays.values()]
     return {
         **sizes,
         **{
-            f"shape[{name}]": shapes[0][axis]
+            f"{first}.shape[{name}]": array.shape[axis]
+            for first, array in itertools.islice(arrays.items(), 1)
             for name, axis in trial.arguments.items()
-            if type(axis) is int and shapes and -len(shapes[0]) <= axis < len(shapes[0])
+            if type(axis) is int and -array.ndim <= axis < array.ndim
         },
         **{name: value for name, value in trial.arguments.items() if type(value) is int and value > 0},
         **{f"{a} * {b}": m * n for (a, m), (b, n) in itertools.combinations(sizes.items(), 2)},

@@ -38,8 +38,8 @@ def options_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Seque
         values = [{options(trial)[name] for trial in trials} for trials in (right, wrong)]
         if condition := _distinguishing_condition(*values) or _comparison_with_axis(name, right, wrong):
             conditions.append(f"{name} is {condition}")
-    together = "; these occur only together" if len(conditions) > 1 else ""
-    return f"{' and '.join(conditions)}{together}"
+    together = "; in the trials, these always hold together, so any of them may be the reason"
+    return f"{' and '.join(conditions)}{together if len(conditions) > 1 else ''}"
 
 
 def _shape(answer: Answer, trial: Trial) -> tuple[int, ...]:

@@ -211,9 +211,12 @@ def test_an_answer_that_is_right_for_some_options_says_for_which(
 
 
 def test_of_options_that_change_together_all_are_told() -> None:
-    """Nobody can tell which of them is the reason, so the sentence says that they occur only together."""
+    """Nobody can tell which of them is the reason, so the sentence says that they always hold together."""
     found = samples_of(lambda t, r: r + (t.setting.index == 1), before=(1, 2, 0, 1), after=(2, 0, 1, 2))
-    says = "it is right only when before is not 2 and after is not 0; these occur only together"
+    says = (
+        "it is right only when before is not 2 and after is not 0; in the trials, these always hold together, so any of"
+        " them may be the reason"
+    )
     assert special(found) == ("hard-coded", says)
 
 

@@ -365,8 +365,8 @@ WRONG_SUMS: Mapping[str, tuple[str, str, Callable[[EdgeContext], Array]]] = {
             sum_to_shape(at.g, np.shape(at.x)) * np.asarray(at.node.values[1 - at.slot]), np.shape(at.x)),
     ),
     "reshaped": (
-        "reshape-for-transpose", "{upstream} is reshaped to rows as long as {operand} before the sum; that mixes up the"
-        " entries",
+        "reshape-for-transpose", "{upstream} is reshaped into rows of as many entries as {operand} has, and then"
+        " summed; that mixes up the entries",
         lambda at: contributions_of_copies(at).reshape(-1, np.size(at.x)).sum(0).reshape(np.shape(at.x)),
     ),
 }  # fmt: skip

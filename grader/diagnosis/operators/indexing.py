@@ -98,8 +98,11 @@ def repetition_mistakes(program: Program, place: Place) -> Iterator[str]:
     rank=2.0,
     at=edges.of(*SELECTIONS, *COPYING).at_slot(0).where(selects_repeatedly),
     choices=repetition_mistakes,
-    message="where {step} takes an entry of {operand} several times, {what}; all contributions must be summed",
-    fields=lambda program, place, choice: {"what": REPEATED[choice]},
+    message="where {step} takes {taken} of {operand} several times, {what}; all contributions must be summed",
+    fields=lambda program, place, choice: {
+        "what": REPEATED[choice],
+        "taken": "a row" if selects_rows(program.reader(place)) else "an entry",
+    },
     hints={
         "mean-for-sum": (
             "If a row is looked up twice and you nudge it, how many places of the output change?",
@@ -1809,19 +1812,35 @@ def part_orders(program: Program, place: Place) -> Iterator[PartOrder]:
         yield from (PartOrder("reversed"), PartOrder("rotated"))
 
 
+def axis_of_parts(program: Program, place: Place) -> int | None:
+    """Return the axis of the value `place` along which its `consecutive_parts` follow one another, if it is one."""
+    shape = program.nodes[place[0]].value.shape
+    first, second, *_ = (
+        np.unravel_index(selected_positions(part), shape) for part in consecutive_parts(program, place[0])
+    )
+    axes = [axis for axis in range(len(shape)) if not np.array_equal(first[axis], second[axis])]
+    return axes[0] if len(axes) == 1 else None
+
+
 def describe_parts(program: Program, place: Place, choice: PartOrder) -> str:
     """Return what a learner calls the parts of a value that are in a wrong order, such as `the parts of k and v`.
 
-    Of parts without names: `the first and the second part`, or `the parts` where all are concerned.
+    Of parts without names: `the first and the second part`, or, where all are concerned, `the entries along t` for the
+    time steps of x, and `the parts along axis 1 of x` for longer parts.
 
     Args:
         program: the program of the trial that the message is for.
         place: the value that has the parts.
         choice: their wrong order.
     """
+    parts = consecutive_parts(program, place[0])
     if choice.how != "exchanged":
-        return "the parts"
-    names = [program.name_of(consecutive_parts(program, place[0])[i].id) for i in (choice.first, choice.second)]
+        axis = axis_of_parts(program, place)
+        if axis is None:
+            return "the parts"
+        what = "parts" if parts[0].value.ndim == program.nodes[place[0]].value.ndim else "entries"
+        return f"the {what} along {program.name_of_axis(place[0], axis)}"
+    names = [program.name_of(parts[i].id) for i in (choice.first, choice.second)]
     if all(name.isidentifier() for name in names) and len(set(names)) == 2:
         return "the parts of " + " and ".join(names)
     numerals = ("first", "second", "third", "fourth")

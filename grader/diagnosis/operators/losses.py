@@ -657,10 +657,12 @@ def is_probability_in_logarithms(program: Program, place: Place) -> bool:
     rank=2.0,
     at=values.where(is_probability_in_logarithms),
     choices=lambda program, place: (None,),
-    message="in the gradient of {value}, the division by p * (1 - p) is missing{where}; only the formula for logits has"
-    " no such division",
+    message="in the gradient of {value}, the division by {product} is missing; only the formula for logits does without"
+    " it",
     fields=lambda program, place, choice: {
-        "where": "" if (name := program.name_of(place[0])) == "p" else f", where p is {name}"
+        "product": f"{name} * (1 - {name})"
+        if (name := program.name_of(place[0])).isidentifier()
+        else f"p * (1 - p), where p is {name},"
     },
 )
 def treat_probability_as_logit(program: Program, place: Place, choice: None) -> Program | None:

@@ -1638,8 +1638,8 @@ def use_updated_partner(program: Program, place: Place, choice: PartnerUpdate) -
 def describe_partner_update(program: Program, place: Place, choice: PartnerUpdate) -> str:
     """Return a clause that names what is used in place of the partner operand.
 
-    Such as `the gradient of v is used in place of v`, or, with a rate, `v after a step of training is used: v less 0.1
-    of its gradient`.
+    Such as `the gradient of v is used in place of v`, or, with a rate, `v has already been updated to v minus 0.1 times
+    its gradient; v must be as it was in the forward pass`.
 
     Args:
         program: the program of the trial that the message is for.
@@ -1648,7 +1648,8 @@ def describe_partner_update(program: Program, place: Place, choice: PartnerUpdat
     """
     name = program.name_of(program.source((place[0], choice.slot)))
     if choice.rate:
-        return f"{name} has already been updated to {name} minus {choice.rate:g} times its gradient; update {name} last"
+        updated = f"{name} has already been updated to {name} minus {choice.rate:g} times its gradient"
+        return f"{updated}; {name} must be as it was in the forward pass"
     return f"the gradient of {name} is used in place of {name}"
 
 

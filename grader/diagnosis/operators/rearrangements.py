@@ -22,6 +22,7 @@ from grader.program.rearrangement import joined_axes, refined_shape
 
 from .contract import Example, operator
 from .places import edges, nodes, with_gradient_of_any_shape
+from .results import name_of_gradient
 
 FORWARD_RANK = 3.5  # of an edit that changes the forward pass, too
 
@@ -590,13 +591,19 @@ PAIRING_MISTAKES = tuple(
 
 WHERE: Mapping[str, str] = {
     "both": "",
-    "apart": " where the pairs are split",
-    "together": " where the pairs are joined",
+    "apart": " where they are selected",
+    "together": " in {gradient}",
 }
 PAIR_WORDS: Mapping[bool, tuple[str, str]] = {
     False: ("neighbouring entries", "corresponding entries of the two halves"),
     True: ("corresponding entries of the two halves", "neighbouring entries"),
 }
+
+
+def name_of_paired_axis(program: Program, place: Place) -> str:
+    """Return the name of the axis along which the node `place` joins pairs, such as `d`, or `axis 2` without a name."""
+    pairs = pairs_of(program, place)
+    return "an axis" if pairs is None else program.name_of_axis(place[0], pairs.axis).partition(" of ")[0]
 
 
 @operator(
@@ -605,9 +612,10 @@ PAIR_WORDS: Mapping[bool, tuple[str, str]] = {
     rank=3.0,
     at=nodes.of("cat", "reshape", "flatten").where(takes_pairs),
     choices=lambda program, place: PAIRING_MISTAKES,
-    message="{wrong} of {step} are paired{where}; the forward pass pairs {right}",
+    message="{wrong} along {axis} are paired{where}; the forward pass pairs {right}",
     fields=lambda program, place, choice: {
-        "where": WHERE[choice.where],
+        "axis": name_of_paired_axis(program, place),
+        "where": WHERE[choice.where].format(gradient=name_of_gradient(program, place[0])),
         **dict(
             zip(("wrong", "right"), PAIR_WORDS[bool((p := pairs_of(program, place)) and p.neighbours)], strict=True)
         ),
@@ -886,13 +894,13 @@ class Displacement:
     how: str
 
     def describe(self, axis: str) -> str:
-        """Return what happens to the entries, such as "shifted by one entry towards the end of t".
+        """Return what happens to the entries, such as "shifted by one entry along t, towards the end".
 
         Args:
             axis: the name of the axis.
         """
         moved, _, end = self.how.partition(" towards the ")
-        return f"{moved} towards the {end} of {axis}" if end else f"{moved} along {axis}"
+        return f"{moved} along {axis}, towards the {end}" if end else f"{moved} along {axis}"
 
 
 def name_of_moved_axis(program: Program, place: Place, move: Displacement) -> str:
@@ -984,9 +992,11 @@ def axis_moves(program: Program, place: Place) -> Iterator[Displacement]:
     rank=3.0,
     at=edges.in_every_iteration,
     choices=axis_moves,
-    message="in the gradient of {operand} through {step}, {array} is {how}",
+    message="{inside}the gradient of {operand} through {step}{inner} is {how}",
     fields=lambda program, place, choice: {
         "how": choice.describe(name_of_moved_axis(program, place, choice)),
+        "inside": "" if choice.array == "result" else "in ",
+        "inner": "" if choice.array == "result" else f", {name_of_moved_array(program, place, choice)}",
         "array": name_of_moved_array(program, place, choice),
     },
     hints=FOLLOW_ONE_ENTRY,

@@ -29,6 +29,7 @@ from grader.program.queries import broadcast_to_operand, contraction_of, reduced
 from .contract import Example, operator
 from .places import (
     WHOLE,
+    WORDS,
     edges,
     expression_of,
     names_of_two_axes,
@@ -1560,8 +1561,13 @@ def names_of_axes(program: Program, place: Place, choice: WrongAxis) -> dict[str
     choices=lambda program, place: (
         WrongAxis(axis, affects) for affects in AFFECTED for axis in (*wrong_axes(program, place), None)
     ),
-    message="in the recomputed forward pass, {step} is taken along {axis}; it must be taken along {right}",
-    fields=lambda program, place, choice: names_of_axes(program, place, choice),
+    message="in the recomputed forward pass, {function} of {operand} is taken along {axis}; it must be taken along"
+    " {right}",
+    fields=lambda program, place, choice: {
+        "function": WORDS.get(name := program.nodes[place[0]].name, f"the `{name}`"),
+        "operand": program.name_of(program.nodes[place[0]].operands[0][1]),
+        **names_of_axes(program, place, choice),
+    },
 )
 def run_along_wrong_axis(program: Program, place: Place, choice: WrongAxis) -> Program | None:
     """Compute the forward pass with the operation, the node `place`, along a wrong axis.

@@ -712,7 +712,7 @@ def are_multiples(program: Program, value: int, other: int) -> bool:
     at=targets,
     choices=addable_gradients,
     fields=lambda program, place, choice: {
-        "other": name_of_gradient(program, choice.find(program, program.forward.outputs[-1]) or 0)
+        "other": name_of_added_gradient(program, choice.find(program, program.forward.outputs[-1]) or 0)
     },
     message="{other} is added to the right answer",
 )
@@ -727,6 +727,21 @@ def add_gradient_of_value(program: Program, place: Place, choice: ValueName) -> 
     return program.with_result(
         target_of(program, place), lambda program, gradient: gradient + program.sweep.gradient(value)
     )
+
+
+def name_of_added_gradient(program: Program, value: int) -> str:
+    """Return what a learner calls the right gradient of a value: `v`, say, where it is an argument; else as below.
+
+    In `grad @ v`, the gradient of `grad` is v.
+
+    Args:
+        program: the program of a trial.
+        value: the id of the value.
+    """
+    gradient = program.right_sweep.gradient(value)
+    arguments = (i for i in program.inputs.values() if np.array_equal(program.nodes[i].value, gradient))
+    argument = next(arguments, None)
+    return name_of_gradient(program, value) if argument is None else program.name_of(argument)
 
 
 def name_of_gradient(program: Program, value: int) -> str:

@@ -64,6 +64,22 @@ def value_with_same_gradient(program: Program, value: int) -> int:
     return value
 
 
+def is_one_of_paths(program: Program, value: int) -> bool:
+    """Return whether a target reaches the output beside a value, too: `x**2` in `x * x.sin() + x**2` is one of paths.
+
+    Only the nodes are examined that read the value, one after the other, up to the first value with several readers.
+    """
+    forward, here = program.forward, value
+    reached = [i for i in forward.targets.values() if i == value or forward.ancestors[value] >> i & 1]
+    while here not in forward.outputs and len(forward.uses[here]) == 1:
+        reader = forward.uses[here][0][0]
+        beside = [other for _, other in program.nodes[reader].operands if other != here]
+        if any(other == i or forward.ancestors[other] >> i & 1 for other in beside for i in reached):
+            return True
+        here = reader
+    return False
+
+
 def codes_of_missing_upstream(program: Program, place: Place) -> Iterator[str]:
     """Yield the public code of the mistake that the upstream gradient of the node of `place` is left out.
 
@@ -100,8 +116,11 @@ def passes_ones_on(program: Program, place: Place) -> bool:
     rank=1.5,
     at=made_values.where(passes_ones_on),
     choices=codes_of_missing_upstream,
-    message="{gradient} is missing, as if it were 1",
-    fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0])},
+    message="{path}{gradient} is missing, as if it were 1",
+    fields=lambda program, place, choice: {
+        "gradient": name_of_gradient(program, place[0]),
+        "path": f"on the path through {program.name_of(place[0])}, " if is_one_of_paths(program, place[0]) else "",
+    },
 )
 def leave_out_upstream(program: Program, place: Place, choice: str) -> Program:
     """Replace the gradient of the value `place` by ones in the contributions to all operands that it is computed from.

@@ -388,7 +388,7 @@ def _() -> Example:
     code="wrong-operand",
     rank=2.0,
     at=edges.of("pad").where(lambda program, place: any(a != b for a, b in _pad_widths(program.reader(place)))),
-    message="in the gradient of {operand}, the padding of {step} at the beginning and that at the end are exchanged",
+    message="in the gradient of {operand} through {step}, the two widths of the padding are exchanged",
 )
 def exchange_padding(program: Program, place: Place, choice: None) -> Program:
     """Cut off in front as many entries as a `pad` adds at the end, and at the end as many as it adds in front.
@@ -428,8 +428,8 @@ EDGES: Mapping[str, tuple[bool, bool]] = {
     rank=2.5,
     at=edges.of("pad"),
     choices=lambda program, place: EDGES,
-    message="in the gradient of {operand}, the upstream gradient of the padding of {step} is added to {choice}, as if"
-    " the padding were made of copies; the padding is constant",
+    message="the upstream gradient at the padding of {step} is added to {choice} of the gradient of {operand}, as if"
+    " the padding consisted of copies; it is constant",
 )
 def add_padding_to_edges(program: Program, place: Place, choice: str) -> Program:
     """Add the upstream gradient at the padding of a `pad` to the entries at the edges, as for a repeated edge.
