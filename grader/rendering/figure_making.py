@@ -463,8 +463,8 @@ def _axes_of_output(compared: ComparedAnswer) -> Axes:
 
 
 def trial_upstream(program: Program) -> str:
-    """Return the name of the upstream gradient of a program's last output, such as "out.g"."""
-    return program.upstream_name or f"{program.output_name}.g"
+    """Return the name of the upstream gradient of a program's last output; "out.g" if the output has none."""
+    return program.upstream_name or (f"{program.output_name}.g" if program.output_name.isidentifier() else "out.g")
 
 
 def _index_of_largest(array: np.ndarray) -> tuple[int, ...]:

@@ -49,7 +49,9 @@ class Statement:
     marked: tuple[int, int] | None = None
 
 
-def statements_of(code: Sequence[str], function: str, answer: AnswerResult) -> list[Statement]:
+def statements_of(
+    code: Sequence[str], function: str, answer: AnswerResult, cause: AnswerResult | None = None
+) -> list[Statement]:
     """Return the statements of a function that a wrong answer is about, at most `MOST_STATEMENTS`, in order.
 
     They store the answer or return it, or fill its entries afterwards. If there is one, and its value is only a
@@ -62,11 +64,14 @@ def statements_of(code: Sequence[str], function: str, answer: AnswerResult) -> l
             counts.
         function: the name of the function.
         answer: the answer; the part that its mistake is about is marked where that is certain.
+        cause: the answer that its message refers to, as in "as for w.g"; `None` if it refers to none.
 
     Returns:
         The statements; empty if the code is no Python, no statement is recognised as storing the answer, or the
         mistake is in a rule of an engine, which is in another function.
     """
+    if RULE_OF_ENGINE in (cause or answer).message:
+        return []
     for text in reversed(code):
         definition = _definition(text, function)
         if definition is not None:
@@ -92,8 +97,6 @@ def _definition(text: str, function: str) -> ast.FunctionDef | None:
 
 def _chosen_statements(definition: ast.FunctionDef, answer: AnswerResult) -> list[ast.stmt]:
     """Return the statements of a function that a wrong answer is about, as `statements_of` does."""
-    if RULE_OF_ENGINE in answer.message:
-        return []
     if (changed := CHANGED_ARGUMENT.search(answer.message)) is not None:
         return list(_changing_statements(definition, {changed[1]}))
     if (line := LINE_OF_ERROR.search(answer.message)) is not None:

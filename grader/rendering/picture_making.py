@@ -54,6 +54,7 @@ LONGEST_CONSTANT = 20  # characters of the source that stand for a number in the
 RULE = re.compile(r"\b(?:backward rule of|what|the step) (\w+)")
 OF_TWO = frozenset(("add", "sub", "mul", "div", "matmul"))  # the steps that take two values
 COMMANDS = frozenset(("backward", "zero_grad"))  # steps that compute no value
+SEEN = 3  # trials by whose sizes the axes of the graph are named
 MANY_RIGHT = "More than one answer is right here, so there is no other array to compare it with."
 
 
@@ -327,7 +328,7 @@ def _graph_of(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
     named = {name: () if mistake is None else mistake.at for name, mistake in mistakes.items()}
     said = {name: Named() if mistake is None else named_mistake(mistake) for name, mistake in mistakes.items()}
     wrt = {answer.wrt: answer.name for answer in answers if answer.wrt}
-    peers = [(faithful_program_of(declaration, trial), trial) for trial in judge.trials[:2] if trial is not drawn]
+    peers = [(faithful_program_of(declaration, trial), trial) for trial in judge.trials[:SEEN] if trial is not drawn]
     return graph_of(program, drawn, wrt, named, said, [(peer, trial) for peer, trial in peers if peer is not None])
 
 
@@ -754,13 +755,13 @@ class RecordedMistakes:
         return graph_of(program, trial, wrt, marked, said, peers) if marked else None
 
     def _peers(self, exercise: CourseExercise, declaration: Exercise, seed: int) -> list[tuple[Program, Trial]]:
-        """Return the forward pass in a trial of other sizes, with that trial; nothing where there is none."""
+        """Return the forward pass in trials of other sizes, each with its trial; nothing where there are none."""
         try:
-            other = self._first_trial(exercise, declaration, seed + 1)
+            others = [self._first_trial(exercise, declaration, seed + i) for i in range(1, SEEN)]
         except IMPOSSIBLE:
             return []
-        program = faithful_program_of(declaration, other)
-        return [] if program is None else [(program, other)]
+        programs = [(faithful_program_of(declaration, other), other) for other in others]
+        return [(program, other) for program, other in programs if program is not None]
 
     def _first_trial(self, exercise: CourseExercise, declaration: Exercise, seed: int) -> Trial:
         """Return the first trial that an exercise has with this seed; it is drawn once, and cached."""

@@ -130,8 +130,13 @@ class ResultDisplay:
         """Return the HTML of the learner's statements that give wrong answers; empty where none is seen."""
         if answers[0].status != "failed" or not self.code:
             return ""
+        causes = {answer.name: answer for answer in self.result.answers}
         statements = dict.fromkeys(
-            statement for answer in answers for statement in statements_of(self.code, self.exercise.id, answer)
+            statement
+            for answer in answers
+            for statement in statements_of(
+                self.code, self.exercise.id, answer, causes.get((answer.mistake or {}).get("cause", ""))
+            )
         )
         return "".join(
             f'<pre class="source"><span class="dim">line {statement.line}</span>\n{_with_mark(statement)}</pre>'

@@ -159,6 +159,12 @@ def test_an_array_of_zeros_is_drawn_on_the_scale_of_the_other() -> None:
     assert figure_html(Figure("scatter", "yours against right", series)).count(">-97.0<") == 2
 
 
+def test_the_gradient_of_an_output_without_a_name_is_out_g_in_a_stamp(see: See) -> None:
+    stamp = figure(see("dy_dx", "def dy_dx(x):\n    return x + 2\n"), "return", "stamp")
+    assert stamp.series[0].name == "out.g"
+    assert re.fullmatch(r"the answer where out\.g\[\d, \d\] is 1 and all else of it 0", stamp.title)
+
+
 def test_the_same_slice_of_both_answers_stands_in_a_stamp(see: See) -> None:
     source = SUBMISSIONS["10_convolution/conv1d_grad: weights from the first place only"].source
     _, yours, right = figure(see("conv1d_grad", source), "w.g", "stamp").series
