@@ -74,9 +74,10 @@ class Explanation:
     def __str__(self) -> str:
         """Return the explanation as lines of text: of at most `WIDTH` columns, or as wide as a narrower terminal."""
         width = min(WIDTH, shutil.get_terminal_size().columns) if sys.stdout.isatty() else WIDTH
+        about = wrapped(self.about, width, "", "bold")
         lines = [answer_lines(group, width, hints=0) for group in self._groups()]
         notes = [wrapped(note, width, "note: ", "", indent=6) for note in self.notes]
-        return as_text([((self.about, "bold"),), *chain(*lines), *chain(*notes)])
+        return as_text([*about, *chain(*lines), *chain(*notes)])
 
     __repr__ = __str__
 

@@ -445,6 +445,16 @@ def test_the_text_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch):
     assert max(map(len, str(found).splitlines())) <= 60 < max(map(len, wide))
 
 
+def test_the_axes_of_many_inputs_fit_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch):
+    inputs = {f"weight_of_layer_{i}": torch.randn(4, 3) for i in range(4)}
+    found = explain(lambda **given: sum(given.values()), inputs, backward=lambda out, g, **_: dict.fromkeys(inputs, g))
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    head, *_ = str(found).split("\n  weight_of_layer_0, ")
+    assert " ".join(map(str.strip, head.splitlines())) == ", ".join(f"{name} (bs=4, n=3)" for name in inputs)
+    assert max(map(len, head.splitlines())) <= 60
+
+
 def test_a_notebook_shows_the_same_as_html():
     forward, inputs, under_test = wrong_linear(w=lambda x, w, g: x.T @ g / len(x))
     html = explain(forward, inputs, **under_test, seed=0)._repr_html_()
