@@ -54,7 +54,7 @@ LONGEST_CONSTANT = 20  # characters of the source that stand for a number in the
 RULE = re.compile(r"\b(?:backward rule of|what|the step) (\w+)")
 OF_TWO = frozenset(("add", "sub", "mul", "div", "matmul"))  # the steps that take two values
 COMMANDS = frozenset(("backward", "zero_grad"))  # steps that compute no value
-SEEN = 3  # trials by whose sizes the axes of the graph are named
+SEEN = 4  # trials by whose sizes the axes of the graph are named
 MANY_RIGHT = "More than one answer is right here, so there is no other array to compare it with."
 
 

@@ -33,7 +33,7 @@ from grader.rendering.picture_data import (
 from grader.rendering.picture_html import _corner as html_corner
 from grader.rendering.picture_html import pictures_html
 from grader.rendering.picture_labels import LONGEST_CHANGE, change_of
-from grader.rendering.picture_making import KEPT_BACK, MANY_RIGHT, RIGHT, make_pictures, shade
+from grader.rendering.picture_making import KEPT_BACK, MANY_RIGHT, RIGHT, RecordedMistakes, make_pictures, shade
 from grader.rendering.picture_text import _corner as text_corner
 from grader.rendering.picture_text import picture_lines, pictures_in_words
 from grader.rendering.render_text import as_text
@@ -428,9 +428,11 @@ CHANCE = 1301  # a seed by which sizes that have nothing to do with each other a
 def test_an_axis_in_the_graph_has_no_name_that_fits_by_chance(
     course: Course, worker: Worker, seed: int, submission: str, shape: str
 ) -> None:
-    graph = drawn_at(seed, submission, course, worker).graph
-    assert graph is not None
-    assert graph.nodes[graph.out].shape == shape
+    source, judges = SUBMISSIONS[submission], list[Judge]()
+    exercise = course.find(source.exercise)
+    result = Grader(seed).grade(exercise, source.source.encode(), worker, judges.append)
+    graphs = make_pictures(exercise, result, judges[-1]).graph, RecordedMistakes().graph(exercise, result, seed)
+    assert [graph.nodes[graph.out].shape for graph in graphs if graph is not None] == [shape, shape]
 
 
 def test_a_factor_that_equals_a_size_by_chance_is_a_number(course: Course, worker: Worker) -> None:
