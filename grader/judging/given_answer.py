@@ -286,7 +286,9 @@ class GivenAnswer:
         if not self.not_finite:
             return None
         first, kinds = self.not_finite[0], {sample.trial.setting.kind for sample in self.not_finite}
-        where = f" in {first.trial.setting.kind}" if len(kinds) == 1 and first.trial.setting.is_special else ""
+        where = ""
+        if len(kinds) == 1 and first.trial.setting.is_special:
+            where = _zeros_at(first) or f" in {first.trial.setting.kind}"
         count, size = int((~np.isfinite(first.given)).sum()), first.given.size
         verb = "is" if count == 1 else "are"
         share = f"{all_of(size)} entries are" if count == size else f"{count} of {size} entries {verb}"
@@ -417,3 +419,27 @@ def _where(trial: Trial) -> str:
     Else an empty text.
     """
     return "".join(f" where {name} is {value}" for name, value in request_texts(trial).items())
+
+
+def _zeros_at(sample: Sample) -> str:
+    """Return which argument is exactly 0 wherever an answer is inf or nan, such as ", where inp is exactly 0".
+
+    If there is none, the arguments are named that have zeros at all; empty where none has, or in other kinds of trials.
+
+    Args:
+        sample: an answer in a trial, with entries that are inf or nan.
+    """
+    trial = sample.trial
+    if trial.setting.kind != EXACT_KIND:
+        return ""
+    arguments = {name: value for name, value in trial.arguments.items() if isinstance(value, Array)}
+    arrays = {name: value.values for name, value in arguments.items()}
+    arrays |= {f"{name}.g": value.g for name, value in arguments.items() if value.g is not None}
+    zeros = {name: array == 0 for name, array in arrays.items() if array.dtype.kind == "f" and (array == 0).any()}
+    wrong = ~np.isfinite(sample.given)
+    alike = [name for name, zero in zeros.items() if wrong.ndim and zero.shape == wrong.shape and zero[wrong].all()]
+    if alike:
+        return f", where {min(alike, key=lambda name: zeros[name].sum())} is exactly 0"
+    *others, last = zeros or ("",)
+    names = f"{', '.join(others)} and {last}" if others else last
+    return f" in a trial in which some entries of {names} are exactly 0" if zeros else ""

@@ -44,6 +44,32 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "# of # entries are inf or nan; in the finite entries, in the gradient of b through `a**b`, b is used in place "
         "of a",
     ),
+    "the argument is named that is 0 wherever an entry is nan": (
+        "two_paths_grad",
+        "def two_paths_grad(inp, out):\n    inp.g = out.g * (out / inp + inp * (1 + inp.cos()))\n",
+        "inp.g",
+        "# of # entries are inf or nan, where inp is exactly #",
+    ),
+    "an upstream gradient is named that is 0 wherever an entry is nan": (
+        "two_paths_grad",
+        "def two_paths_grad(inp, out):\n    g = out.g / out.g * out.g\n"
+        "    inp.g = g * (inp.sin() + inp * inp.cos() + 2 * inp)\n",
+        "inp.g",
+        "# of # entries are inf or nan, where out.g is exactly #",
+    ),
+    "the path is named that the upstream gradient is missing on": (
+        "two_paths_grad",
+        "def two_paths_grad(inp, out):\n    inp.g = (inp.sin() + inp * inp.cos()) * out.g + 2 * inp\n",
+        "inp.g",
+        "on the path through `inp**#`, out.g is missing, as if it were #",
+    ),
+    "an argument is named as such, not as a gradient": (
+        "hvp_logistic",
+        "def hvp_logistic(w, x, targ, v):\n    p = (x @ w).sigmoid()\n"
+        "    return x.t() @ (p * (1 - p) * (x @ v)) / len(x) + v\n",
+        "return",
+        "v is added to the right answer",
+    ),
     "an ordinary trial is not named": (
         "sqrt_grad",
         "def sqrt_grad(inp, out):\n    inp.g = out.g.sqrt() / (2 * out)\n",
