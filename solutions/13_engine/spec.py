@@ -217,10 +217,11 @@ def _declared(code, says, rule):
         }
         return Misconception(code, "return", rule, says, hints.get(code, ()))
     name = says.split()[4]
+    has_one = name in ("exp", "log", "pow", "tanh", "relu", "sum", "softmax")
+    each, an = ("its operand", "the operand") if has_one else ("each operand", "an operand")
     hints = (
-        f"Take a single `{name}`, with numbers of your own, and work out the gradient of each operand by hand.",
-        f"Nudge an operand of `{name}` by 0.001: how far does the result move? Which line of your engine computes this "
-        "rate?",
+        f"Take a single `{name}`, with numbers of your own, and work out the gradient of {each} by hand.",
+        f"Nudge {an} of `{name}` by 0.001: how far does the result move? Which line of your engine computes this rate?",
     )
     return Misconception(code, "return", rule, says, hints)
 
