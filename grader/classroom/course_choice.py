@@ -52,6 +52,28 @@ def class_course(start: Path, folder: Path | None = None) -> Course:
     return notebook_course(start) if root is None else load_course(root)
 
 
+def course_of_notebooks(start: Path, folder: Path) -> Course:
+    """Return the course that an nbgrader course folder is made from, and print a line if the folder itself names it.
+
+    It is the course that `start` lies in, or else the one that the folder's `nbgrader_config.py` names, as an earlier
+    `handgrad nbgrader init` has written it, or else the one that the variable HANDGRAD_COURSE names or that came with
+    this package.
+
+    Args:
+        start: the folder that the command is run in.
+        folder: the nbgrader course folder; it need not exist.
+
+    Raises:
+        CourseError: the course's `course.yaml` cannot be used.
+    """
+    is_named = find_root(start) is not None or COURSE_VARIABLE in os.environ
+    configured = None if is_named else _configured_course(folder)
+    if configured is None:
+        return notebook_course(start)
+    print(f"No course.yaml here: making the notebooks of {configured}.", file=sys.stderr)
+    return load_course(configured)
+
+
 def _configured_course(folder: Path) -> Path | None:
     """Return the course folder that a folder's `nbgrader_config.py` names; `None` if there is none.
 

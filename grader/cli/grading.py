@@ -440,18 +440,21 @@ def nbgrader_init(
     course: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="The folder of the course; if left out, the one you are in, or else handgrad's own."
+            metavar="DIR",
+            help="The folder of the course; if left out, the one you are in, or else that of the notebooks that are "
+            "there, or else handgrad's own.",
         ),
     ] = None,
 ) -> None:
     """Make an nbgrader course folder, or rebuild it; your own cells and assignments stay."""
-    from grader.course.course import load_course, notebook_course
+    from grader.classroom.course_choice import course_of_notebooks
+    from grader.course.course import load_course
 
     if importlib.util.find_spec("nbgrader") is None:
         raise UsageError(f"nbgrader is not installed here: run {INSTALL_NBGRADER}")
     from grader.nbgrader.course_folder import build_folder
 
-    opened = load_course(course) if course is not None else notebook_course(Path.cwd())
+    opened = load_course(course) if course is not None else course_of_notebooks(Path.cwd(), folder)
     written = build_folder(opened, folder)
     _print_summary(folder, written, opened.config.units[0].id)
 

@@ -226,6 +226,19 @@ def test_the_command_says_what_it_wrote_and_what_to_do_next(
     assert "It does not name handgrad.SecureExecute, so autograde would run student code" in out
 
 
+def test_in_its_own_folder_the_notebooks_are_made_of_their_course_again(
+    small: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.delenv(COURSE_VARIABLE, raising=False)
+    build_folder(small, tmp_path / "nb")
+    monkeypatch.chdir(tmp_path / "nb")
+    assert run(".", monkeypatch=monkeypatch) == 0
+    said = capsys.readouterr()
+    assert "Everything is up to date." in said.out
+    assert f"No course.yaml here: making the notebooks of {small.root}." in said.err
+    assert [path.name for path in (tmp_path / "nb/source").iterdir()] == ["05_activations"]
+
+
 def test_without_nbgrader_one_sentence_says_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
