@@ -117,7 +117,7 @@ class PartnerReplacement:
         if array is None:
             return None
         maker = self._partner(program, reader)
-        if not self.apply_maker or maker is None:
+        if not self.apply_maker or maker is None or not maker.operands:
             return lambda: array
         values = list(maker.values)
         values[maker.operands[0][0]] = array
