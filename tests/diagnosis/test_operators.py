@@ -11,10 +11,17 @@ import pytest
 from helpers.operator_examples import EXAMPLES, assert_explained
 
 from grader.authoring.mistakes_page import case_of_example
-from grader.diagnosis.operators import OPERATORS, pointwise
-from grader.diagnosis.operators.contract import Example, Operator
+from grader.diagnosis.operators import FAMILIES, OPERATORS, pointwise
+from grader.diagnosis.operators.contract import REGISTRY, Example, Operator
 from grader.diagnosis.search import explain
 from grader.results.codes import VALUE_CODES
+
+
+def test_the_operators_stand_in_the_order_of_their_families_whoever_imports_whom() -> None:
+    families = [family.__name__ for family in FAMILIES]
+    numbers = [families.index(operator.rewrite.__module__) for operator in OPERATORS]
+    assert numbers == sorted(numbers)
+    assert sorted(operator.name for operator in OPERATORS) == sorted(REGISTRY)
 
 
 @pytest.mark.parametrize(("operator", "example"), EXAMPLES[::15])
