@@ -165,6 +165,15 @@ class Node:
             operands = tuple(sorted((*operands, (slot, operand))))
         return replace(self, operands=operands, values=(*self.values[:slot], value, *self.values[slot + 1 :]))
 
+    def value_for(self, slot: int, operand: Operand) -> Array:
+        """Return what the operation makes of the operands with another one in a slot: v.T for `w.T`, slot 0 and v.
+
+        Raises:
+            NoCandidate: the node has no such slot, or numpy cannot compute it.
+        """
+        changed = self.with_operand(slot, operand)
+        return changed.operation.run(changed.values, changed.options)
+
     def with_operation(self, operation: Operation, slots: Iterable[int] | None = None, **options: object) -> Node:
         """Return the node with the given operation in place of its own; its value stays until a forward pass runs it.
 

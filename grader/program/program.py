@@ -207,6 +207,17 @@ class Program:
             edited_vjps={**self.edited_vjps, **{(reader, slot): through((reader, slot)) for slot, _ in edges}}
         )
 
+    def with_other_values(self, node: Node, operands: Mapping[int, Operand], value: Array | None = None) -> Program:
+        """Return the program in which the right vjps of a node take other operands and another value than its own.
+
+        Args:
+            node: the node; all of its edges are edited.
+            operands: by slot, operands in place of those of the node.
+            value: a value in place of that of the node; `None` for its own.
+        """
+        edited = {(node.id, slot): lambda at: at.right(operands=operands, value=value) for slot, _ in node.operands}
+        return self._edited(edited_vjps={**self.edited_vjps, **edited})
+
     def without(self, *places: Place) -> Program:
         """Return the program in which the given edges contribute nothing, such as (4, 0): slot 0 of node 4.
 

@@ -963,9 +963,7 @@ def divide_by_count_of_weights(program: Program, place: Place, choice: CountForW
         return None
     counts = np.ones_like(makers[0].values[makers[0].operands[0][0]])
     for node in makers:
-        values = list(node.values)
-        values[node.operands[0][0]] = counts
-        counts = np.asarray(node.operation.run(tuple(values), node.options))
+        counts = np.asarray(node.value_for(node.operands[0][0], counts))
     if (counts == 0).any():
         return None
     program = program.with_vjp(place, lambda at: at.right(operands={1: counts}))

@@ -119,9 +119,7 @@ class PartnerReplacement:
         maker = self._partner(program, reader)
         if not self.apply_maker or maker is None or not maker.operands:
             return lambda: array
-        values = list(maker.values)
-        values[maker.operands[0][0]] = array
-        return lambda: maker.operation.run(tuple(values), maker.options)
+        return lambda: maker.value_for(maker.operands[0][0], array)
 
 
 NAMED_ITERATIONS: tuple[Literal["first", "last", "next", "before", "mirrored"], ...] = (
@@ -678,14 +676,12 @@ def replace_operand_of_maker(program: Program, place: Place, choice: MakerOperan
     value, maker = choice.value.find(program, place[0]), maker_of_partner(program, place, choice.slot)
     if value is None or choice.inner >= len(maker.values):
         return None
-    values = list(maker.values)
-    values[choice.inner] = program.nodes[value].value
 
     def rule(at: EdgeContext) -> Array:
         """Return the contribution with the partner computed anew, and rearranged as it was."""
-        partner = maker.operation.run(tuple(values), maker.options)
+        partner = maker.value_for(choice.inner, program.nodes[value].value)
         for node in reversed(rearrangements_of_partner(program, place, choice.slot)):
-            partner = node.operation.run((partner, *node.values[1:]), node.options)
+            partner = node.value_for(0, partner)
         return at.right(operands={choice.slot: partner})
 
     return program.with_vjp(place, rule)
@@ -784,7 +780,7 @@ def change_exponent_of_partner(program: Program, place: Place, choice: PartnerEx
     if operand is None or program.nodes[operand].name != "pow":
         return None
     maker = program.nodes[operand]
-    power = maker.operation.run((maker.values[0], maker.values[1] + choice.change), maker.options)
+    power = maker.value_for(1, maker.values[1] + choice.change)
     return program.with_vjp(place, lambda at: at.right(operands={choice.slot: power}))
 
 

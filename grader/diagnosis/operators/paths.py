@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -16,7 +15,7 @@ from torch import Tensor
 from grader.course.sampling import normal, sized
 from grader.diagnosis.hints import EVERY_ITERATION
 from grader.program.forward import SINK, Forward, Node, Place
-from grader.program.operation import Array, Operand
+from grader.program.operation import Array
 from grader.program.program import EdgeContext, EdgeVjp, Program
 from grader.program.queries import EdgeKind, edges_by_kind, skip_connections
 from grader.program.selectors import ComputedValue
@@ -512,15 +511,18 @@ def edges_between_calls(program: Program, value: int) -> list[Place]:
     return list(between)
 
 
-def is_first_of_several_calls(program: Program, place: Place) -> bool:
+def is_returned_by_first_call(program: Program, place: Place) -> bool:
+    """Return whether the value `place` is returned by the first of two or more calls of a function."""
+    calls = calls_of_function(program, place[0]) if is_returned_by_call(program, place) else []
+    return len(calls) > 1 and place[0] == calls[0][-1].id
+
+
+def is_first_of_joined_calls(program: Program, place: Place) -> bool:
     """Return whether the value `place` is returned by the first of several calls of a function that two edges join.
 
     See `edges_between_calls`: of a single such edge, the path alone is missing.
     """
-    if not is_returned_by_call(program, place):
-        return False
-    calls = calls_of_function(program, place[0])
-    return len(calls) > 1 and place[0] == calls[0][-1].id and len(edges_between_calls(program, place[0])) > 1
+    return is_returned_by_first_call(program, place) and len(edges_between_calls(program, place[0])) > 1
 
 
 def function_called(program: Program, place: Place) -> Iterator[str]:
@@ -532,7 +534,7 @@ def function_called(program: Program, place: Place) -> Iterator[str]:
     "calls-not-chained",
     code="missing-path",
     rank=1.8,
-    at=values.where(is_first_of_several_calls),
+    at=values.where(is_first_of_joined_calls),
     choices=function_called,
     message="no gradient is passed from one call of `{choice}` back to the calls before it, whose results it takes",
 )
@@ -574,12 +576,6 @@ def _() -> Example:
     return Example(forward, wrong, {"y": "bs n", "c": "n"})
 
 
-def is_returned_by_first_call(program: Program, place: Place) -> bool:
-    """Return whether the value `place` is returned by the first of two or more calls of a function."""
-    calls = calls_of_function(program, place[0]) if is_returned_by_call(program, place) else []
-    return len(calls) > 1 and place[0] == calls[0][-1].id
-
-
 def kept_calls(program: Program, place: Place) -> Iterator[Literal["first", "last"]]:
     """Yield which call's values a backward pass may use for all calls of a function: those of the first or the last."""
     yield from ("first", "last")
@@ -609,15 +605,8 @@ def use_values_of_one_call(program: Program, place: Place, choice: Literal["firs
         source = kept.get((node.key[-3:], node.iteration))
         if source is not None and source.id != node.id and len(source.values) == len(node.values):
             operands = {slot: source.values[slot] for slot, _ in node.operands}
-            rule = partial(_right_with, operands, source.value)
-            for slot, _ in node.operands:
-                program = program.with_vjp((node.id, slot), rule)
+            program = program.with_other_values(node, operands, source.value)
     return program
-
-
-def _right_with(operands: Mapping[int, Operand], value: Array, at: EdgeContext) -> Array:
-    """Return the right contribution of an edge for other operands, by slot, and another value of its node."""
-    return at.right(operands=operands, value=value)
 
 
 @use_values_of_one_call.example

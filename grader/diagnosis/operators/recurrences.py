@@ -7,7 +7,7 @@ all iterations.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 from weakref import WeakKeyDictionary
@@ -18,7 +18,6 @@ from torch import Tensor
 
 from grader.diagnosis.hints import EVERY_ITERATION, WHICH_ITERATION
 from grader.program.forward import SINK, Forward, Key, Place, bits
-from grader.program.operation import Array, Operand
 from grader.program.program import EdgeContext, EdgeVjp, Program
 from grader.program.queries import EdgeKind, Loop, LoopCarriedValue, edges_by_kind, loop_carried_values, loops
 
@@ -1133,15 +1132,9 @@ def use_values_of_one_iteration(program: Program, place: Place, choice: Literal[
         operands = {slot: kept.values[slot] for slot, source in last.operands if source in changing}
         for i in by_key[key]:
             if i != kept.id and (operands or last.id in changing):
-                rule = _with_values(operands, kept.value if last.id in changing else None)
-                for slot, _ in program.nodes[i].operands:
-                    program = program.with_vjp((i, slot), rule)
+                value = kept.value if last.id in changing else None
+                program = program.with_other_values(program.nodes[i], operands, value)
     return program
-
-
-def _with_values(operands: Mapping[int, Operand], value: Array | None) -> EdgeVjp:
-    """Return the right vjp of an edge with other operands, by slot, and another value of the node."""
-    return lambda at: at.right(operands=operands, value=value)
 
 
 @use_values_of_one_iteration.example
