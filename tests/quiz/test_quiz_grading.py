@@ -362,7 +362,7 @@ FAULTS = [
     ("code: used-autograd", "code: used-autoguard", "used-autoguard is no public code of a mistake"),
     ("  wrong: {'{n}': {code: missing-path, says: One more.}}\n", "", "added (n=2): it declares no wrong answer"),
     ("    - b[j] feeds", "    - It is df @ weight. b[j] feeds", ""),
-    ("    - The summed index stands last", "    - df@weight? It stands", "hint 2 of other_storage gives"),
+    ("    - The summed index is last", "    - df@weight? It stands", "hint 2 of other_storage gives"),
     ("kind: predict", "kind: predikt", ": added is of no known kind: write predict."),
 ]  # fmt: skip
 
