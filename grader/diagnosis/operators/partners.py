@@ -853,7 +853,7 @@ def slots_with_zeros(program: Program, place: Place) -> Iterator[int]:
 
 @operator(
     "ones-for-partner",
-    code="wrong-operand",
+    code="missing-local",
     rank=3.2,
     at=edges.where(has_partner).in_every_iteration,
     choices=slots_with_zeros,
