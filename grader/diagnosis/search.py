@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -62,6 +63,8 @@ WORK_FOR_TIES = 50_000.0  # what may be spent on others once every answer is exp
 TIED = 0.5  # how much rarer another explanation may be that is told beside the likeliest
 SHARED = 1.0  # how much rarer a common cause of several answers may be than what explains each of them alone
 CHANGES_RIGHT_ANSWER = 1.0  # what it adds to the rank of a candidate that an answer is right which it leads to
+SHARE_OF_SOURCE = 14_000.0  # the work of a source, such as one operator, after which its further candidates come later
+SPENT_RANK = 1.0  # and how much later: what each such share adds to their ranks
 LIKELY = 2.5  # what holds in some rows only is one of the likelier edits
 LIKELIEST = 1.5  # and what holds on one path only, or interacts with another edit, one of the likeliest
 MOST_INTERACTING, MOST_SUMS = 40, 60  # edits of which every two are tried together; pairs whose changes add up
@@ -312,7 +315,7 @@ def stream(
                 for operator in operators
             ]
         sources += [CandidateSource(LEAST + rank, partial(make, case)) for make, rank in COMBINATORS.items()]
-    return merge_sources(sources, partial(_changes_right_answer, case))
+    return merge_sources(sources, partial(_changes_right_answer, case), lambda: case.work)
 
 
 def _changes_right_answer(case: Case, candidate: Candidate) -> bool:
@@ -345,23 +348,29 @@ def stream_of_suspects(suspects: Iterable[Candidate], others: Iterable[Candidate
 
 
 def merge_sources(
-    sources: Iterable[CandidateSource], is_contradicted: Callable[[Candidate], bool] = lambda _: False
+    sources: Iterable[CandidateSource],
+    is_contradicted: Callable[[Candidate], bool] = lambda _: False,
+    work: Callable[[], float] = lambda: 0.0,
 ) -> Iterator[tuple[float, Candidate]]:
     """Yield the candidates of several sources with their ranks, in rising rank.
 
     A source is begun when its own rank has its turn. A source that fails ends there, which costs its further candidates
-    alone.
+    alone. So that no source uses up a search's budget, the further candidates of one whose candidates have taken much
+    work come later: `SPENT_RANK` is added to their ranks for each `SHARE_OF_SOURCE`.
 
     Args:
         sources: each a least rank, and a function that returns an iterator over its candidates.
         is_contradicted: returns whether a candidate's rank includes `CHANGES_RIGHT_ANSWER`.
+        work: returns the work that the search has done so far, in calls of numpy.
     """
     number = itertools.count()  # of the same rank, the one that came first
+    spent = defaultdict[int, float](float)  # the work of each source, by its number
     waiting: list[tuple[float, int, Candidate | None, CandidateSource | Iterator[Candidate] | None]]
     waiting = [(source.rank, next(number), None, source) for source in sources]
     heapq.heapify(waiting)
     while waiting:
         rank, order, candidate, source = heapq.heappop(waiting)
+        before = work()
         if candidate is not None:
             yield rank, candidate
         if source is None:
@@ -371,6 +380,8 @@ def merge_sources(
             for following in candidates:
                 own = max(rank, following.rank)
                 if not is_contradicted(following):
+                    shares, spent[order] = spent[order] // SHARE_OF_SOURCE, spent[order] + work() - before
+                    own += SPENT_RANK * (spent[order] // SHARE_OF_SOURCE - shares)
                     heapq.heappush(waiting, (own, order, following, candidates))
                     break
                 heapq.heappush(waiting, (own + CHANGES_RIGHT_ANSWER, next(number), following, None))

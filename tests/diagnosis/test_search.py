@@ -23,6 +23,8 @@ from grader.diagnosis.search import (
     COMBINATORS,
     LEAST,
     LIKELY,
+    SHARE_OF_SOURCE,
+    SPENT_RANK,
     CandidateSource,
     edits,
     edits_on_path,
@@ -465,6 +467,25 @@ def test_candidates_come_in_rising_rank_and_sources_begin_late() -> None:
     )
     next(candidates)
     assert begun == [1.0]
+
+
+def test_a_source_that_has_used_up_its_share_of_the_work_lets_others_go_first() -> None:
+    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> Mapping[str, Tensor]:
+        return {"b": torch.sin(g.sum(0))}
+
+    case = case_of(layer, wrong, x="bs n", w="n m", b="m")
+    flipped = list(edits(NAMED["sign-flipped"], case.listing))
+    costly, cheap = flipped[0], next(edit for edit in edits(NAMED["upstream-missing"], case.listing))
+    work, order = 0.0, []
+    sources = [
+        CandidateSource(1.0, lambda: iter([costly] * 6)),
+        CandidateSource(costly.rank + 1.5 * SPENT_RANK, lambda: iter([cheap] * 2)),
+    ]
+    for rank, candidate in merge_sources(sources, work=lambda: work):
+        work += 0.6 * SHARE_OF_SOURCE if candidate is costly else 0.0
+        order.append((candidate, rank - costly.rank))
+    assert [candidate for candidate, _ in order] == [costly] * 4 + [cheap] * 2 + [costly] * 2
+    assert [rank for candidate, rank in order if candidate is costly] == [0, 0, 1, 1, 2, 3]
 
 
 def test_rarer_edits_that_change_a_right_answer_come_after_the_others() -> None:
