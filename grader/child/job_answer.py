@@ -45,38 +45,36 @@ IMPORT_STATEMENTS = (ast.Import, ast.ImportFrom)
 # Names that notebooks use without an import, and the package that each belongs to.
 NOTEBOOK_NAMES = {"check": "handgrad", "score": "handgrad", "get_ipython": "IPython", "display": "IPython"}
 LARGE = 128 << 10  # bytes: where C's allocator begins, which raises it as memory is freed
-Arrays = list[np.ndarray]
-Parts = list[bytes | memoryview]
-Send = Callable[[Parts], object]
+Send = Callable[[protocol.Frame], object]
 
 
-def answer(header: Mapping[str, Any], inputs: Arrays, send: Send | None = None) -> Parts:
-    """Run a job, or several that were sent together, and return the reply frame in parts.
+def answer(job: protocol.Frame, send: Send | None = None) -> protocol.Frame:
+    """Run a job, or several that were sent together, and return the reply.
 
     Args:
-        header: the header of the job, with the keys that this module's docstring lists; or `{"together": headers}`, for
-            several jobs that share the arrays.
-        inputs: the arrays that the arguments are made of.
-        send: sends a reply frame in parts. It is called if learner code never returns, and then this process ends.
-            Without it, and for jobs sent together, such code is left to the limits on the process.
-
-    Raises:
-        ProtocolError: the facts and arrays are more than a frame can hold.
+        job: a header with the keys that this module's docstring lists, and the arrays that the arguments are made of;
+            or `{"together": headers}`, for several jobs that share the arrays.
+        send: sends a reply. It is called if learner code never returns, and then this process ends. Without it, and for
+            jobs sent together, such code is left to the limits on the process.
     """
     sent = ReplyArrays()
-    if "together" in header:
-        return protocol.parts({"together": [_job_facts(job, inputs, sent) for job in header["together"]]}, sent.arrays)
-    return protocol.parts(_job_facts(header, inputs, sent, send), sent.arrays)
+    if "together" in job.header:
+        facts = {"together": [_job_facts(header, job.arrays, sent) for header in job.header["together"]]}
+    else:
+        facts = _job_facts(job.header, job.arrays, sent, send)
+    return protocol.Frame(facts, sent.arrays)
 
 
-def _job_facts(header: Mapping[str, Any], inputs: Arrays, sent: ReplyArrays, send: Send | None = None) -> Facts:
+def _job_facts(
+    header: Mapping[str, Any], inputs: Sequence[np.ndarray], sent: ReplyArrays, send: Send | None = None
+) -> Facts:
     """Run one job, and return its facts as JSON data: {"calls": [...], "printed": "...", "defined": [...], ...}.
 
     Args:
         header: the header of the job, with `cells`, `function`, `calls` and so on.
         inputs: the arrays of the job.
         sent: receives the arrays of the reply.
-        send: sends a reply frame in parts, if learner code never returns; `None` to leave such code to the limits.
+        send: sends a reply, if learner code never returns; `None` to leave such code to the limits.
     """
     if header.get("tight_memory"):  # free memory between allocations may not count as used
         return_freed_blocks(LARGE)
@@ -98,8 +96,9 @@ class _Job:
     """
 
     def __init__(
-        self, header: Mapping[str, Any], inputs: Arrays, sent: ReplyArrays, printed: CappedText, send: Send | None
-    ) -> None:
+        self, header: Mapping[str, Any], inputs: Sequence[np.ndarray], sent: ReplyArrays, printed: CappedText,
+        send: Send | None,
+    ) -> None:  # fmt: skip
         """Prepare the job without running anything.
 
         `header` describes the job, and `inputs` are the arrays that came with it; `sent` collects the arrays of the
@@ -161,7 +160,7 @@ class _Job:
             stuck = self.call
             calls.append(stuck.facts(error_facts(error, self.header["filename"]), self.sent))
             self._make_calls(stuck.function)
-        self.send(protocol.parts({**self.facts_so_far, "printed": self.printed.text()}, self.sent.arrays))
+        self.send(protocol.Frame({**self.facts_so_far, "printed": self.printed.text()}, self.sent.arrays))
         _exit(0)
 
 
@@ -336,7 +335,7 @@ class _ObservedCall:
         returned: what the function returned; `None` before that.
     """
 
-    def __init__(self, function: Callable[..., Any], call: Facts, inputs: Arrays, filename: str) -> None:
+    def __init__(self, function: Callable[..., Any], call: Facts, inputs: Sequence[np.ndarray], filename: str) -> None:
         """Build the arguments that `call` describes from the arrays `inputs`, and copies to compare with them later.
 
         `filename` is the path of the learner's source.
@@ -399,7 +398,7 @@ def _gradient_storage(argument: torch.Tensor) -> int | None:
     return gradient.untyped_storage()._cdata if is_strided else None  # type: ignore[union-attr]
 
 
-def _build_argument(value: Facts, inputs: Arrays) -> Any:
+def _build_argument(value: Facts, inputs: Sequence[np.ndarray]) -> Any:
     """Build one argument: a tensor with its `.g`, a function from its source, a dtype, or a literal.
 
     Args:

@@ -38,56 +38,54 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}  # `dtype.name` is slow
 
 
 class Frame(NamedTuple):
-    """The header of a frame and its arrays, in the order in which they were packed."""
+    """A job or a reply: a header, and the arrays to which it refers by their indices.
+
+    Args:
+        header: what JSON can hold, without the key `arrays`.
+        arrays: arrays of any shape, of the dtypes in `DTYPES`.
+    """
 
     header: dict[str, Any]
-    arrays: list[np.ndarray]
+    arrays: Sequence[np.ndarray] = ()
 
+    def parts(self) -> list[bytes | memoryview]:
+        """Return the bytes in parts, to be sent one after the other; contiguous arrays are not copied.
 
-def pack(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> bytes:
-    """Return a frame as bytes.
+        Raises:
+            ProtocolError: an array is of another dtype, or the frame is larger than the limits.
+        """
+        described = [(NAMES.get(array.dtype), array.shape) for array in self.arrays]
+        if unknown := {array.dtype.name for array in self.arrays if array.dtype not in NAMES}:
+            raise ProtocolError(f"frames do not carry arrays of {', '.join(sorted(unknown))}")
+        head = json.dumps({**self.header, "arrays": described}).encode()
+        head += b" " * (-len(head) % ALIGNMENT)
+        size = sum(array.nbytes for array in self.arrays)
+        if len(head) > MAX_HEADER or size > MAX_PAYLOAD:
+            raise ProtocolError("the frame is larger than the limit")
+        payload = (np.ascontiguousarray(array).reshape(-1).view(np.uint8).data for array in self.arrays)
+        return [PREFIX.pack(MAGIC, len(head), size), head, *payload]
 
-    Args:
-        header: what JSON can hold, without the key `arrays`.
-        arrays: arrays of any shape, of the dtypes in `DTYPES`.
+    def pack(self) -> bytes:
+        """Return the bytes in one piece.
 
-    Raises:
-        ProtocolError: an array is of another dtype, or the frame is larger than the limits.
-    """
-    return b"".join(parts(header, arrays))
+        Raises:
+            ProtocolError: an array is of another dtype, or the frame is larger than the limits.
+        """
+        return b"".join(self.parts())
 
+    def write(self, fd: int) -> None:
+        """Write the bytes to a file descriptor, in as few system calls as possible (not on Windows).
 
-def parts(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> list[bytes | memoryview]:
-    """Return a frame in parts, to be sent one after the other; contiguous arrays are not copied.
-
-    Args:
-        header: what JSON can hold, without the key `arrays`.
-        arrays: arrays of any shape, of the dtypes in `DTYPES`.
-
-    Raises:
-        ProtocolError: an array is of another dtype, or the frame is larger than the limits.
-    """
-    described = [(NAMES.get(array.dtype), array.shape) for array in arrays]
-    if unknown := {array.dtype.name for array in arrays if array.dtype not in NAMES}:
-        raise ProtocolError(f"frames do not carry arrays of {', '.join(sorted(unknown))}")
-    head = json.dumps({**header, "arrays": described}).encode()
-    head += b" " * (-len(head) % ALIGNMENT)
-    size = sum(array.nbytes for array in arrays)
-    if len(head) > MAX_HEADER or size > MAX_PAYLOAD:
-        raise ProtocolError("the frame is larger than the limit")
-    payload = (np.ascontiguousarray(array).reshape(-1).view(np.uint8).data for array in arrays)
-    return [PREFIX.pack(MAGIC, len(head), size), head, *payload]
-
-
-def write(fd: int, parts: Sequence[bytes | memoryview]) -> None:
-    """Write the parts of a frame to a file descriptor, in as few system calls as possible (not on Windows)."""
-    unwritten = deque(memoryview(part) for part in parts)
-    while unwritten:
-        written = os.writev(fd, tuple(islice(unwritten, MOST_PARTS)))
-        while unwritten and written >= len(unwritten[0]):
-            written -= len(unwritten.popleft())
-        if unwritten:
-            unwritten[0] = unwritten[0][written:]
+        Raises:
+            ProtocolError: an array is of another dtype, or the frame is larger than the limits.
+        """
+        unwritten = deque(memoryview(part) for part in self.parts())
+        while unwritten:
+            written = os.writev(fd, tuple(islice(unwritten, MOST_PARTS)))
+            while unwritten and written >= len(unwritten[0]):
+                written -= len(unwritten.popleft())
+            if unwritten:
+                unwritten[0] = unwritten[0][written:]
 
 
 def unpack(frame: bytes | bytearray | mmap, max_header: int = MAX_HEADER) -> Frame:

@@ -18,7 +18,6 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from functools import partial
 from os import _exit
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -148,14 +147,14 @@ def _child(parent: int, job: int, result: int, confinement: Confinement | None, 
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             _exit(code)  # the parent died before PDEATHSIG was set
-        frame = mmap.mmap(job, 0, mmap.MAP_PRIVATE)  # arrays can be written to where they lie
+        content = mmap.mmap(job, 0, mmap.MAP_PRIVATE)  # arrays can be written to where they lie
         os.close(job)
-        header, arrays = protocol.unpack(frame)
-        limit(header, Memory(*(size + len(frame) for size in in_use)))
+        frame = protocol.unpack(content)
+        limit(frame.header, Memory(*(size + len(content) for size in in_use)))
         if confinement is not None:
             result = confinement.enter(result)
         gc.enable()
-        protocol.write(result, answer(header, arrays, partial(protocol.write, result)))
+        answer(frame, lambda reply: reply.write(result)).write(result)
         code = 0
     finally:
         _exit(code)
@@ -170,23 +169,22 @@ def serve_pipe(null: int) -> None:
     replies = os.fdopen(os.dup(1), "wb")
     jobs = os.fdopen(os.dup(0), "rb")
     _silence(null)
-    replies.write(protocol.pack({"ready": True}))
-    replies.flush()
     gc.enable()
     originals = [(owner, dict(vars(owner))) for owner in PATCHABLE]
 
-    def send(parts: list[bytes | memoryview]) -> None:
-        """Write the parts of one reply to the pipe."""
-        replies.writelines(parts)
+    def send(reply: protocol.Frame) -> None:
+        """Write one reply to the pipe."""
+        replies.writelines(reply.parts())
         replies.flush()
 
+    send(protocol.Frame({"ready": True}))
     modules: dict[str, Any] = {}
-    while (frame := protocol.read_frame(jobs)) is not None:
-        header, arrays = protocol.unpack(frame)
+    while (content := protocol.read_frame(jobs)) is not None:
+        frame = protocol.unpack(content)
         if not modules:
-            limit({**header, "time_limit": None}, Memory.in_use())
+            limit({**frame.header, "time_limit": None}, Memory.in_use())
             modules = dict(sys.modules)
-        send(answer(header, arrays, send))
+        send(answer(frame, send))
         sys.modules.update(modules)
         for owner, attributes in originals:
             _undo_patches(owner, attributes)
@@ -313,7 +311,7 @@ def _rehearse(times: int) -> None:
     plain = {"arguments": [["x", {"tensor": 0, "g": 1}]], "meter": False}
     job |= {"time_limit": 60, "calls": [plain, {**plain, "meter": True}], "watched": {**plain, "nudges": True}}
     for _ in range(times):
-        answer(*protocol.unpack(bytearray(protocol.pack(job, [array, array]))))
+        answer(protocol.unpack(bytearray(protocol.Frame(job, [array, array]).pack()))).pack()
 
 
 def _silence(null: int) -> None:

@@ -174,7 +174,7 @@ class SubmissionCode:
             ProtocolError: the reply is malformed.
         """
         arrays: list[np.ndarray] = []
-        reply = self._run(self.job(arrays), arrays)
+        reply = self._run(protocol.Frame(self.header(arrays), arrays))
         if reply.end == "timeout":
             limit = self.exercise.course.policy.time_limit
             says = f"the function was still running after {limit:g} seconds"
@@ -191,14 +191,14 @@ class SubmissionCode:
             on_judged(judge)
         return result
 
-    def job(self, arrays: list[np.ndarray]) -> dict[str, Any]:
-        """Return the job of a child for these trials, as JSON values: the header, its calls and the watched call.
+    def header(self, arrays: list[np.ndarray]) -> dict[str, Any]:
+        """Return the header of the job of these trials, as JSON values, with its calls and the watched call.
 
         Args:
             arrays: the list to which the arrays of the arguments are appended.
         """
         calls = [self._call(trial, arrays) for trial in self.trials.trials_in_call_order]
-        header = self._header(calls, self.exercise.course.policy.memory_limit)
+        header = self._header_of(calls, self.exercise.course.policy.memory_limit)
         if self.trials.watched_trial is not None:
             header["watched"] = {**self._call(self.trials.watched_trial, arrays), "meter": False, "nudges": True}
         return header
@@ -241,21 +241,16 @@ class SubmissionCode:
         if trial is None:
             return failures, []
         call = {**self._call(trial, arrays), "meter": False, "after": False}
-        reply = self._run({**self._header([call], FREE_MEMORY), "tight_memory": True}, arrays)
+        reply = self._run(protocol.Frame({**self._header_of([call], FREE_MEMORY), "tight_memory": True}, arrays))
         right = [answer for answer in self.exercise.function.answers if failures[answer.name] is None]
         failing = cost_checks.check_tight_memory(self.exercise, right, trial, reply)
         if failing is None:
             return failures, ["its memory use could not be checked: it took too long"]
         return {**failures, **failing}, []
 
-    def _run(self, job: dict[str, Any], arrays: Sequence[np.ndarray]) -> Reply:
-        """Run a job in the worker, and return the reply.
-
-        Args:
-            job: the header of the job.
-            arrays: the arrays to which the job refers by their indices.
-        """
-        return self.worker.run(protocol.pack(job, arrays), time_of_job(job["time_limit"]))
+    def _run(self, job: protocol.Frame) -> Reply:
+        """Run a job in the worker, and return the reply."""
+        return self.worker.run(job, time_of_job(job.header["time_limit"]))
 
     def _call(self, trial: Trial, arrays: list[np.ndarray]) -> dict[str, Any]:
         """Return one call of a job, as JSON values.
@@ -274,8 +269,8 @@ class SubmissionCode:
             "huge": cost_checks.forbidden_bytes(self.exercise.function, trial) if trial.metered else None,
         }
 
-    def _header(self, calls: list[dict[str, Any]], memory_limit: int) -> dict[str, Any]:
-        """Return the header of a job, as JSON values: the source, the function, the limits and the calls.
+    def _header_of(self, calls: list[dict[str, Any]], memory_limit: int) -> dict[str, Any]:
+        """Return the header of a job with these calls, as JSON values: the source, the function, limits and calls.
 
         Args:
             calls: the calls, as `_call` returns them.
@@ -300,20 +295,20 @@ class CombinedJob:
 
     Args:
         codes: the code for each exercise.
-        job: the frame of the job, with a part for each code.
+        job: the job, with a part for each code.
     """
 
     codes: Sequence[SubmissionCode]
-    job: bytes
+    job: protocol.Frame
 
     @classmethod
     def of(cls, codes: Sequence[SubmissionCode]) -> Self:
         """Return the combined job of these codes, with the trials of each."""
         arrays: list[np.ndarray] = []
-        jobs = [code.job(arrays) for code in codes]
-        memory_limit = max((job["memory_limit"] for job in jobs), default=0)
-        header = {"time_limit": TOGETHER, "memory_limit": memory_limit, "together": jobs}
-        return cls(codes, protocol.pack(header, arrays))
+        headers = [code.header(arrays) for code in codes]
+        memory_limit = max((header["memory_limit"] for header in headers), default=0)
+        together = {"time_limit": TOGETHER, "memory_limit": memory_limit, "together": headers}
+        return cls(codes, protocol.Frame(together, arrays))
 
     def run(self) -> protocol.Frame | None:
         """Run the job; return the reply, or `None` if the child did not finish in time or the job has no code."""

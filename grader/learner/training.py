@@ -208,7 +208,7 @@ def _step_yours(training: Training, first: int, last: int, modules: Mapping[str,
         "time_limit": TIME_LIMIT, "memory_limit": 1024,
         "calls": [{"arguments": arguments, "meter": False, "after": False}],
     }  # fmt: skip
-    reply = worker.run(protocol.pack(header, arrays), TIME_LIMIT)
+    reply = worker.run(protocol.Frame(header, arrays), TIME_LIMIT)
     if reply.frame is None:
         return f"step {first}: " + ("it took too long" if reply.end == "timeout" else "the process ended")
     facts = checked_reply.read(reply.frame)

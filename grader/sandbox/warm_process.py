@@ -121,11 +121,11 @@ class WarmProcess(ABC):
         """
 
     @abstractmethod
-    def answer(self, job: bytes, time_limit: float, announce: Announce) -> Reply:
+    def answer(self, job: Frame, time_limit: float, announce: Announce) -> Reply:
         """Have one job answered by a child.
 
         Args:
-            job: the job as a frame of the protocol.
+            job: the job.
             time_limit: the seconds that the job may take; the child itself keeps to them, and is killed soon after.
             announce: called with a function that ends the job while it is running, and with `None` when it is over.
 
@@ -246,11 +246,11 @@ class ForkingProcess(WarmProcess):
             return self.control.recv(1) != b""
         return False
 
-    def answer(self, job: bytes, time_limit: float, announce: Announce) -> Reply:
+    def answer(self, job: Frame, time_limit: float, announce: Announce) -> Reply:
         """Have one job answered by a child that is forked for it.
 
         Args:
-            job: the job as a frame of the protocol.
+            job: the job.
             time_limit: the seconds that the job may take; the child itself keeps to them, and is killed soon after.
             announce: called with a function that ends the job while it is running, and with `None` when it is over.
 
@@ -272,21 +272,19 @@ class ForkingProcess(WarmProcess):
                 announce(None)
                 os.close(child)
 
-    def _start_child(self, job: bytes, content: int, result: int) -> int:
+    def _start_child(self, job: Frame, content: int, result: int) -> int:
         """Have a child started for a job, and return a handle of the child, a file descriptor.
 
         Args:
-            job: the frame of the job.
-            content: the descriptor of an empty file, which brings the frame to the child.
+            job: the job.
+            content: the descriptor of an empty file, which brings the job to the child.
             result: the descriptor of the pipe that the child writes its reply to.
 
         Raises:
             InfrastructureError: the process was lost, or the system refuses it a child.
         """
-        from grader.child import protocol
-
         try:
-            protocol.write(content, [job])
+            job.write(content)
             os.lseek(content, 0, os.SEEK_SET)
             socket.send_fds(self.control, [b"job"], [content, result])
             message, fds, _, _ = socket.recv_fds(self.control, MESSAGE, 1)
@@ -365,11 +363,11 @@ class SpawnedProcess(WarmProcess):
         except queue.Empty:
             return None
 
-    def answer(self, job: bytes, time_limit: float, announce: Announce) -> Reply:
+    def answer(self, job: Frame, time_limit: float, announce: Announce) -> Reply:
         """Have one job answered by the process itself, which is killed if it takes too long.
 
         Args:
-            job: the job as a frame of the protocol.
+            job: the job.
             time_limit: the seconds that the job may take; the process itself keeps to them, and is killed soon after.
             announce: called with a function that ends the job while it is running, and with `None` when it is over.
 
@@ -380,7 +378,7 @@ class SpawnedProcess(WarmProcess):
         try:
             announce(self._kill_process)
             with contextlib.suppress(OSError):
-                self.jobs.write(job)
+                self.jobs.writelines(job.parts())
                 self.jobs.flush()
                 frame = self.replies.get(timeout=time_limit + GRACE)
         except queue.Empty:

@@ -1,4 +1,4 @@
-"""Worker processes as the grader uses them: a job frame goes in; a reply frame comes out, or how the job ended.
+"""Worker processes as the grader uses them: a job goes in; a reply comes out, or how the job ended.
 
 An `InfrastructureError` says why there can be none.
 """
@@ -10,12 +10,16 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from grader.errors import InfrastructureError
 
 from .isolation import Isolation
 from .warm_process import Closing, EndJob, ForkingProcess, SpawnedProcess, WarmProcess
 from .warm_process import Reply as Reply
+
+if TYPE_CHECKING:
+    from grader.child.protocol import Frame
 
 MODE_VARIABLE = "HANDGRAD_WORKER"
 
@@ -54,14 +58,14 @@ class Worker(Closing):
             self.process.close()
             self.process = None
 
-    def run(self, job: bytes, time_limit: float) -> Reply:
+    def run(self, job: Frame, time_limit: float) -> Reply:
         """Answer one job.
 
         A child that was killed by a signal from outside is not blamed: its job is answered once more, in a fresh warm
         process, unless the worker was stopped.
 
         Args:
-            job: the frame of the job.
+            job: the job.
             time_limit: the seconds that the job may take.
 
         Raises:
@@ -74,7 +78,7 @@ class Worker(Closing):
                 reply = self._attempt(job, time_limit)
             return reply
 
-    def _attempt(self, job: bytes, time_limit: float) -> Reply:
+    def _attempt(self, job: Frame, time_limit: float) -> Reply:
         """Return the reply of the running process, or of a new one, to a job; drop a process that the job has ended."""
         process = self._ready_process()
         try:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from grader.errors import InfrastructureError, NoGradedRuns, ProtocolError
 
 from .worker import Reply, Worker
+
+if TYPE_CHECKING:
+    from grader.child.protocol import Frame
 
 LIMIT = 30.0  # seconds for a job that takes some milliseconds
 MEMORY = 512  # MiB
@@ -52,18 +55,18 @@ def worker_versions(worker: Worker) -> Versions:
     return _check_versions(worker.run(_probe_job(), LIMIT))
 
 
-def _probe_job() -> bytes:
-    """Return the frame of a job of one line whose result is known."""
+def _probe_job() -> Frame:
+    """Return a job of one line whose result is known."""
     import numpy as np
 
-    from grader.child import protocol
+    from grader.child.protocol import Frame
 
     call = {"arguments": [["x", {"tensor": 0, "g": None}]], "meter": False}
     job = {
         "cells": [SOURCE], "cell_limit": None, "filename": "probe.py", "function": "probe", "calls": [call],
         "time_limit": LIMIT, "memory_limit": MEMORY,
     }  # fmt: skip
-    return protocol.pack(job, [np.array(NUMBERS, np.float32)])
+    return Frame(job, [np.array(NUMBERS, np.float32)])
 
 
 def _check_versions(reply: Reply) -> Versions:

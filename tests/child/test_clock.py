@@ -182,10 +182,8 @@ def time_up_at(opcode: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bo
 
 
 def answered() -> Facts:
-    header, arrays = protocol.unpack(bytearray(make_job(SOURCE, *[{"x": X}] * CALLS)))
-    reply = b"".join(bytes(part) for part in job_answer.answer(header, arrays))
-    found, sent = protocol.unpack(bytearray(reply))
-    return read(protocol.Frame(found, tuple(sent)))
+    reply = job_answer.answer(make_job(SOURCE, *[{"x": X}] * CALLS))
+    return read(protocol.unpack(reply.pack()))
 
 
 def test_at_whatever_moment_time_is_up_every_call_is_reported(no_timer: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,7 +126,7 @@ def test_what_was_packed_is_unpacked(header: dict[str, Any], packed: list[np.nda
 
 def assert_unpacked_as_packed(header: dict[str, Any], packed: list[np.ndarray]) -> None:
     """Check that a frame is unpacked to the header and the arrays that were packed."""
-    found, unpacked = protocol.unpack(protocol.pack(header, packed))
+    found, unpacked = protocol.unpack(protocol.Frame(header, packed).pack())
     assert found == header
     assert [(array.dtype, array.shape, array.tobytes()) for array in unpacked] == [
         (array.dtype, array.shape, array.tobytes()) for array in packed
@@ -135,12 +135,12 @@ def assert_unpacked_as_packed(header: dict[str, Any], packed: list[np.ndarray]) 
 
 def test_arrays_that_are_views_are_packed_by_their_contents() -> None:
     view = np.arange(12.0).reshape(3, 4).T[::2]
-    _, (found,) = protocol.unpack(protocol.pack({}, [view]))
+    _, (found,) = protocol.unpack(protocol.Frame({}, [view]).pack())
     np.testing.assert_array_equal(found, view)
 
 
 def test_unpacked_arrays_cannot_be_written_to() -> None:
-    _, (found,) = protocol.unpack(protocol.pack({}, [np.ones(3)]))
+    _, (found,) = protocol.unpack(protocol.Frame({}, [np.ones(3)]).pack())
     with pytest.raises(ValueError, match="read-only"):
         found[0] = 2
 
@@ -148,13 +148,13 @@ def test_unpacked_arrays_cannot_be_written_to() -> None:
 @pytest.mark.parametrize("array", [np.array([object()]), np.array(["text"]), np.zeros(2, "datetime64[s]")])
 def test_an_array_of_another_kind_is_not_packed(array: np.ndarray) -> None:
     with pytest.raises(ProtocolError, match="do not carry"):
-        protocol.pack({}, [array])
+        protocol.Frame({}, [array]).pack()
 
 
 def test_a_frame_beyond_the_limit_is_not_packed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "MAX_PAYLOAD", 10)
     with pytest.raises(ProtocolError, match="limit"):
-        protocol.pack({}, [np.ones(2)])
+        protocol.Frame({}, [np.ones(2)]).pack()
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_a_malformed_frame_is_refused(frame: bytes, says: str) -> None:
 
 
 def test_a_stream_is_read_frame_by_frame() -> None:
-    first, second = protocol.pack({"n": 1}), protocol.pack({"n": 2}, [np.ones(3)])
+    first, second = protocol.Frame({"n": 1}).pack(), protocol.Frame({"n": 2}, [np.ones(3)]).pack()
     stream = io.BytesIO(first + second)
     assert [protocol.read_frame(stream) for _ in range(3)] == [first, second, None]
 
@@ -198,7 +198,7 @@ def test_a_stream_is_read_frame_by_frame() -> None:
 @pytest.mark.parametrize("kept", [5, 20])
 def test_a_stream_that_ends_inside_a_frame_is_refused(kept: int) -> None:
     with pytest.raises(ProtocolError, match="inside a frame"):
-        protocol.read_frame(io.BytesIO(protocol.pack({"n": 1}, [np.ones(3)])[:kept]))
+        protocol.read_frame(io.BytesIO(protocol.Frame({"n": 1}, [np.ones(3)]).pack()[:kept]))
 
 
 def test_a_stream_that_promises_too_much_is_refused_before_it_is_read() -> None:
@@ -219,7 +219,7 @@ def test_mutated_bytes_are_a_frame_or_refused(rng: random.Random) -> None:
 def assert_read_or_refused_with_other_bytes(rng: random.Random) -> None:
     """Check frames whose bits are flipped, or whose pieces are cut, doubled or replaced."""
     facts, carried = a_reply()
-    frame = protocol.pack(facts, carried)
+    frame = protocol.Frame(facts, carried).pack()
     outcomes = [well_formed(_mutated(frame, rng)) for _ in range(MUTATIONS)]
     assert len(outcomes) == MUTATIONS
 
@@ -252,7 +252,7 @@ def test_mutated_headers_are_a_reply_or_refused(rng: random.Random) -> None:
 def assert_read_or_refused_with_another_header(rng: random.Random) -> None:
     """Check frames of the right lengths whose header is changed in one place."""
     facts, carried = a_reply()
-    frame = protocol.pack(facts, carried)
+    frame = protocol.Frame(facts, carried).pack()
     head_size = protocol.PREFIX.unpack(frame[: protocol.PREFIX.size])[1]
     head, payload = frame[protocol.PREFIX.size :][:head_size], frame[protocol.PREFIX.size + head_size :]
     outcomes = []

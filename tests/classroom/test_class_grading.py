@@ -19,6 +19,7 @@ import pytest
 from helpers.courses import SEED
 from test_worker_probe import PROBE, right_reply
 
+from grader.child.protocol import Frame
 from grader.classroom import class_grading as batch
 from grader.classroom import results_folder
 from grader.classroom.class_folder import find_submissions
@@ -134,8 +135,8 @@ class Lost:
     def __init__(self, isolation: str = "none") -> None:
         pass
 
-    def run(self, job: bytes, time_limit: float) -> Reply:
-        return right_reply() if PROBE in job else self.end()
+    def run(self, job: Frame, time_limit: float) -> Reply:
+        return right_reply() if job.header["filename"] == PROBE else self.end()
 
     def end(self) -> Reply:
         raise InfrastructureError("the warm process was lost")

@@ -283,11 +283,11 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "more: writes over its own job": (
         attack("""
             frame = sys._getframe()
-            while "header" not in frame.f_locals or "frame" not in frame.f_locals: frame = frame.f_back
-            job = frame.f_locals["frame"]
+            while not {"content", "frame"} <= frame.f_locals.keys(): frame = frame.f_back
+            job = frame.f_locals["content"]
             job[:] = b'x' * len(job)
             refused(libc.msync(ctypes.c_void_p(0), ctypes.c_size_t(4096), 4))
-            frame.f_locals["header"].update(time_limit=1e9, memory_limit=1 << 40)"""), "returned tensor"),
+            frame.f_locals["frame"].header.update(time_limit=1e9, memory_limit=1 << 40)"""), "returned tensor"),
     "more: lives on after its reply": (
         attack("""
             import grader.child.worker_process as zygote

@@ -22,6 +22,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
 
+from grader.child.protocol import Frame
 from grader.classroom import course_choice, grade_terminal, roster
 from grader.classroom.submissions import SubmissionReader
 from grader.cli import main as cli
@@ -49,7 +50,7 @@ class CrashingWorker:
     def __init__(self, isolation: str) -> None:
         self.isolation = isolation
 
-    def run(self, job: bytes, time_limit: float) -> Reply:
+    def run(self, job: Frame, time_limit: float) -> Reply:
         return Reply("crash", detail="it was asked to")
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from grader.child.protocol import Frame
 from grader.course.course import Course, CourseExercise
 from grader.judging import grading_pool
 from grader.judging.lazy_grader import new_grader
@@ -64,7 +65,7 @@ class SharedWorker:
         self.worker, self.isolation, self.pid = worker, worker.isolation, worker.pid
         self.lock = lock
 
-    def run(self, job: bytes, time_limit: float) -> Reply:
+    def run(self, job: Frame, time_limit: float) -> Reply:
         import fcntl  # which Windows does not have
 
         with self.lock.open("w") as lock:  # opened here, because processes that share a descriptor share its lock

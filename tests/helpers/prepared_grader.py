@@ -31,7 +31,7 @@ def main(kind: str, mode: str, *limits: str) -> None:
     os.environ[MODE_VARIABLE] = mode
     PARENTS[kind]()
     with start_worker("none") as worker:
-        print(*(ending(worker.run(job, limit)) for job, limit in jobs if job is not None))
+        print(*(ending(worker.run(protocol.unpack(job), limit)) for job, limit in jobs if job is not None))
 
 
 def ending(reply: Reply) -> str:

@@ -74,8 +74,8 @@ def mode_worker(mode: str) -> Iterator[Worker]:
 def make_job(
     source: str, *argument_sets: dict[str, Any], function: str = "probe", time_limit: float = 5.0, meter: bool = False,
     modules: dict[str, str] | None = None,
-) -> bytes:  # fmt: skip
-    """Return the frame of a job that calls `function` once with each set of arguments.
+) -> protocol.Frame:  # fmt: skip
+    """Return a job that calls `function` once with each set of arguments.
 
     `modules` holds the texts of the files that the source can import, by their names.
     An array becomes a tensor, a pair of arrays a tensor and its upstream gradient, a dict is sent as it is, and any
@@ -106,4 +106,4 @@ def make_job(
         "calls": calls,
         "modules": modules or {},
     }
-    return protocol.pack(header, arrays)
+    return protocol.Frame(header, arrays)

@@ -530,7 +530,7 @@ class Scripted:
     def __init__(self, reply: Reply | InfrastructureError) -> None:
         self.reply = reply
 
-    def run(self, job: bytes, time_limit: float) -> Reply:
+    def run(self, job: Frame, time_limit: float) -> Reply:
         if isinstance(self.reply, InfrastructureError):
             raise self.reply
         return self.reply
@@ -560,12 +560,9 @@ def test_a_reply_to_fewer_calls_is_never_a_pass(course: Course, grader: Grader, 
     class Recorded:
         isolation = "none"
 
-        def run(self, job: bytes, time_limit: float) -> Reply:
-            from grader.child import protocol
-
-            header, arrays = protocol.unpack(job)
-            header["calls"] = header["calls"][:1]
-            return worker.run(protocol.pack(header, arrays), time_limit)
+        def run(self, job: Frame, time_limit: float) -> Reply:
+            header = {**job.header, "calls": job.header["calls"][:1]}
+            return worker.run(Frame(header, job.arrays), time_limit)
 
     result = grader.grade(course.find("lin_grad"), SOURCE_DISCUSSION.encode(), Recorded())  # type: ignore[arg-type]
     assert {answer.code for answer in result.answers} == {"crash"}

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from grader.authoring.build import worked_text
-from grader.child import protocol
+from grader.child.protocol import Frame
 from grader.course.course import Course, bundled_folder, load_course
 from grader.errors import InfrastructureError, SpecError
 from grader.judging.grading import Grader
@@ -45,9 +45,8 @@ class KeptWorker:
         self.starts += 1
         return self
 
-    def run(self, job: bytes, time_limit: float) -> Reply:
-        header, _ = protocol.unpack(job)
-        self.asked += [part["function"] for part in header.get("together", [header])]
+    def run(self, job: Frame, time_limit: float) -> Reply:
+        self.asked += [part["function"] for part in job.header.get("together", [job.header])]
         return self.worker.run(job, time_limit)
 
     def stop(self) -> None: ...

@@ -19,6 +19,7 @@ from helpers.courses import AT_ONCE
 
 from grader.authoring.audit import AuditFinding, audit
 from grader.authoring.build import build, stale_files, stub, worked_text
+from grader.child.protocol import Frame
 from grader.classroom.class_grading import grade_folder
 from grader.cli.results import report
 from grader.course.course import Course, CourseExercise, CourseFile, load_course
@@ -40,7 +41,7 @@ Judge = Callable[..., ExerciseResult]
 class NoWorker:
     """A worker that is never asked."""
 
-    def run(self, job: bytes, time_limit: float) -> None:
+    def run(self, job: Frame, time_limit: float) -> None:
         raise AssertionError("an answer sheet is data: nothing is to be run")
 
 

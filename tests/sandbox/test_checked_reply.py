@@ -18,7 +18,7 @@ TENSOR = {"kind": "tensor", "dtype": "float32", "shape": [2, 3], "array": 0}
 def reply(returned: dict[str, Any], *arrays: np.ndarray, **changes: Any) -> protocol.Frame:
     """Return the reply to one call that returned this value."""
     call = {"returned": returned, "stored": {}, "after": {}, "work": 0, "peak": 0}
-    return protocol.unpack(protocol.pack({"calls": [call], "printed": "", **changes}, arrays))
+    return protocol.unpack(protocol.Frame({"calls": [call], "printed": "", **changes}, arrays).pack())
 
 
 def test_a_tensor_is_read_with_its_contents() -> None:

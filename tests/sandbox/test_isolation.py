@@ -145,13 +145,13 @@ def test_nothing_of_the_submission_before_is_in_memory(isolated: Worker) -> None
 
 
 FORGED = {
-    "40 a verdict": 'send(protocol.pack({"passed": True}))',
+    "40 a verdict": 'send(protocol.Frame({"passed": True}).pack())',
     "40 an answer without calls": (
-        'send(protocol.pack({"calls": [], "defined": ["lin_grad"], "stub": False, "printed": ""}))'
+        'send(protocol.Frame({"calls": [], "defined": ["lin_grad"], "stub": False, "printed": ""}).pack())'
     ),
     "41 zeros": "inp.g, w.g, b.g = inp * 0, w * 0, b * 0",
-    "42 two frames": 'send(protocol.pack({"calls": []}) * 2)',
-    "42 more after the frame": 'send(protocol.pack({"calls": []}) + b"x")',
+    "42 two frames": 'send(protocol.Frame({"calls": []}).pack() * 2)',
+    "42 more after the frame": 'send(protocol.Frame({"calls": []}).pack() + b"x")',
     "43 a giant header": 'send(b"HGF1" + b"\\xff" * 12)',
     "43 deep JSON": 'send(protocol.PREFIX.pack(b"HGF1", 200_000, 0) + b"[" * 200_000)',
     "43 bad UTF-8": 'send(protocol.PREFIX.pack(b"HGF1", 2, 0) + b"\\xff\\xfe")',
@@ -159,7 +159,7 @@ FORGED = {
         'send(protocol.PREFIX.pack(b"HGF1", 33, 0) + b\'{"arrays": [["float32", [NaN]]]}  \')'
     ),
     "45 a patched comparison": "torch.allclose = torch.equal = lambda *a, **k: True\ninp.g = w.g = b.g = torch.ones(1)",
-    "45 a patched frame": "protocol.pack = lambda *a: b'HGF1' + bytes(12)",
+    "45 a patched frame": "protocol.Frame.parts = lambda self: [b'HGF1' + bytes(12)]",
     "47 what is equal to everything": (
         "class Yes:\n        def __eq__(self, other): return True\n    inp.g = w.g = b.g = Yes()"
     ),
@@ -309,8 +309,9 @@ def test_a_secret_cannot_be_found(isolated: Worker, precious: Path) -> None:
 KILLED = """
 import sys
 sys.path[:0] = [{root!r}]
+from grader.child.protocol import unpack
 from grader.sandbox.worker import start_worker
-job = sys.stdin.buffer.read()
+job = unpack(sys.stdin.buffer.read())
 start_worker({isolation!r}).run(job, 600)
 """
 

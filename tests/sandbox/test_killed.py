@@ -13,6 +13,7 @@ from helpers.probes import PATIENT, X, assert_still_honest, outcome
 from helpers.processes import Family, alive, kill
 from helpers.workers import make_job
 
+from grader.child.protocol import Frame
 from grader.sandbox.isolation import Isolation
 from grader.sandbox.worker import Reply, Worker
 
@@ -80,7 +81,7 @@ class Doomed:
     def __init__(self) -> None:
         self.jobs, self.is_closed = 0, False
 
-    def answer(self, job: bytes, time_limit: float, announce: object) -> Reply:
+    def answer(self, job: Frame, time_limit: float, announce: object) -> Reply:
         self.jobs += 1
         return Reply("crash", detail="the process was ended by the signal SIGKILL", killed=True)
 

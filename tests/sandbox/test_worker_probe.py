@@ -12,7 +12,7 @@ import pytest
 from helpers.courses import ROOT
 from test_isolation import handed_in, handgrad
 
-from grader.child import protocol
+from grader.child.protocol import Frame
 from grader.errors import InfrastructureError, NoGradedRuns
 from grader.sandbox import warm_process
 from grader.sandbox.isolation import machine
@@ -42,11 +42,11 @@ class Says:
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
 
-    def run(self, job: bytes, time_limit: float) -> Reply:
+    def run(self, job: Frame, time_limit: float) -> Reply:
         return self.reply
 
 
-PROBE = b'"probe.py"'  # as it stands in the job
+PROBE = "probe.py"  # the name of its file
 
 
 def right_reply() -> Reply:
@@ -57,7 +57,7 @@ def right_reply() -> Reply:
 def reply(array: Any = RIGHT, printed: str = "3.11.7 2.13.0 2.1.0", **changes: Any) -> Reply:
     """Return a worker's reply, packed and unpacked as it is when it is sent over the pipe."""
     facts = {"calls": [{**CALL, **COST}], "printed": printed, **changes}
-    return Reply("answered", protocol.unpack(protocol.pack(facts, [np.asarray(array, np.float32)])))
+    return Reply("answered", Frame(facts, [np.asarray(array, np.float32)]))
 
 
 WRONG = {

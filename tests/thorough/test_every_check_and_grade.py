@@ -14,6 +14,7 @@ from helpers.honest_variants import FAILS, PASSES
 from helpers.sentences import faults_of_sentences
 from helpers.workers import strongest
 
+from grader.child.protocol import Frame
 from grader.course.course import Course
 from grader.judging.grading import Grader
 from grader.sandbox.isolation import Isolation
@@ -49,13 +50,13 @@ class Remembering:
     """A worker that keeps what it was asked, and what was replied."""
 
     worker: Worker
-    met: list[tuple[tuple[bytes, float], Reply]] = field(default_factory=list)
+    met: list[tuple[tuple[Frame, float], Reply]] = field(default_factory=list)
 
     @property
     def isolation(self) -> Isolation:
         return self.worker.isolation
 
-    def run(self, job: bytes, time_limit: float) -> Reply:
+    def run(self, job: Frame, time_limit: float) -> Reply:
         reply = self.worker.run(job, time_limit)
         self.met.append(((job, time_limit), reply))
         return reply

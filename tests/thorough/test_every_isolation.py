@@ -276,7 +276,7 @@ def test_a_killed_grader_leaves_no_process(isolation: Isolation) -> None:
     code = KILLED.format(root=str(ROOT), isolation=isolation)
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as grader:
         assert grader.stdin is not None
-        grader.stdin.write(make_job(HANG, {"x": X}, time_limit=600))
+        grader.stdin.write(make_job(HANG, {"x": X}, time_limit=600).pack())
         grader.stdin.close()
         wait_until(lambda: len(descendants(grader.pid)) >= DEPTH[isolation], "no submission is run")
         below = descendants(grader.pid)

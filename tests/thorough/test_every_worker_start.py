@@ -148,7 +148,7 @@ def test_a_fork_that_is_refused_is_said() -> None:
 @pytest.mark.parametrize("parent", PARENTS)
 def test_it_works_for_a_grader_that(parent: str, mode: str) -> None:
     """Nothing that a long-lived process leaves to what it starts keeps a worker from working."""
-    jobs = [make_job(source, {"x": X}, time_limit=limit) for source, limit in ((HONEST, PATIENT), (HANG, SHORT))]
+    jobs = [make_job(source, {"x": X}, time_limit=limit).pack() for source, limit in ((HONEST, PATIENT), (HANG, SHORT))]
     done = subprocess.run(
         [sys.executable, prepared_grader.__file__, parent, mode, str(PATIENT), str(SHORT)],
         env={**os.environ, "PYTHONPATH": str(ROOT)}, input=b"".join(jobs), capture_output=True, timeout=4 * PATIENCE,
