@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from grader.child.protocol import Frame
 from grader.course.course import CourseExercise
 from grader.course.exercise import RETURN, Answer, Declaration
 from grader.course.shapes import axes_of, shape_of
@@ -13,7 +14,7 @@ from grader.diagnosis.mistake import Mistake
 from grader.reference.compare import scaled_error
 from grader.reference.trial import Trial, describe_options, requested_gradients
 from grader.sandbox.checked_reply import Facts, Nudged, read
-from grader.sandbox.worker import Reply
+from grader.sandbox.worker import Unanswered
 
 from .given_answer import GivenAnswer, TrialCalls
 
@@ -124,7 +125,7 @@ def _measured_message(answer: Answer, nudges: Nudged) -> str:
 
 
 def check_tight_memory(
-    exercise: CourseExercise, right: Iterable[Answer], trial: Trial, reply: Reply
+    exercise: CourseExercise, right: Iterable[Answer], trial: Trial, reply: Frame | Unanswered
 ) -> dict[str, Mistake] | None:
     """Return, by name, the mistakes of the answers that fail where memory is too small for the forbidden array.
 
@@ -134,15 +135,20 @@ def check_tight_memory(
         exercise: the exercise; the axes of the forbidden array are in its `never_holds`.
         right: the answers that are right in the usual trials, which alone are judged.
         trial: the one large trial, in which the forbidden array exceeds the memory limit.
-        reply: the worker's reply to the call with this trial.
+        reply: the worker's reply to the call with this trial, or how the call ended without one.
 
     Returns:
         The mistakes of the answers that are wrong or missing in this call; of all answers if the child died. `None` if
         the call took too long, so that it is not known how much memory the code needs.
     """
-    facts = None if reply.frame is None else read(reply.frame)
-    errors = [] if facts is None else [facts.error, *(call.error for call in facts.calls)]
-    if reply.end == "timeout" or any(error is not None and error.kind == "timeout" for error in errors):
+    facts: Facts | None = None
+    if isinstance(reply, Unanswered):
+        is_over_time = reply.end == "timeout"
+    else:
+        facts = read(reply)
+        errors = (facts.error, *(call.error for call in facts.calls))
+        is_over_time = any(error is not None and error.kind == "timeout" for error in errors)
+    if is_over_time:
         return None
     axes = ", ".join(axes_of(exercise.function.never_holds))
     says = f"the function fails where an array of shape ({axes}) does not fit into memory"

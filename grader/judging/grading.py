@@ -22,7 +22,7 @@ from grader.reference.trials import FREE_MEMORY, TrialsOfRun
 from grader.results.records import LARGEST_SEED, ExerciseResult
 from grader.sandbox.checked_reply import read
 from grader.sandbox.source_text import NO_FILES, Content, Files, Part, Source, UnreadableSource
-from grader.sandbox.worker import Reply, Worker
+from grader.sandbox.worker import Unanswered, Worker
 
 from . import cost_checks
 from .judge import CELL_SHARE, Judge, OnVerdicts, same_for_every_answer
@@ -175,14 +175,11 @@ class SubmissionCode:
         """
         arrays: list[np.ndarray] = []
         reply = self._run(protocol.Frame(self.header(arrays), arrays))
-        if reply.end == "timeout":
-            limit = self.exercise.course.policy.time_limit
-            says = f"the function was still running after {limit:g} seconds"
-            return same_for_every_answer(self.exercise, Mistake("timeout", says))
-        if reply.frame is None:
-            crash = Mistake("crash", f"the call crashed Python: {reply.detail}")
-            return same_for_every_answer(self.exercise, crash)
-        judge = self.judge_of(reply.frame)
+        if isinstance(reply, Unanswered):
+            still = f"the function was still running after {self.exercise.course.policy.time_limit:g} seconds"
+            says = still if reply.end == "timeout" else f"the call crashed Python: {reply.detail}"
+            return same_for_every_answer(self.exercise, Mistake(reply.end, says))
+        judge = self.judge_of(reply)
         failures, flags = self._failures(judge)
         if any(mistake is not None and mistake.code != "todo" for mistake in failures.values()):
             self.trials.confirm()
@@ -248,8 +245,8 @@ class SubmissionCode:
             return failures, ["its memory use could not be checked: it took too long"]
         return {**failures, **failing}, []
 
-    def _run(self, job: protocol.Frame) -> Reply:
-        """Run a job in the worker, and return the reply."""
+    def _run(self, job: protocol.Frame) -> protocol.Frame | Unanswered:
+        """Run a job in the worker, and return the reply, or how the job ended without one."""
         return self.worker.run(job, time_of_job(job.header["time_limit"]))
 
     def _call(self, trial: Trial, arrays: list[np.ndarray]) -> dict[str, Any]:
@@ -312,9 +309,10 @@ class CombinedJob:
 
     def run(self) -> protocol.Frame | None:
         """Run the job; return the reply, or `None` if the child did not finish in time or the job has no code."""
+        reply = None
         with suppress(InfrastructureError):
-            return self.codes[0].worker.run(self.job, TOGETHER).frame if self.codes else None
-        return None
+            reply = self.codes[0].worker.run(self.job, TOGETHER) if self.codes else None
+        return None if isinstance(reply, Unanswered) else reply
 
     def results_of(self, reply: protocol.Frame | None) -> dict[str, ExerciseResult]:
         """Return the results of the exercises that passed or were not begun, by id; all others must be run alone.

@@ -23,7 +23,7 @@ from grader.reference.references import one_thread
 from grader.results.records import ExerciseResult
 from grader.sandbox import checked_reply
 from grader.sandbox.source_text import Source, UnreadableSource, importable_files
-from grader.sandbox.worker import Worker
+from grader.sandbox.worker import Unanswered, Worker
 
 from . import training_loop
 
@@ -209,9 +209,9 @@ def _step_yours(training: Training, first: int, last: int, modules: Mapping[str,
         "calls": [{"arguments": arguments, "meter": False, "after": False}],
     }  # fmt: skip
     reply = worker.run(protocol.Frame(header, arrays), TIME_LIMIT)
-    if reply.frame is None:
+    if isinstance(reply, Unanswered):
         return f"step {first}: " + ("it took too long" if reply.end == "timeout" else "the process ended")
-    facts = checked_reply.read(reply.frame)
+    facts = checked_reply.read(reply)
     error = facts.error or (facts.calls[0].error if facts.calls else None)
     if error is not None:
         return f"step {first}: {error.type}: {error.message}" if error.message else f"step {first}: {error.type}"

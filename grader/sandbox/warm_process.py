@@ -52,25 +52,22 @@ KEPT_STRICTLY = ("LD_LIBRARY_PATH",)
 STOPPED = frozenset("Tt")  # states of a process: by a signal, or by a debugger
 OVERWRITTEN = "it wrote into the grader's channel"
 
-End = Literal["answered", "timeout", "crash"]
 EndJob = Callable[[], None]
 Announce = Callable[[EndJob | None], None]
 
 
 @dataclass(frozen=True)
-class Reply:
-    """The end of a job: answered, with the reply frame, or out of time, or crashed.
+class Unanswered:
+    """The end of a job that has no reply: it ran out of time, or its process crashed.
 
     Attributes:
-        end: `answered`, `timeout`, or `crash` (the process died or sent something malformed).
-        frame: the answer, a well-formed frame and nothing more; `None` for every other end.
+        end: `timeout`, or `crash` (the process died or sent something malformed).
         detail: how it crashed, in a few words.
         killed: whether a signal ended the child that neither the grader nor a limit sent.
         cpu: seconds of processor time that the child took; 0 if the job had no child of its own.
     """
 
-    end: End
-    frame: Frame | None = None
+    end: Literal["timeout", "crash"]
     detail: str = ""
     killed: bool = False
     cpu: float = 0.0
@@ -121,7 +118,7 @@ class WarmProcess(ABC):
         """
 
     @abstractmethod
-    def answer(self, job: Frame, time_limit: float, announce: Announce) -> Reply:
+    def answer(self, job: Frame, time_limit: float, announce: Announce) -> Frame | Unanswered:
         """Have one job answered by a child.
 
         Args:
@@ -130,8 +127,7 @@ class WarmProcess(ABC):
             announce: called with a function that ends the job while it is running, and with `None` when it is over.
 
         Returns:
-            The child's reply; one without a frame, and with the reason, if the child ran out of time, was ended or
-            crashed.
+            The child's reply; how the job ended if the child ran out of time, was ended or crashed.
 
         Raises:
             InfrastructureError: the process was lost, or the system refuses it a child.
@@ -246,7 +242,7 @@ class ForkingProcess(WarmProcess):
             return self.control.recv(1) != b""
         return False
 
-    def answer(self, job: Frame, time_limit: float, announce: Announce) -> Reply:
+    def answer(self, job: Frame, time_limit: float, announce: Announce) -> Frame | Unanswered:
         """Have one job answered by a child that is forked for it.
 
         Args:
@@ -255,8 +251,7 @@ class ForkingProcess(WarmProcess):
             announce: called with a function that ends the job while it is running, and with `None` when it is over.
 
         Returns:
-            The child's reply; one without a frame, and with the reason, if the child ran out of time, was ended or
-            crashed.
+            The child's reply; how the job ended if the child ran out of time, was ended or crashed.
 
         Raises:
             InfrastructureError: the process was lost, or the system refuses it a child.
@@ -297,8 +292,10 @@ class ForkingProcess(WarmProcess):
         why = os.strerror(int(message))  # the warm process goes on
         raise InfrastructureError(f"the system refuses another process ({why}): run the same command again later.")
 
-    def _read_outcome(self, child: int, reply: FileIO, time_limit: float) -> Reply:
-        """Return how a job ended, from the child's reply; a child that goes on after its reply or its time is killed.
+    def _read_outcome(self, child: int, reply: FileIO, time_limit: float) -> Frame | Unanswered:
+        """Return the child's reply, or how the job ended without one.
+
+        A child that goes on after its reply or its time is killed.
 
         Args:
             child: a handle of the child.
@@ -318,12 +315,14 @@ class ForkingProcess(WarmProcess):
         cpu = milliseconds / 1000
         is_over_limit = code == -signal.SIGKILL and not is_killed_here and cpu >= time_limit
         if frame is None or code == -signal.SIGXCPU or is_over_limit:
-            return Reply("timeout", cpu=cpu)
+            return Unanswered("timeout", cpu=cpu)
         if len(frame) > MAX_FRAME:
-            return Reply("crash", detail="it sent more than a reply may hold")
-        outcome = _reply_of(frame, code)
-        killed = outcome.end == "crash" and not is_killed_here and code in SIGNALS_FROM_OUTSIDE
-        return replace(outcome, killed=killed, cpu=cpu)
+            return Unanswered("crash", detail="it sent more than a reply may hold")
+        outcome = _reply_in(frame, code)
+        if isinstance(outcome, Unanswered):
+            killed = not is_killed_here and code in SIGNALS_FROM_OUTSIDE
+            return replace(outcome, killed=killed, cpu=cpu)
+        return outcome
 
     def _lost_error(self) -> InfrastructureError:
         """Mark this process as spent, and return the error for the job with which it was lost."""
@@ -363,7 +362,7 @@ class SpawnedProcess(WarmProcess):
         except queue.Empty:
             return None
 
-    def answer(self, job: Frame, time_limit: float, announce: Announce) -> Reply:
+    def answer(self, job: Frame, time_limit: float, announce: Announce) -> Frame | Unanswered:
         """Have one job answered by the process itself, which is killed if it takes too long.
 
         Args:
@@ -372,9 +371,10 @@ class SpawnedProcess(WarmProcess):
             announce: called with a function that ends the job while it is running, and with `None` when it is over.
 
         Returns:
-            The reply; one without a frame, and with the reason, if the process ran out of time, was ended or crashed.
+            The reply; how the job ended if the process ran out of time, was ended or crashed.
         """
         started, frame = time.monotonic(), None
+        reply: Frame | Unanswered
         try:
             announce(self._kill_process)
             with contextlib.suppress(OSError):
@@ -382,12 +382,12 @@ class SpawnedProcess(WarmProcess):
                 self.jobs.flush()
                 frame = self.replies.get(timeout=time_limit + GRACE)
         except queue.Empty:
-            reply = Reply("timeout")
+            reply = Unanswered("timeout")
         else:
-            reply = _reply_of(frame) if frame else Reply("crash", detail=self._ending() or OVERWRITTEN)
+            reply = _reply_in(frame) if frame else Unanswered("crash", detail=self._ending() or OVERWRITTEN)
         finally:
             announce(None)
-        self.is_spent |= reply.end != "answered" or time.monotonic() - started >= time_limit
+        self.is_spent |= isinstance(reply, Unanswered) or time.monotonic() - started >= time_limit
         return reply
 
     def _kill_process(self) -> None:
@@ -469,22 +469,22 @@ def _environment(isolation: Isolation) -> dict[str, str]:
     return {**variables, **threads, **huge_pages, "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0"}
 
 
-def _reply_of(frame: bytes | bytearray, code: int | None = None) -> Reply:
-    """Return the reply that a frame holds; a reply that tells of a crash if the frame is empty or malformed.
+def _reply_in(content: bytes | bytearray, code: int | None = None) -> Frame | Unanswered:
+    """Return the reply that some bytes are; a crash if they are none, or no well-formed frame.
 
     Args:
-        frame: all bytes that the process sent.
+        content: all bytes that the process sent.
         code: the exit code of the process, for the description of a crash; `None` if it has not ended.
     """
     from grader.child import protocol
 
     ending = "" if code is None else _exit_description(code)
-    if not frame:
-        return Reply("crash", detail=ending)
+    if not content:
+        return Unanswered("crash", detail=ending)
     try:
-        return Reply("answered", protocol.unpack(frame, protocol.MAX_REPLY_HEADER))
+        return protocol.unpack(content, protocol.MAX_REPLY_HEADER)
     except ProtocolError as error:
-        return Reply("crash", detail=ending or str(error))
+        return Unanswered("crash", detail=ending or str(error))
 
 
 def _exit_description(code: int) -> str:

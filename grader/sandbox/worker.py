@@ -16,7 +16,7 @@ from grader.errors import InfrastructureError
 
 from .isolation import Isolation
 from .warm_process import Closing, EndJob, ForkingProcess, SpawnedProcess, WarmProcess
-from .warm_process import Reply as Reply
+from .warm_process import Unanswered as Unanswered
 
 if TYPE_CHECKING:
     from grader.child.protocol import Frame
@@ -58,8 +58,8 @@ class Worker(Closing):
             self.process.close()
             self.process = None
 
-    def run(self, job: Frame, time_limit: float) -> Reply:
-        """Answer one job.
+    def run(self, job: Frame, time_limit: float) -> Frame | Unanswered:
+        """Return the reply to one job, or how the job ended without one.
 
         A child that was killed by a signal from outside is not blamed: its job is answered once more, in a fresh warm
         process, unless the worker was stopped.
@@ -73,12 +73,12 @@ class Worker(Closing):
         """
         with self._is_answering:
             reply = self._attempt(job, time_limit)
-            if reply.killed and not self._stopped:
+            if isinstance(reply, Unanswered) and reply.killed and not self._stopped:
                 self.replace_process()
                 reply = self._attempt(job, time_limit)
             return reply
 
-    def _attempt(self, job: Frame, time_limit: float) -> Reply:
+    def _attempt(self, job: Frame, time_limit: float) -> Frame | Unanswered:
         """Return the reply of the running process, or of a new one, to a job; drop a process that the job has ended."""
         process = self._ready_process()
         try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from grader.errors import InfrastructureError, NoGradedRuns, ProtocolError
 
-from .worker import Reply, Worker
+from .worker import Unanswered, Worker
 
 if TYPE_CHECKING:
     from grader.child.protocol import Frame
@@ -69,7 +69,7 @@ def _probe_job() -> Frame:
     return Frame(job, [np.array(NUMBERS, np.float32)])
 
 
-def _check_versions(reply: Reply) -> Versions:
+def _check_versions(reply: Frame | Unanswered) -> Versions:
     """Check the reply to the small job, and return the versions that it printed.
 
     Raises:
@@ -77,10 +77,10 @@ def _check_versions(reply: Reply) -> Versions:
     """
     from . import checked_reply
 
-    if reply.frame is None:
+    if isinstance(reply, Unanswered):
         raise InfrastructureError(f"a job of one line ended in a {reply.end}{reply.detail and f': {reply.detail}'}.")
     try:
-        facts = checked_reply.read(reply.frame)
+        facts = checked_reply.read(reply)
         error = facts.error or (facts.calls[0].error if facts.calls else None)
         array = facts.calls[0].returned.array if facts.calls else None
     except ProtocolError as error:

@@ -21,7 +21,7 @@ from test_isolation import assert_harmless, make_precious
 from grader.course.course import Course
 from grader.judging.grading import Grader
 from grader.sandbox.checked_reply import Facts
-from grader.sandbox.worker import Worker
+from grader.sandbox.worker import Unanswered, Worker
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +58,7 @@ def found_by(bodies: dict[str, str], worker: Worker) -> set[str]:
 def finds_gradient(source: str, worker: Worker) -> bool:
     """Return whether `answer(x)` of a learner's file returns the gradient of sum(x ** 3)."""
     reply = worker.run(make_job(source, {"x": X}, function="answer", time_limit=PATIENT), PATIENT)
-    if reply.end != "answered" or not (seen := observed(reply)).calls:
+    if isinstance(reply, Unanswered) or not (seen := observed(reply)).calls:
         return False
     returned = seen.calls[0].returned
     values = returned.items if returned.kind == "items" else [returned]

@@ -243,8 +243,8 @@ def test_who_catches_every_exception_is_stopped_in_every_call(does: str, worker:
     """Each call reports what it had stored before."""
     source = f"import time\ndef probe(x):\n    x.g = x * 2{does}"
     reply = worker.run(make_job(source, *[{"x": X}] * CALLS, time_limit=0.3), PATIENT)
-    assert reply.frame is not None
-    observed = read(reply.frame)
+    assert isinstance(reply, protocol.Frame)
+    observed = read(reply)
     assert [kind(call) for call in observed.calls] == ["timeout"] * CALLS
     for call in observed.calls:
         np.testing.assert_array_equal(call.stored["x"]["g"].array, X * 2)
@@ -262,8 +262,8 @@ def kind(call: Call) -> str | None:
 def test_who_catches_every_exception_while_it_is_loaded_is_stopped(does: str, worker: Worker) -> None:
     source = f"import time\n{textwrap.dedent(does)}def probe(x): pass"
     reply = worker.run(make_job(source, {"x": X}, time_limit=0.3), PATIENT)
-    assert reply.frame is not None
-    error = read(reply.frame).error
+    assert isinstance(reply, protocol.Frame)
+    error = read(reply).error
     assert error is not None
     assert error.kind == "timeout"
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from helpers.workers import make_job
 
+from grader.child.protocol import Frame
 from grader.sandbox.checked_reply import Facts, read
 from grader.sandbox.worker import Worker
 
@@ -20,8 +21,8 @@ def ask(worker: Worker) -> Any:
 
     def asked(source: str, *argument_sets: dict[str, Any], **options: Any) -> Facts:
         reply = worker.run(make_job(source, *argument_sets or ({"x": X},), **options), 10)
-        assert reply.frame is not None, reply
-        return read(reply.frame)
+        assert isinstance(reply, Frame), reply
+        return read(reply)
 
     return asked
 

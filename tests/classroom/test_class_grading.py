@@ -35,7 +35,7 @@ from grader.files import write_atomically
 from grader.judging import grading_pool
 from grader.results.codes import CODES
 from grader.results.records import SCHEMA_FILE
-from grader.sandbox.worker import Reply
+from grader.sandbox.worker import Unanswered
 
 pytestmark = pytest.mark.slow
 
@@ -135,10 +135,10 @@ class Lost:
     def __init__(self, isolation: str = "none") -> None:
         pass
 
-    def run(self, job: Frame, time_limit: float) -> Reply:
+    def run(self, job: Frame, time_limit: float) -> Frame | Unanswered:
         return right_reply() if job.header["filename"] == PROBE else self.end()
 
-    def end(self) -> Reply:
+    def end(self) -> Frame | Unanswered:
         raise InfrastructureError("the warm process was lost")
 
     def close(self) -> None:
@@ -154,8 +154,8 @@ class Lost:
 class Crashing(Lost):
     """Act as a worker whose every job crashes at once."""
 
-    def end(self) -> Reply:
-        return Reply("crash", detail="it was asked to")
+    def end(self) -> Frame | Unanswered:
+        return Unanswered("crash", detail="it was asked to")
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from grader.course.course import PACKAGE, load_course
 from grader.judging import grading_pool
 from grader.judging.grading import Grader
 from grader.nbgrader import gradebook_class
-from grader.sandbox.worker import Reply
+from grader.sandbox.worker import Unanswered
 
 LOADED = (course_choice, grade_terminal, gradebook_class, roster)  # by a command when it runs: that is not what fails
 
@@ -50,8 +50,8 @@ class CrashingWorker:
     def __init__(self, isolation: str) -> None:
         self.isolation = isolation
 
-    def run(self, job: Frame, time_limit: float) -> Reply:
-        return Reply("crash", detail="it was asked to")
+    def run(self, job: Frame, time_limit: float) -> Frame | Unanswered:
+        return Unanswered("crash", detail="it was asked to")
 
     def close(self) -> None:
         pass

@@ -15,7 +15,7 @@ from grader.judging import grading_pool
 from grader.judging.lazy_grader import new_grader
 from grader.results.records import ExerciseResult
 from grader.sandbox.isolation import Isolation
-from grader.sandbox.worker import Reply, Worker
+from grader.sandbox.worker import Unanswered, Worker
 from helpers.courses import SEED, TIME_LIMIT, with_policy
 from helpers.workers import make_job
 
@@ -65,7 +65,7 @@ class SharedWorker:
         self.worker, self.isolation, self.pid = worker, worker.isolation, worker.pid
         self.lock = lock
 
-    def run(self, job: Frame, time_limit: float) -> Reply:
+    def run(self, job: Frame, time_limit: float) -> Frame | Unanswered:
         import fcntl  # which Windows does not have
 
         with self.lock.open("w") as lock:  # opened here, because processes that share a descriptor share its lock

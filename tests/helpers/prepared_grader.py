@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from grader.child import protocol
 from grader.sandbox.checked_reply import read
-from grader.sandbox.worker import MODE_VARIABLE, Reply, start_worker
+from grader.sandbox.worker import MODE_VARIABLE, Unanswered, start_worker
 
 PARENTS: dict[str, Callable[[], object]] = {
     "ignores the end of its children": lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
@@ -34,11 +34,13 @@ def main(kind: str, mode: str, *limits: str) -> None:
         print(*(ending(worker.run(protocol.unpack(job), limit)) for job, limit in jobs if job is not None))
 
 
-def ending(reply: Reply) -> str:
+def ending(reply: protocol.Frame | Unanswered) -> str:
     """Return how a job ended, in one word."""
-    facts = read(reply.frame) if reply.frame is not None else None
-    errors = [facts.error, *(call.error for call in facts.calls)] if facts is not None else []
-    return next((error.kind for error in errors if error is not None), reply.end)
+    if isinstance(reply, Unanswered):
+        return reply.end
+    facts = read(reply)
+    errors = (facts.error, *(call.error for call in facts.calls))
+    return next((error.kind for error in errors if error is not None), "answered")
 
 
 if __name__ == "__main__":

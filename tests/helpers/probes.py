@@ -6,9 +6,10 @@ import threading
 
 import numpy as np
 
+from grader.child.protocol import Frame
 from grader.errors import ProtocolError
 from grader.sandbox.checked_reply import Facts, read
-from grader.sandbox.worker import Reply, Worker
+from grader.sandbox.worker import Unanswered, Worker
 from helpers.workers import make_job
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
@@ -19,7 +20,7 @@ PATIENT = 60.0  # seconds for everything else, on any machine
 WATCHDOG = 240.0  # seconds until the grader itself counts as hanging: a worker that is slow to start may take long
 
 
-def run(worker: Worker, source: str, limit: float = PATIENT) -> Reply:
+def run(worker: Worker, source: str, limit: float = PATIENT) -> Frame | Unanswered:
     """One job's reply; if the worker itself hangs, its process is killed and the test fails."""
     hung = threading.Event()
 
@@ -42,27 +43,27 @@ def limit_for(expected: str) -> float:
     return SHORT if "timeout" in expected else PATIENT
 
 
-def observed(reply: Reply) -> Facts:
+def observed(reply: Frame | Unanswered) -> Facts:
     """Return what the worker observed; fail if it did not answer."""
-    assert reply.frame is not None, reply
-    return read(reply.frame)
+    assert not isinstance(reply, Unanswered), reply
+    return read(reply)
 
 
-def outcome(reply: Reply) -> str:
+def outcome(reply: Frame | Unanswered) -> str:
     """Return in one word how a job ended: timeout, crash, an exception's type, or the kind of value returned."""
-    if reply.frame is None:
+    if isinstance(reply, Unanswered):
         return reply.end
-    facts = read(reply.frame)
+    facts = read(reply)
     error = facts.error or facts.calls[0].error
     if error is None:
         return f"returned {facts.calls[0].returned.kind}"
     return error.type if error.kind == "raised" else error.kind
 
 
-def ending(reply: Reply) -> str:
+def ending(reply: Frame | Unanswered) -> str:
     """Return how a job ended; a reply that cannot be read is a crash, as in the grader."""
     try:
-        if reply.end == "answered":
+        if not isinstance(reply, Unanswered):
             assert len(observed(reply).printed) < 20_000
         return outcome(reply)
     except ProtocolError:

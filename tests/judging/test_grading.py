@@ -23,7 +23,7 @@ from grader.diagnosis.evidence import sample_text
 from grader.errors import InfrastructureError
 from grader.judging.grading import Grader
 from grader.reference.trial import Sample, Trial
-from grader.sandbox.worker import Reply, Worker
+from grader.sandbox.worker import Unanswered, Worker
 
 SOURCE_DISCUSSION = """
 def lin_grad(inp, out, w, b):
@@ -527,10 +527,10 @@ class Scripted:
 
     isolation = "none"
 
-    def __init__(self, reply: Reply | InfrastructureError) -> None:
+    def __init__(self, reply: Frame | Unanswered | InfrastructureError) -> None:
         self.reply = reply
 
-    def run(self, job: Frame, time_limit: float) -> Reply:
+    def run(self, job: Frame, time_limit: float) -> Frame | Unanswered:
         if isinstance(self.reply, InfrastructureError):
             raise self.reply
         return self.reply
@@ -539,14 +539,14 @@ class Scripted:
 @pytest.mark.parametrize(
     ("reply", "status", "code"),
     [
-        (Reply("timeout"), "failed", "timeout"),
-        (Reply("crash", detail="the process was ended by SIGSEGV"), "failed", "crash"),
-        (Reply("answered", Frame({"nonsense": True}, [])), "failed", "crash"),
+        (Unanswered("timeout"), "failed", "timeout"),
+        (Unanswered("crash", detail="the process was ended by SIGSEGV"), "failed", "crash"),
+        (Frame({"nonsense": True}), "failed", "crash"),
         (InfrastructureError("the warm process was lost"), "error", "error"),
     ],
 )
 def test_a_worker_that_does_not_answer_is_never_a_pass(
-    reply: Reply | InfrastructureError, status: str, code: str, course: Course, grader: Grader
+    reply: Frame | Unanswered | InfrastructureError, status: str, code: str, course: Course, grader: Grader
 ) -> None:
     """A dead child is the learner's failure, a dead worker the grader's error; neither is full points, or silent."""
     result = grader.grade(course.find("lin_grad"), SOURCE_DISCUSSION.encode(), Scripted(reply))  # type: ignore[arg-type]
@@ -560,7 +560,7 @@ def test_a_reply_to_fewer_calls_is_never_a_pass(course: Course, grader: Grader, 
     class Recorded:
         isolation = "none"
 
-        def run(self, job: Frame, time_limit: float) -> Reply:
+        def run(self, job: Frame, time_limit: float) -> Frame | Unanswered:
             header = {**job.header, "calls": job.header["calls"][:1]}
             return worker.run(Frame(header, job.arrays), time_limit)
 

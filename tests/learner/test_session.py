@@ -18,7 +18,7 @@ from grader.errors import InfrastructureError, SpecError
 from grader.judging.grading import Grader
 from grader.learner import session
 from grader.learner.session import Session
-from grader.sandbox.worker import Reply, Worker
+from grader.sandbox.worker import Unanswered, Worker
 
 RIGHT = """\
 def lin_grad(inp, out, w, b):
@@ -45,7 +45,7 @@ class KeptWorker:
         self.starts += 1
         return self
 
-    def run(self, job: Frame, time_limit: float) -> Reply:
+    def run(self, job: Frame, time_limit: float) -> Frame | Unanswered:
         self.asked += [part["function"] for part in job.header.get("together", [job.header])]
         return self.worker.run(job, time_limit)
 

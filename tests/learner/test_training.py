@@ -35,7 +35,7 @@ from grader.learner.training_view import (
 )
 from grader.rendering.render_text import as_text
 from grader.results.records import AnswerResult
-from grader.sandbox.worker import Reply, Worker
+from grader.sandbox.worker import Unanswered, Worker
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_the_exercise_that_does_not_pass_is_named(course: Course, worker: Worker
 class Interrupted(KeptWorker):
     """A worker whose third job is stopped by Ctrl-C."""
 
-    def run(self, job: Frame, time_limit: float) -> Reply:
+    def run(self, job: Frame, time_limit: float) -> Frame | Unanswered:
         if len(self.asked) == 2:
             raise KeyboardInterrupt
         return super().run(job, time_limit)
@@ -175,10 +175,10 @@ def test_ctrl_c_keeps_what_was_learned(course: Course, worker: Worker, short: Ca
 class Lying(KeptWorker):
     """A worker that answers with a state of another size."""
 
-    def run(self, _job: Frame, _time_limit: float) -> Reply:
+    def run(self, _job: Frame, _time_limit: float) -> Frame | Unanswered:
         value = {"kind": "none"}
         call = {"returned": value, "stored": {}, "after": {}, "work": 0, "peak": 0, "from_huge": []}
-        return Reply("answered", Frame({"calls": [call], "printed": ""}))
+        return Frame({"calls": [call], "printed": ""})
 
 
 def test_a_reply_without_steps_is_refused(course: Course, worker: Worker) -> None:

@@ -15,7 +15,7 @@ from helpers.workers import make_job
 
 from grader.child.protocol import Frame
 from grader.sandbox.isolation import Isolation
-from grader.sandbox.worker import Reply, Worker
+from grader.sandbox.worker import Unanswered, Worker
 
 pytestmark = pytest.mark.slow
 
@@ -81,9 +81,9 @@ class Doomed:
     def __init__(self) -> None:
         self.jobs, self.is_closed = 0, False
 
-    def answer(self, job: Frame, time_limit: float, announce: object) -> Reply:
+    def answer(self, job: Frame, time_limit: float, announce: object) -> Unanswered:
         self.jobs += 1
-        return Reply("crash", detail="the process was ended by the signal SIGKILL", killed=True)
+        return Unanswered("crash", detail="the process was ended by the signal SIGKILL", killed=True)
 
     def has_ended(self) -> bool:
         return False

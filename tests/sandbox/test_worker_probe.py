@@ -16,7 +16,7 @@ from grader.child.protocol import Frame
 from grader.errors import InfrastructureError, NoGradedRuns
 from grader.sandbox import warm_process
 from grader.sandbox.isolation import machine
-from grader.sandbox.worker import Reply, Worker
+from grader.sandbox.worker import Unanswered, Worker
 from grader.sandbox.worker_probe import NUMBERS, Versions, probe, worker_versions
 
 BROKEN = (
@@ -39,30 +39,30 @@ RIGHT = np.array(NUMBERS, np.float32) * sum(number * number for number in NUMBER
 class Says:
     """A worker that gives every job the same reply."""
 
-    def __init__(self, reply: Reply) -> None:
+    def __init__(self, reply: Frame | Unanswered) -> None:
         self.reply = reply
 
-    def run(self, job: Frame, time_limit: float) -> Reply:
+    def run(self, job: Frame, time_limit: float) -> Frame | Unanswered:
         return self.reply
 
 
 PROBE = "probe.py"  # the name of its file
 
 
-def right_reply() -> Reply:
+def right_reply() -> Frame:
     """Return the right reply to the job."""
     return reply()
 
 
-def reply(array: Any = RIGHT, printed: str = "3.11.7 2.13.0 2.1.0", **changes: Any) -> Reply:
-    """Return a worker's reply, packed and unpacked as it is when it is sent over the pipe."""
+def reply(array: Any = RIGHT, printed: str = "3.11.7 2.13.0 2.1.0", **changes: Any) -> Frame:
+    """Return a worker's reply."""
     facts = {"calls": [{**CALL, **COST}], "printed": printed, **changes}
-    return Reply("answered", Frame(facts, [np.asarray(array, np.float32)]))
+    return Frame(facts, [np.asarray(array, np.float32)])
 
 
 WRONG = {
-    "ended": (Reply("crash", detail="it was ended by SIGKILL"), "ended in a crash: it was ended by SIGKILL"),
-    "still running": (Reply("timeout"), "ended in a timeout"),
+    "ended": (Unanswered("crash", detail="it was ended by SIGKILL"), "ended in a crash: it was ended by SIGKILL"),
+    "still running": (Unanswered("timeout"), "ended in a timeout"),
     "other numbers": (reply(RIGHT + 1), r"gave \[6\.25, -9\.5, 3\.625\], not \[5\.25, -10\.5, 2\.625\]"),
     "nothing": (reply(calls=[]), "gave None"),
     "an error": (reply(error=RAISED, calls=[]), "raised OSError: no room"),

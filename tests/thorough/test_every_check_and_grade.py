@@ -18,7 +18,7 @@ from grader.child.protocol import Frame
 from grader.course.course import Course
 from grader.judging.grading import Grader
 from grader.sandbox.isolation import Isolation
-from grader.sandbox.worker import Reply, Worker
+from grader.sandbox.worker import Unanswered, Worker
 
 both = short.both
 WEAKER = tuple(mode for mode in ("box", "kernel") if mode != strongest())
@@ -50,24 +50,24 @@ class Remembering:
     """A worker that keeps what it was asked, and what was replied."""
 
     worker: Worker
-    met: list[tuple[tuple[Frame, float], Reply]] = field(default_factory=list)
+    met: list[tuple[tuple[Frame, float], Frame | Unanswered]] = field(default_factory=list)
 
     @property
     def isolation(self) -> Isolation:
         return self.worker.isolation
 
-    def run(self, job: Frame, time_limit: float) -> Reply:
+    def run(self, job: Frame, time_limit: float) -> Frame | Unanswered:
         reply = self.worker.run(job, time_limit)
         self.met.append(((job, time_limit), reply))
         return reply
 
 
-def seen(reply: Reply) -> object:
+def seen(reply: Frame | Unanswered) -> object:
     """All that a verdict is made from, to the bit."""
-    if reply.frame is None:
+    if isinstance(reply, Unanswered):
         return reply.end, reply.detail
-    calls = [{**call, "peak": None} for call in reply.frame.header["calls"]]  # of interest to few: they are graded
-    return {**reply.frame.header, "calls": calls}, [(a.dtype, a.shape, a.tobytes()) for a in reply.frame.arrays]
+    calls = [{**call, "peak": None} for call in reply.header["calls"]]  # of interest to few: they are graded
+    return {**reply.header, "calls": calls}, [(a.dtype, a.shape, a.tobytes()) for a in reply.arrays]
 
 
 @pytest.mark.parametrize("name", PAGES)

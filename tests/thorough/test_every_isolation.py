@@ -33,7 +33,7 @@ from grader.errors import InfrastructureError
 from grader.judging.grading import Grader
 from grader.sandbox import isolation as isolations
 from grader.sandbox.isolation import Isolation
-from grader.sandbox.worker import Worker
+from grader.sandbox.worker import Unanswered, Worker
 
 STRICT: tuple[Isolation, ...] = ("box", "kernel", "seccomp")
 WEAKER = tuple(mode for mode in STRICT if mode != strongest())
@@ -83,6 +83,7 @@ def test_a_limit_on_processor_time_holds(isolated: Any) -> None:
     unwatched = "import signal\nfor clock in (signal.ITIMER_REAL, signal.ITIMER_PROF): signal.setitimer(clock, 0)\n"
     job = make_job(attack(f"{unwatched}while True: pass"), {"x": X}, time_limit=0.5)
     reply = isolated._attempt(job, PATIENCE)  # by SIGKILL, after two seconds of processor time; once is enough
+    assert isinstance(reply, Unanswered)
     assert reply.end == "crash"
     assert reply.cpu < 4
 
