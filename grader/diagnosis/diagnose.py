@@ -157,8 +157,8 @@ def find_mistakes(
     }
     mistakes = {name: nothing_to_compare() for name in answers if not compared[name]}
     for group in _groups_of_answers({name: answer for name, answer in answers.items() if compared[name]}):
-        own = {name: (answers[name], compared[name]) for name in group}
-        mistakes |= _mistakes_of_group(exercise, own, frozenset(right), [] if cases is None else cases, budget)
+        wrong = {_target_of(answers[name]): (answers[name], compared[name]) for name in group}
+        mistakes |= _mistakes_of_group(exercise, wrong, frozenset(right), [] if cases is None else cases, budget)
     causes = _first_answers({name: mistakes[name] for name in answers})
     return {name: with_words(replace(mistakes[name], cause=causes[name])) for name in answers}
 
@@ -224,16 +224,15 @@ def _mistakes_of_group(
 
     Args:
         exercise: the exercise.
-        answers: by its name, such as `x.g`, each answer with its samples.
+        answers: by target each wrong answer with its samples.
         right: the names of the answers that are known to be right.
         cases: the cases of earlier searches for the same function; the new case is appended.
         budget: the most work of the search.
     """
-    by_target = {_target_of(answer): (answer, samples) for answer, samples in answers.values()}
     right_answers = tuple(answer for answer in exercise.answers if answer.name in right)
     right_targets = tuple(answer.wrt for answer in right_answers if answer.wrt)
-    names = {target: answer.name for target, (answer, _) in by_target.items()}
-    case = case_of(exercise, by_target, right_targets)
+    names = {target: answer.name for target, (answer, _) in answers.items()}
+    case = case_of(exercise, answers, right_targets)
     accepts = isinstance(exercise, Routine) and exercise.accepts is not None
     others = [
         *declared_mistakes(exercise, case, right_answers),
