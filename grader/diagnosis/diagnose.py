@@ -18,7 +18,7 @@ from grader.reference.trial import IMPOSSIBLE, Samples, Trial, sample_of
 from grader.results.records import AnswerResult
 
 from .case import LARGE, Case, ProgramSample, WrongAnswers, is_near
-from .facts import in_double, nothing_to_compare
+from .facts import nothing_to_compare
 from .hints import FIX_THE_CAUSE
 from .mistake import Fact, Mistake, fact_kind
 from .observations import observations
@@ -144,7 +144,7 @@ def find_mistakes(
 
     Args:
         exercise: the exercise.
-        samples: by name of the wrong answer its samples, in the order of the run's trials.
+        samples: by name of the wrong answer its samples in float64, in the order of the run's trials.
         right: the names of the answers that are known to be right.
         cases: the cases (answers with their screens) of earlier searches for the same function, in more trials: where
             one has the same screens, only candidates that passed these are tried again. The new cases are appended.
@@ -152,8 +152,7 @@ def find_mistakes(
     """
     answers = {answer.name: answer for answer in exercise.answers if answer.name in samples}
     compared = {
-        name: in_double(sample for sample in samples[name] if sample.trial.setting.kind != EXACT_KIND)
-        for name in answers
+        name: [sample for sample in samples[name] if sample.trial.setting.kind != EXACT_KIND] for name in answers
     }
     mistakes = {name: nothing_to_compare() for name in answers if not compared[name]}
     for group in _groups_of_answers({name: answer for name, answer in answers.items() if compared[name]}):

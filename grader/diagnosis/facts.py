@@ -806,18 +806,13 @@ def plain_facts(exercise: Declaration, samples: Mapping[str, Samples]) -> dict[s
 
     Args:
         exercise: the exercise.
-        samples: by name of the wrong answer, such as `w.g`, its samples.
+        samples: by name of the wrong answer, such as `w.g`, its samples in float64.
     """
     return {
-        answer.name: with_words(plain_fact(answer, in_double(samples[answer.name])))
+        answer.name: with_words(plain_fact(answer, samples[answer.name]))
         for answer in exercise.answers
         if answer.name in samples
     }
-
-
-def in_double(samples: Iterable[Sample]) -> list[Sample]:
-    """Return the samples, in which each learner's array is replaced by its real part in double precision."""
-    return [sample._replace(given=sample.given.real.astype(np.float64)) for sample in samples]
 
 
 def plain_fact(answer: Answer, samples: Samples) -> Mistake:

@@ -217,7 +217,7 @@ class GivenAnswer:
 
     @cached_property
     def to_explain(self) -> list[Sample]:
-        """Return the samples, right ones included, in which the mistake is searched for.
+        """Return the samples in float64, right ones included, in which the mistake is searched for.
 
         There are none if the answer is right, is no array, or is not finite. If it is not finite only where the
         upstream gradient is large, entries are exact, or the batch has one example, and is wrong in other trials too,
@@ -226,17 +226,17 @@ class GivenAnswer:
         if self.first_missing is not None:
             return []
         if self.is_misshapen:
-            return self.samples
+            return [sample.in_double for sample in self.samples]
         special = {LARGE_UPSTREAM_KIND, EXACT_KIND, ONE_KIND}
         if {sample.trial.setting.kind for sample in self.not_finite} - special:
             return []
         if not any(sample.trial.setting.kind != EXACT_KIND and sample.is_finite for sample in self.wrong):
             return []
-        return [sample for sample in self.samples if sample.is_finite]
+        return [sample.in_double for sample in self.samples if sample.is_finite]
 
     @property
     def finite_part(self) -> list[Sample]:
-        """Return the samples cut to their finite entries, to explain an answer that has inf or nan beside them.
+        """Return the samples in float64, cut to their finite entries, to explain an answer with inf or nan beside them.
 
         There are none if the forward pass does not treat each entry by itself, or all finite entries are right.
         """
@@ -247,7 +247,7 @@ class GivenAnswer:
             finite = np.isfinite(array)
             part = trial_of_entries(exercise, trial, finite) if trial.setting.kind != EXACT_KIND else None
             if part is not None:
-                samples.append(Sample(part, array[finite], expected[finite]))
+                samples.append(Sample(part, array[finite], expected[finite]).in_double)
         return [] if all(sample.agrees for sample in samples) else samples
 
     @cached_property

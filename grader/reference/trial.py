@@ -122,6 +122,11 @@ class Sample(NamedTuple):
         return agrees(self.given, self.expected)
 
     @property
+    def in_double(self) -> Sample:
+        """Return the sample with the learner's array in float64; of a complex array with its real part."""
+        return self._replace(given=self.given.real.astype(np.float64))
+
+    @property
     def is_finite(self) -> bool:
         """Return whether no entry of the learner's array is inf or nan."""
         return bool(np.isfinite(self.given).all())

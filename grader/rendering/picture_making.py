@@ -80,7 +80,7 @@ def _picture_of(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
     wrong = _wrong_sample(judge, answer)
     if wrong is None:
         return Picture(answer.name, note=RIGHT if judge.given[answer.name].samples else why_no_picture(result))
-    yours = wrong.given.real.astype("float64")
+    yours = wrong.in_double.given
     grids, note = _grids(judge, answer, wrong.trial, yours)
     cause = _cause_of(judge, answer)
     shapes = () if cause else _figures(judge, answer, wrong.trial, yours)
