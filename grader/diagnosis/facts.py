@@ -148,6 +148,10 @@ UPSTREAM_NOT_IN_IT = fact_kind(
     "upstream-not-in-it",
     "it does not depend on {upstream}: it stays the same when {upstream} changes",
 )
+NOT_LINEAR_IN_UPSTREAM = fact_kind(
+    "not-linear-in-upstream",
+    "it is not linear in {upstream}: with {factor} times {upstream}, it must be {factor} times as large",
+)
 UPSTREAM_IN_DENOMINATOR = fact_kind(
     "upstream-in-denominator",
     "it is divided by {upstream}; it must be multiplied by {upstream}",
@@ -640,6 +644,29 @@ def misused_upstream(answer: Answer, upstream_name: str, samples: Samples) -> Mi
             constant = _constant_slope_fact(answer, upstream_name, samples)
             return constant or _wrong_slope_fact(answer, upstream_name, sample, upstream[0])
         return OWN_UPSTREAM_ONLY("diagonal-only", upstream=upstream_name)
+    return None
+
+
+def not_linear_in_upstream(upstream_name: str, samples: Samples) -> Mistake | None:
+    """Return the fact that an answer is not proportional to the upstream gradient; `None` where that is not seen.
+
+    It is seen in two trials with the same inputs, of which one has a multiple of the other's upstream gradient.
+
+    Args:
+        upstream_name: the learner's name of the upstream gradient; `"1"` where there is none.
+        samples: the answer in each trial.
+    """
+    for sample, other in itertools.permutations(samples, 2):
+        g, other_g = sample.trial.out_g, other.trial.out_g
+        if sample.trial.inputs is not other.trial.inputs or g is other_g or g is None or other_g is None:
+            continue
+        factor = common_ratio(np.asarray(other_g), np.asarray(g))
+        if factor is None or factor <= 1 or not (sample.has_shape and other.has_shape):
+            continue
+        if not (np.isfinite(sample.given).all() and np.isfinite(other.given).all()):
+            continue
+        if bool(differing_entries(other.given, factor * sample.given).any()):
+            return NOT_LINEAR_IN_UPSTREAM("not-linear", upstream=upstream_name, factor=number_text(factor))
     return None
 
 

@@ -95,6 +95,29 @@ class Observation:
         return False
 
 
+@dataclass(frozen=True, eq=False)
+class NotLinear:
+    """A candidate: all answers that are not proportional to the upstream gradient, as every gradient is.
+
+    Args:
+        rank: the likelihood rank: that of the first wrong gradient is higher.
+    """
+
+    rank: float = 6.9
+
+    def explain(self, case: Case) -> Mapping[str, Mistake]:
+        """Return by target the fact that an answer is not linear in the upstream gradient, where that is seen."""
+        name = case.listing.upstream_name or "1"
+        mistakes = {
+            target: facts.not_linear_in_upstream(name, samples) for target, (_, samples) in case.answers.items()
+        }
+        return {target: mistake for target, mistake in mistakes.items() if mistake is not None}
+
+    def changes_right_answer(self, case: Case) -> bool:
+        """Return False: a fact about wrong answers changes no other answer."""
+        return False
+
+
 def observations(case: Case, *, accepts: bool = False) -> list[Candidate]:
     """Return all facts that may be true of the wrong answers, as candidates: one for each fact and answer.
 
@@ -112,7 +135,7 @@ def observations(case: Case, *, accepts: bool = False) -> list[Candidate]:
     ]
     of_right = [] if accepts else edits_of_right_answers(case)  # of several none is *the* one
     behind = map(BehindRightAnswers, case.answers)
-    return [*every, *by_program, *of_right, NumberMistaken(), FirstWrongGradient(), *behind]
+    return [*every, *by_program, *of_right, NumberMistaken(), NotLinear(), FirstWrongGradient(), *behind]
 
 
 def not_accepted(answer: Answer, samples: Samples) -> Mistake | None:

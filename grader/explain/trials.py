@@ -31,9 +31,10 @@ from .forward_pass import floating_inputs, join_outputs, outputs_of
 from .redrawing import GIVEN_KIND, KEPT_KIND, SAME_MARKS_KIND, is_symmetric, tensor_of
 
 LARGEST_FIRST = 400  # entries of all inputs: trials with no more come before those with more
-SAME_SIZES = (GIVEN_KIND, "other values", SAME_MARKS_KIND, KEPT_KIND, LARGE_UPSTREAM_KIND)
+SAME_SIZES = (GIVEN_KIND, "other values", SAME_MARKS_KIND, KEPT_KIND)
 AS_GIVEN = (GIVEN_KIND, OTHER_UPSTREAM_KIND, *LAYOUTS)
 OTHER_SIZES = {"other sizes": True, "more sizes": False}  # whether they have the divisors of the given ones
+LARGE_FACTOR = 1024.0  # a power of two, which rounding does not depend on
 ATTEMPTS = 4
 STEPS, AGREEMENT = (1e-7, 1e-5, 1e-3), 1e-3
 DIRECTIONS = 3  # nearly all of an error may be orthogonal to one of them
@@ -103,7 +104,7 @@ class Drawing:
             drawn.append(self._first(rng, ONE_KIND, lambda: {**self.sizes, BATCH: 1}, takes))
         trials = [code_trial for code_trial in drawn if code_trial is not None]
         if trials and trials[0].trial.setting.kind == GIVEN_KIND:
-            for kind in (OTHER_UPSTREAM_KIND, *LAYOUTS):
+            for kind in (OTHER_UPSTREAM_KIND, LARGE_UPSTREAM_KIND, *LAYOUTS):
                 trials += self._with_other_upstream(trials[0], kind, rng)
         return sorted(trials, key=clearness)
 
@@ -224,7 +225,8 @@ class Drawing:
     def _with_other_upstream(self, given: CodeTrial, kind: str, rng: np.random.Generator) -> Iterator[CodeTrial]:
         """Yield the given inputs with another upstream gradient, in the memory layout of this kind of trial.
 
-        Nothing is yielded if the gradient is contiguous even in that layout, as with a single entry.
+        A large upstream gradient is the given one times `LARGE_FACTOR`. Nothing is yielded if the gradient is
+        contiguous even in that layout, as with a single entry.
 
         Args:
             given: the trial with the given inputs.
@@ -233,6 +235,8 @@ class Drawing:
         """
         assert given.trial.out is not None
         upstream = rng.standard_normal(tuple(given.trial.out.shape)).astype("float32")
+        if kind == LARGE_UPSTREAM_KIND and given.trial.out_g is not None:
+            upstream = LARGE_FACTOR * given.trial.out_g.numpy().astype("float32")
         if kind == EXPANDED:
             upstream = np.full_like(upstream, upstream.flat[0] if upstream.size else 0.0)
         code_trial = self.with_upstream(given, np.asarray(upstream), kind)

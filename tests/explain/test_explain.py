@@ -733,7 +733,7 @@ def test_a_further_search_for_values_at_kinks_is_a_short_one(monkeypatch):
     x = torch.tensor([[0.0, 1.2, -0.7], [0.4, 0.0, -1.1]], dtype=torch.float64)
 
     def backward(out, out_g, x, w):
-        return {"x": out_g * (x >= 0) * w * (1 + 0.1 * x.sin() * out_g), "w": (out_g * out).sum(0) / w}
+        return {"x": out_g * (x >= 0) * w * (1 + 0.1 * x.sin() * x.cosh()), "w": (out_g * out).sum(0) / w}
 
     inputs = {"x": x, "w": torch.tensor([1.5, 0.8, 2.0], dtype=torch.float64)}
     explain(lambda x, w: torch.relu(x) * w, inputs, backward=backward)
@@ -1101,6 +1101,30 @@ def test_two_terms_that_are_averaged_are_not_taken_for_a_lost_factor_of_two():
 
     (said,) = explain(forward, {"x": normal(6, 4)}, backward=backward, seed=3).mistakes
     assert (said.code, "every `pow`, the factor 2 is missing" in said.says) == ("missing-local", True)
+
+
+def test_code_that_rescales_the_upstream_gradient_is_not_linear_in_it():
+    def backward(out, out_g, x, w):
+        g = out_g / out_g.norm()
+        g = g * (1 - out**2)
+        return {"x": g @ w.T, "w": x.T @ g}
+
+    explanation = explain(lambda x, w: torch.tanh(x @ w), {"x": normal(5, 4), "w": normal(4, 3)}, backward=backward)
+    (first, second) = explanation.mistakes
+    assert first.code == second.code == "not-linear"
+    assert "it is not linear in out_g: with 1024 times out_g" in str(explanation)
+    assert "as for" in str(explanation)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-6, 3.0])
+def test_code_that_is_linear_in_the_upstream_gradient_is_not_called_otherwise(scale):
+    def backward(out, out_g, x, w):
+        g = out_g * (1 - out**2) * (1 + torch.sin(x.sum()))
+        return {"x": scale * g @ w.T.sin(), "w": x.T @ (out_g * (1 - out**2))}
+
+    explanation = explain(lambda x, w: torch.tanh(x @ w), {"x": normal(5, 4), "w": normal(4, 3)}, backward=backward)
+    assert [mistake.code for mistake in explanation.mistakes] != []
+    assert "not-linear" not in str(explanation)
 
 
 @pytest.mark.parametrize("off", [False, True])
