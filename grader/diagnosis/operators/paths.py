@@ -14,6 +14,7 @@ from torch import Tensor
 
 from grader.course.sampling import normal, sized
 from grader.diagnosis.hints import EVERY_ITERATION
+from grader.diagnosis.words import list_in_words
 from grader.program.forward import SINK, Forward, Node, Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, EdgeVjp, Program
@@ -347,6 +348,123 @@ def _() -> Example:
         return {"x": dx, "c": dc}
 
     return Example(forward, wrong, {"x": "t bs n", "a": "n n", "c": "n n", "h": "bs n"})
+
+
+@dataclass(frozen=True)
+class AssignedPart:
+    """Contributions to parts of a value's gradient that are assigned, and the earlier ones which that overwrites.
+
+    Args:
+        assigned: the kinds of edges whose contributions are assigned, as a sum: `dx[1:-1] = ...`.
+        overwritten: the kinds of edges whose contributions to the same entries are lost.
+    """
+
+    assigned: tuple[EdgeKind, ...]
+    overwritten: tuple[EdgeKind, ...]
+
+
+MOST_OVERWRITTEN = 4  # kinds of edges of which every selection may have been written before the assignment
+
+
+def assigned_parts(program: Program, place: Place) -> Iterator[AssignedPart]:
+    """Yield the ways in which one part of a value's gradient may be assigned over some of what overlaps with it.
+
+    For x[2:] - 2 * x[1:-1] + x[:-2]: each of the three may overwrite one of the others, or both. Parts that are the
+    same slice, read by several operations, may be assigned together. Left out is a single edge that overwrites all
+    others: see `overwrite_contributions`.
+    """
+    masks = {kind: _reached_by_kind(program, place, kind) for kind in edges_by_kind(program, place[0])}
+    if not 2 <= len(masks) <= MOST_OVERWRITTEN + 2:
+        return
+    for kind, mask in masks.items():
+        if mask.all() or not mask.any():
+            continue
+        alike = tuple(other for other in masks if np.array_equal(masks[other], mask))
+        together = [alike] if alike[0] == kind and len(alike) > 1 else []
+        for assigned in [(kind,), *together]:
+            others = [other for other in masks if other not in assigned and (masks[other] & mask).any()]
+            for count in range(1, len(others) + 1):
+                if len(others) <= MOST_OVERWRITTEN and (count < len(others) or len(assigned) > 1):
+                    yield from (AssignedPart(assigned, some) for some in itertools.combinations(others, count))
+
+
+def _reached_by_kind(program: Program, place: Place, kind: EdgeKind) -> Array:
+    """Return a mask, shaped like the value `place`, of the entries that the edges of a kind contribute to."""
+    mask = np.zeros(program.nodes[place[0]].value.shape, dtype=bool)
+    for edge in kind.places(program, place[0]):
+        mask = mask | (_reached_entries(program, edge) if edge[0] != SINK else True)
+    return mask
+
+
+@operator(
+    "part-overwrites-others",
+    code="overwritten",
+    rank=2.7,
+    at=values,
+    choices=assigned_parts,
+    message="the contribution of {step} to the gradient of {value} overwrites that of {others}; it must be added to it",
+    fields=lambda program, place, choice: {
+        "step": list_in_words(dict.fromkeys(describe_edge_kind(program, kind) for kind in choice.assigned)),
+        "others": list_in_words(dict.fromkeys(describe_edge_kind(program, kind) for kind in choice.overwritten)),
+    },
+)
+def assign_part(program: Program, place: Place, choice: AssignedPart) -> Program:
+    """Set some contributions to the value `place` to zero where others are assigned that must be added.
+
+    For x[2:] - 2 * x[1:-1] + x[:-2]: `dx[2:] = g; dx[1:-1] = -2 * g; dx[:-2] += g`.
+
+    Args:
+        program: the right program.
+        place: the value, an input or a node.
+        choice: the contributions that are assigned, and those that they overwrite.
+
+    Returns:
+        The rewritten program.
+    """
+    reached = [_reached_by_kind(program.right, place, kind) for kind in choice.assigned]
+    elsewhere = ~np.any(reached, axis=0)
+    for kind in choice.overwritten:
+        for edge in kind.places(program.right, place[0]):
+            program = program.with_vjp(edge, lambda at: at.right() * elsewhere)
+    return program
+
+
+@assign_part.example
+def _() -> Example:
+    """Show the second difference of x, whose middle part is assigned over what the part after it has contributed."""
+
+    def forward(x: Tensor) -> Tensor:
+        return torch.tanh(x[2:] - 2 * x[1:-1] + x[:-2])
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Assign the part in the middle, then add the first one."""
+        dz, dx = g * (1 - torch.tanh(x[2:] - 2 * x[1:-1] + x[:-2]) ** 2), torch.zeros_like(x)
+        dx[2:] = dz
+        dx[1:-1] = -2 * dz
+        dx[:-2] += dz
+        return {"x": dx}
+
+    return Example(forward, wrong, {"x": sized(normal("n m"), n=(5, 6, 7))})
+
+
+@assign_part.example
+def _() -> Example:
+    """Show differences in space and time, whose part in the middle, read twice, is assigned over all others."""
+
+    def forward(x: Tensor, c: Tensor) -> Tensor:
+        change = x[2:] - 2 * x[1:-1] + x[:-2]
+        middle = x[1:-1]
+        return change - c * middle * middle
+
+    def wrong(x: Tensor, c: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Assign the gradient of the middle last."""
+        dx = torch.zeros_like(x)
+        dx[2:] += g
+        dx[:-2] += g
+        dx[1:-1] = -2 * g - 2 * c * x[1:-1] * g
+        return {"x": dx}
+
+    return Example(forward, wrong, {"x": sized(normal("n m"), n=(5, 6, 7)), "c": "m"})
 
 
 @overwrite_contributions.example
