@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -13,13 +13,14 @@ from torch import Tensor
 
 from grader.course.sampling import normal, positive, sized
 from grader.diagnosis.hints import OTHER_FACTOR
+from grader.diagnosis.words import list_in_words
 from grader.program.forward import SINK, Key, Node, Place
 from grader.program.operation import Array, unbroadcast
 from grader.program.program import EdgeContext, EdgeVjp, Program
-from grader.program.queries import reduced_axes
+from grader.program.queries import EdgeKind, edges_by_kind, reduced_axes
 from grader.program.selectors import ValueName, named_array, values_by_name
 
-from .contract import Example, name_read_by, operator
+from .contract import Example, describe_edge_kind, name_read_by, operator
 from .places import edges, expression_of, values
 from .recurrences import cached_loop_carried_values, first_values, iterations_of
 
@@ -1272,6 +1273,90 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "n m", "c": "m"})
 
 
+def similar_products(program: Program, place: Place) -> list[dict[EdgeKind, tuple[Place, ...]]]:
+    """Return the kinds of edges by which products of one form read the value `place`, in groups of two or more.
+
+    One group for the stages y1 @ w, y2 @ w and y3 @ w of a step: the same operation reads w in the same slot, with
+    partners of one shape that are not all the same value, equally often.
+    """
+    groups = dict[Hashable, dict[EdgeKind, tuple[Place, ...]]]()
+    for kind, reads in edges_by_kind(program, place[0]).items():
+        node = program.reader(reads[0]) if reads[0][0] != SINK else None
+        if node is not None and kind.slot in (0, 1) and len(node.operands) == 2 and has_partner(program, reads[0]):
+            form = node.name, kind.slot, np.shape(node.values[1 - kind.slot]), len(reads)
+            groups.setdefault(form, {})[kind] = reads
+    return [group for group in groups.values() if len({_partner_of(program, reads[0]) for reads in group.values()}) > 1]
+
+
+def _partner_of(program: Program, edge: Place) -> int | None:
+    """Return the id of the other operand of a product of two that reads the edge; `None` if that is a constant."""
+    return program.reader(edge).operand(1 - edge[1])
+
+
+@operator(
+    "one-partner-for-all",
+    code="wrong-operand",
+    rank=2.6,
+    at=values,
+    choices=lambda program, place: (kind for group in similar_products(program, place) for kind in group),
+    message="in the gradient of {value}, the factor of {value} in {step} is used for its factors in {others}, too",
+    fields=lambda program, place, choice: {
+        "step": describe_edge_kind(program, choice),
+        "others": list_in_words(
+            describe_edge_kind(program, kind)
+            for group in similar_products(program, place)
+            if choice in group
+            for kind in group
+            if kind != choice
+        ),
+    },
+)
+def use_one_partner_for_all(program: Program, place: Place, choice: EdgeKind) -> Program | None:
+    """Compute all contributions to the value `place` from products of one form with the partner operand of one of them.
+
+    For the stages y1 @ w, y2 @ w and y3 @ w of a Runge-Kutta step: dw = y1.T @ (g1 + g2 + g3).
+
+    Args:
+        program: the right program.
+        place: the value, w in the example.
+        choice: the kind of the edges whose partner operands are used; in a loop, in each iteration that of the same
+            iteration.
+
+    Returns:
+        The rewritten program; `None` where this trial has no other such product, or the partner is a constant.
+    """
+    group = next((group for group in similar_products(program.right, place) if choice in group), None)
+    if group is None:
+        return None
+    for kind in group.keys() - {choice}:
+        for edge, chosen in zip(group[kind], group[choice], strict=True):
+            partner = _partner_of(program, chosen)
+            if partner is None:
+                return None
+            program = program.with_vjp(edge, partial(_with_operand, 1 - edge[1], program.nodes[partner].value))
+    return program
+
+
+@use_one_partner_for_all.example
+def _() -> Example:
+    """Show two stages of a Runge-Kutta step, in whose gradient of w both have the state at the start of the step."""
+
+    def forward(y: Tensor, w: Tensor) -> Tensor:
+        first = torch.tanh(y @ w)
+        second = torch.tanh((y + 0.5 * first) @ w)
+        return y + second
+
+    def wrong(y: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Multiply the gradients of both stages by y."""
+        first = torch.tanh(y @ w)
+        second = torch.tanh((y + 0.5 * first) @ w)
+        dz = g * (1 - second**2)
+        dz_of_first = 0.5 * (dz @ w.T) * (1 - first**2)
+        return {"w": y.T @ (dz + dz_of_first)}
+
+    return Example(forward, wrong, {"y": "bs n", "w": "n n"})
+
+
 def partner_slots(program: Program, place: Place) -> Iterator[int]:
     """Yield the slots of the partner operands of the edge `place`: 1 for x in `x @ w`.
 
@@ -1326,6 +1411,40 @@ def _() -> Example:
         return {"scale": (g * -1 / c**2).sum(0) * torch.sinh(scale)}
 
     return Example(forward, wrong, {"x": "bs n", "scale": "n"})
+
+
+@operator(
+    "product-passed-to-one-factor",
+    code="missing-path",
+    rank=2.6,
+    at=edges.of("mul").where(has_partner),
+    message="the gradient of {step} is passed to {operand} unchanged, and not to {partner}; each factor gets it times"
+    " the other factor",
+)
+def pass_product_to_one_factor(program: Program, place: Place, choice: None) -> Program:
+    """Give the upstream gradient g of `gate * h` unchanged to the factor of the edge `place`, and nothing to the other.
+
+    As if the gate were the constant 1. For the edge of h: dh = g, dgate = 0.
+    """
+    others = [(place[0], slot) for slot, _ in program.reader(place).operands if slot != place[1]]
+    return program.without(*others).with_vjp(place, lambda at: unbroadcast(at.g, at.x))
+
+
+@pass_product_to_one_factor.example
+def _() -> Example:
+    """Show tanh((gate * h) @ u) + h, gate = sigmoid(x @ w), whose product hands its gradient to h alone."""
+
+    def forward(x: Tensor, h: Tensor, w: Tensor, u: Tensor) -> Tensor:
+        gate = torch.sigmoid(x @ w)
+        return torch.tanh((gate * h) @ u) + gate * x.sum()
+
+    def wrong(x: Tensor, h: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Pass the gradient of gate * h to h, and forget the gate."""
+        gate = torch.sigmoid(x @ w)
+        back = g * (1 - torch.tanh((gate * h) @ u) ** 2) @ u.T
+        return {"h": back, "w": x.T @ (g * x.sum() * gate * (1 - gate))}
+
+    return Example(forward, wrong, {"x": "bs n", "h": "bs m", "w": "n m", "u": "m m"})
 
 
 @dataclass(frozen=True)
