@@ -278,6 +278,12 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
     "others negated": RowFormula(
         "wrong-sign", "the effect of each entry on the other outputs of its row has the wrong sign",
         lambda r: r.own + r.p * (r.total(r.own) - 2 * r.own)),
+    "own overwrites": RowFormula(
+        "overwritten", "where {gradient} is not 0, the sum over the row is overwritten; subtract it there, too",
+        lambda r: np.where(r.g != 0, r.own, r.own - r.p * r.total(r.own))),
+    "sum laid along the columns": RowFormula(
+        "broadcast-accident", "the sums over the rows lack an axis, so that they are laid along the columns; each must"
+        " be subtracted in its own row", lambda r: r.own - r.p * np.squeeze(r.total(r.own), r.axes)),
     "sum unweighted": RowFormula(
         "missing-local", "the sum over the row is not multiplied by the probability of the entry",
         lambda r: r.own - r.total(r.own)),
