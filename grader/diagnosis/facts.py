@@ -611,7 +611,7 @@ def _is_repeated(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 def misused_upstream(answer: Answer, upstream_name: str, samples: Samples) -> Mistake | None:
     """Return the fact that an answer depends on the upstream gradient g in a wrong way; `None` where it does not.
 
-    It is seen in two trials that differ in g alone; `None` is also returned where there are none. One of four is true:
+    It is seen in two trials that differ in g alone, not by a factor; `None` is also returned where there are none. One of four is true:
     the answer does not depend on g; it is divided by g; it is g times a factor entry by entry, while the right answer
     mixes entries of g; or it is g times a factor, as it must be, and the factor is wrong.
 
@@ -623,6 +623,8 @@ def misused_upstream(answer: Answer, upstream_name: str, samples: Samples) -> Mi
     for sample, other in itertools.combinations(samples, 2):
         g, other_g = sample.trial.out_g, other.trial.out_g
         if sample.trial.inputs is not other.trial.inputs or g is other_g or g is None or other_g is None:
+            continue
+        if common_ratio(np.asarray(other_g), np.asarray(g)) is not None:
             continue
         if (
             not sample.has_shape
