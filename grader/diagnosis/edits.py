@@ -27,6 +27,7 @@ from .case import Case, ProgramSample, Rewriting, work_of
 from .mistake import FACT_KINDS, Fact, Mistake
 from .operators.contract import REGISTRY, Operator
 from .operators.places import Spot, expression_of, with_short_names
+from .words import fill_template
 
 IDLE_RANK = 0.4  # what it adds that a path is left out which contributes nothing
 STRUCTURE_RANK = 1.0  # that it is not listed in the usual trial
@@ -128,6 +129,19 @@ class Edit(ExplanatoryRewriting):
         for place in self.spot.places(program.right):
             program = self.operator(program, place, self.choice) or program
         return program
+
+    def message_with_factor(self, program: Program, factor: factors.Factor) -> str:
+        """Return the operator's clause about an answer that has a factor as well; empty where there is none.
+
+        Args:
+            program: the right program of the trial whose names and sizes are in the message.
+            factor: the factor.
+        """
+        times, template = FACT_KINDS[factor.kind.name].times, self.operator.multiple
+        if not times or not template or self.spot.iterations_clause:
+            return ""
+        fields = self.operator.message_fields(program, self.spot, self.choice)
+        return with_short_names(program, template.format(times=fill_template(times, factor.parameters), **fields))
 
     def message(self, program: Program) -> str:
         """Return the operator's message, filled in for this spot and choice, with the iterations if they are not all.
@@ -640,12 +654,20 @@ class WithFactor:
                 part = {"part": "the answer"} if is_number else {}
                 besides = {"besides": True} if self.edit.code else part
                 mistake = mistake_of_edit(self.edit, case, factor.fact(**besides), code=factor.code)
-                mistakes[name] = replace(mistake, rewrite=None)
+                says = self._clause(case, factor)
+                facts = (replace(mistake.facts[0], says=says),) if says else mistake.facts
+                mistakes[name] = replace(mistake, facts=facts, rewrite=None)
         return mistakes
 
     def changes_right_answer(self, case: Case) -> bool:
         """Return whether the edit, without a factor, changes a gradient that the learner got right."""
         return bool(self.edit.code) and case.changes_right_answer(self.edit)
+
+    def _clause(self, case: Case, factor: factors.Factor) -> str:
+        """Return the clause about both the edit and the factor; empty where each has its own."""
+        if not isinstance(self.edit, Edit):
+            return ""
+        return self.edit.message_with_factor(wording_program(self.edit, case), factor)
 
     def _arrays(self, name: str, sample: ProgramSample) -> tuple[Array, Array]:
         """Return the learner's array for the target `name` in a trial, and what `self.edit` gives for it."""

@@ -35,32 +35,37 @@ SIZE_FUNCTIONS: Mapping[str, Callable[[float], float]] = {
 FACTOR_SIGN = fact_kind(
     "factor-sign",
     "{subject} has the wrong sign",
-    besides="the result is also multiplied by -1",
+    besides="the sign is wrong",
+    times="times -1",
 )
 FACTOR_NUMBER = fact_kind(
     "factor-number",
     "{subject} is {multiple} what it should be",
-    besides="the result is also multiplied by {factor}",
+    besides="the answer is wrongly multiplied by {factor}",
+    times="times {factor}",
 )
 FACTOR_DIVIDED = fact_kind(
     "factor-divided",
     "{subject} is {minus}1/{size} of what it should be, and {quantity} = {size} here",
-    besides="the result is also divided by {minus}{size}, and {quantity} = {size} here",
+    besides="the answer is wrongly divided by {minus}{size}, and {quantity} = {size} here",
+    times="divided by {minus}{quantity}, {quantity} = {size} here",
 )
 FACTOR_MULTIPLIED = fact_kind(
     "factor-multiplied",
     "{subject} is {minus}{size} times what it should be, and {quantity} = {size} here",
-    besides="the result is also multiplied by {minus}{size}, and {quantity} = {size} here",
+    besides="the answer is wrongly multiplied by {minus}{size}, and {quantity} = {size} here",
+    times="times {minus}{quantity}, {quantity} = {size} here",
 )
 FACTOR_TYPED_IN = fact_kind(
     "factor-typed-in",
     "{subject} is divided by {minus}{number}, whatever the size: {quantity} = {size} here",
-    besides="the result is also divided by {minus}{number}, whatever the size: {quantity} = {size} here",
+    besides="the answer is wrongly divided by {minus}{number}, whatever the size: {quantity} = {size} here",
 )
 FACTOR_EXPRESSION = fact_kind(
     "factor-expression",
     "{subject} is {minus}{expression} times what it should be; {quantity} = {size} here",
-    besides="the result is also multiplied by {minus}{expression}; {quantity} = {size} here",
+    besides="the answer is wrongly multiplied by {minus}{expression}; {quantity} = {size} here",
+    times="times {minus}{expression}, {quantity} = {size} here",
     hints=(
         "Only the scale is wrong. Where could such a factor come from?",
         "Where does that size or number appear in the forward pass, and how many times?",
@@ -69,13 +74,16 @@ FACTOR_EXPRESSION = fact_kind(
 FACTOR_OTHER_SIZE = fact_kind(
     "factor-other-size",
     "{subject} is divided by {minus}{wrong} ({wrong_size} here); it must be divided by {right} ({right_size} here)",
-    besides="the result is also divided by {minus}{wrong} ({wrong_size} here); divide by {right} ({right_size} here)",
+    besides=(
+        "the answer is divided by {minus}{wrong} ({wrong_size} here); it must be divided by {right} ({right_size} here)"
+    ),
 )
 FACTOR_NUMBER_TYPED_IN = fact_kind(
     "factor-number-typed-in",
     "{subject} is {minus}{factor} times what it should be: a number was typed in for {quantity}, which is {size} here",
     besides=(
-        "the result is also multiplied by {minus}{factor}: a number was typed in for {quantity}, which is {size} here"
+        "the answer is wrongly multiplied by {minus}{factor}: a number was typed in for {quantity}, which is"
+        " {size} here"
     ),
 )
 

@@ -95,12 +95,15 @@ class FactKind:
         message: a clause about the answer, such as "it is {number} everywhere", with message fields in braces; see
             `words.fill_template`.
         besides: the clause for a fact that is told after another mistake; empty where none is.
+        times: for a factor, the words that say it behind what is multiplied, such as "times {factor}"; empty where
+            there are none.
         hints: hints that come before those of the code.
     """
 
     name: str
     message: str
     besides: str = ""
+    times: str = ""
     hints: tuple[str, ...] = ()
 
     def __call__(self, code: str, /, **fields: Any) -> Mistake:
@@ -111,20 +114,21 @@ class FactKind:
 FACT_KINDS: dict[str, FactKind] = {}
 
 
-def fact_kind(name: str, message: str, *, besides: str = "", hints: tuple[str, ...] = ()) -> FactKind:
+def fact_kind(name: str, message: str, *, besides: str = "", times: str = "", hints: tuple[str, ...] = ()) -> FactKind:
     """Return a new kind of fact, after adding it to `FACT_KINDS`.
 
     Args:
         name: its name, which no other fact and no operator has.
         message: a clause about the answer, such as "it is {number} everywhere", with message fields in braces.
         besides: the clause for a fact that is told after another mistake; empty where none is.
+        times: for a factor, the words that say it behind what is multiplied; empty where there are none.
         hints: hints that come before those of the code.
 
     Raises:
         ValueError: there is another kind of this name. An equal one is there if the import of a module was
             interrupted, as by Ctrl-C in a notebook, and is repeated.
     """
-    kind = FactKind(name, message, besides, hints)
+    kind = FactKind(name, message, besides, times, hints)
     if FACT_KINDS.setdefault(name, kind) != kind:
         raise ValueError(f"there are two kinds of facts called {name}")
     return kind

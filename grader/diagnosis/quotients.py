@@ -281,7 +281,7 @@ SLIPS = (
          "the slope to the left of {x} is subtracted from the slope to the right of {x}",
          lambda q: (q.rise(1, 0) - q.rise(0, -1)) / (2 * q.h)),
     Slip("step-never-set-back", "wrong-point",
-         "the entries that come before are moved as well: their steps are never taken back",
+         "when an entry is nudged, the entries before it are still nudged: their nudges are never undone",
          lambda q: _slope(replace(q, together=True))),
     Slip("step-times-x", "wrong-point", "the step is {h} times {x}; it must be {h}",
          lambda q: q.right_rise(q.h * q.x) / q.run),

@@ -13,7 +13,6 @@ from grader.course.exercise import RETURN
 from .hints import FIX_THE_CAUSE
 from .mistake import FACT_KINDS, Fact, Mistake
 
-OF_RESULT = "the result is also "  # with which a clause about a further factor begins
 ITEMS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
@@ -26,16 +25,12 @@ def with_words(mistake: Mistake) -> Mistake:
 def message_of(mistake: Mistake) -> str:
     """Return the clauses of all facts of a mistake, about the answer: "it is not summed over bs".
 
-    A further edit is a sentence of its own, "... is missing. Also, ..."; a further factor is none: "...; the result is
-    also multiplied by 2". If the mistake names another answer as its `cause`, return a reference to that one: "as for
-    x.g".
+    A further edit or factor is a sentence of its own, "... is missing. Also, ...". If the mistake names another answer
+    as its `cause`, return a reference to that one: "the same mistake as in x.g".
     """
     if mistake.cause:
-        return f"as for {answer_in_words(mistake.cause)}"
-    message, *others = [*dict.fromkeys(map(clause, mistake.facts)), ""]
-    for other in filter(None, others):
-        message += f"; {other}" if other.startswith(OF_RESULT) else f". Also, {other}"
-    return message
+        return f"the same mistake as in {mistake.cause}"
+    return ". Also, ".join(dict.fromkeys(map(clause, mistake.facts)))
 
 
 def answer_in_words(name: str) -> str:
@@ -173,13 +168,15 @@ def _kinds(fields: Mapping[str, Any]) -> str:
 
 
 def _options(fields: Mapping[str, Any]) -> str:
-    """Return a trial's options as a clause: "; here dim is 1 and keepdim is True"; empty if there are none.
+    """Return a trial's options as a clause: "; here `dim` is 1 and `keepdim` is True"; empty if there are none.
+
+    A single one is called an argument: "; here the argument `shape` is (2,)".
 
     Args:
         fields: with `options`, pairs of a name and a value: [["dim", 1], ["keepdim", True]].
     """
-    chosen = " and ".join(f"{name} is {value}" for name, value in fields["options"])
-    return f"; here {chosen}" if chosen else ""
+    chosen = [f"`{name}` is {value}" for name, value in fields["options"]]
+    return f"; here {'the argument ' * (len(chosen) == 1)}{' and '.join(chosen)}" if chosen else ""
 
 
 def _varying(fields: Mapping[str, Any]) -> str:

@@ -64,7 +64,7 @@ def statements_of(
             counts.
         function: the name of the function.
         answer: the answer; the part that its mistake is about is marked where that is certain.
-        cause: the answer that its message refers to, as in "as for w.g"; `None` if it refers to none.
+        cause: the answer that its message refers to, as in "the same mistake as in w.g"; `None` if it refers to none.
 
     Returns:
         The statements; empty if the code is no Python, no statement is recognised as storing the answer, or the

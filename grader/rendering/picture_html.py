@@ -64,7 +64,7 @@ def _folded_pictures(pictures: Sequence[Picture], scale: float) -> list[str]:
         html = "".join(_picture_html(picture, scale) for picture in together)
         if cause:
             names = ", ".join(picture.answer for picture in together)
-            summary = f'<summary class="summary">{escape(names)}: as for {escape(cause)}</summary>'
+            summary = f'<summary class="summary">{escape(names)}: see {escape(cause)}</summary>'
             html = f'<details class="folded">{summary}{html}</details>'
         drawn.append(html)
     return drawn

@@ -61,6 +61,7 @@ CHANGES_BY_OPERATOR: Mapping[str, str] = {
     "gradients-exchanged": "gradient of {choice}",
     "values-exchanged": "exchanged with {other}",
     "other-gradient-added": "+ {other}",
+    "averaged-with-other-gradient": "mean with {other}",
     "upstream-missing": "{gradient} -> 1",
     "upstream-twice": "{upstream} -> {upstream}**2",
     "upstream-in-every-iteration": "+ {upstream} in every step",

@@ -293,8 +293,7 @@ bce_logits_grad = Exercise(
             "Take the loss as steps: sigmoid, two logarithms, mean. Along how many paths does `inp` reach it?",
             "The derivative of sigmoid cancels the denominators of the logarithms. Simplify on paper before you write "
             "code.",
-            "The result is as short as for cross-entropy: prediction minus target, and the factor that the mean "
-            "brings.",
+            "The result is as short as for cross-entropy: prediction minus target, times the factor from the mean.",
         ),
     },
     misconceptions=(

@@ -187,7 +187,8 @@ rope_grad = Exercise(
         "inp.g": (
             "Each pair of entries is rotated by a known angle. What does a nudge of the first entry do to the pair?",
             "Two entries go in, two come out: write the four derivatives as a 2 x 2 matrix, and read its columns.",
-            "Columns in place of rows: the rotation goes the other way. Where does the minus sign go?",
+            "The backward pass uses the transpose of the rotation matrix, which rotates the other way. Where does the "
+            "minus sign go?",
         ),
     },
 )

@@ -718,7 +718,7 @@ tensor_engine = Routine(
         f"return.{place}": (
             "What is the shape of this tensor's gradient, and what is the shape of each contribution to it?",
             "Which axes does the tensor lack, or have with size 1? What happened along them in the forward pass?",
-            "After the rule of every step, sum each gradient over the axes along which its operand was copied.",
+            "After applying a step's rule, sum each gradient over the axes along which its operand was copied.",
         )
         for place in range(4)
     },

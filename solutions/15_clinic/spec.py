@@ -127,7 +127,7 @@ test_scale = examination(
             """,
         ),
         (
-            "computes in double precision and stores in the dtype of its inputs",
+            "computes in double precision and stores the result in the dtype of its inputs",
             """
             inp.g = (out.g.double() * scale.double()).to(inp.dtype)
             scale.g = (out.g.double() * inp.double()).sum(0).to(scale.dtype)
@@ -289,7 +289,7 @@ test_row_mean = examination(
             """,
         ),
         (
-            "computes in double precision and stores in the dtype of its inputs",
+            "computes in double precision and stores the result in the dtype of its inputs",
             "inp.g = (out.g.double() / inp.shape[1])[:, None].repeat(1, inp.shape[1]).to(inp.dtype)",
         ),
         (
@@ -427,7 +427,7 @@ test_softmax = examination(
             "inp.g = out * out.g - out * (out * out.g).sum(1, keepdim=True)",
         ),
         (
-            "computes in double precision and stores in the dtype of its inputs",
+            "computes in double precision and stores the result in the dtype of its inputs",
             """
             p, g = out.double(), out.g.double()
             inp.g = (p * (g - (g * p).sum(1, keepdim=True))).to(inp.dtype)

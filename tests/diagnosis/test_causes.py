@@ -180,9 +180,9 @@ def stepped(v: dict[str, Any]) -> torch.Tensor:
         (LAYER, lambda v: v["w"] + 0.01 * v["x"].T @ v["out_g"], "wrong-local",
          "this is w plus 0.01 times its gradient"),
         (LAYER, lambda v: v["out_g"].T @ v["x"] / len(v["x"]), "transposed",
-         "the result is also divided by 3"),
+         "the answer is wrongly divided by 3"),
         (LAYER, lambda v: -2 * v["x"].T @ v["out"], "value-for-gradient",
-         "the result is also multiplied by -2"),
+         "the answer is wrongly multiplied by -2"),
         (BENT, stepped, "wrong-operand", "v minus 0.1 times its gradient"),
         (ROWS, lambda v: (v["x"].softmax(-1) - 0.9 * v["t"] - 0.1 * v["t"].mean(-1, keepdim=True)) / len(v["x"]),
          "wrong-local", "smoothed by 0.1"),
@@ -282,7 +282,7 @@ def test_one_mistake_in_several_answers_is_told_once_at_the_first_of_them() -> N
     for name in ("w1.g", "b1.g"):
         said = told[name]
         assert said.cause == "inp.g"
-        assert said.says == "as for inp.g"
+        assert said.says == "the same mistake as in inp.g"
         assert said.hints == ("Fix the other answer first, then look again.",)
 
 

@@ -121,7 +121,7 @@ def test_a_step_that_is_never_set_back_moves_all_entries_before(course: Course) 
     assert_named(
         function,
         lambda v: measured(v["f"], v["x"], v["h"], sets_back=False),
-        "wrong-point: never taken back",
+        "wrong-point: never undone",
     )
 
 

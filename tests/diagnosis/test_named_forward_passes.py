@@ -125,7 +125,12 @@ def jacobian(shares: torch.Tensor) -> torch.Tensor:
         (LINEAR, "w.g", lambda v: v["x"].roll(1, 0).T @ v["out_g"], "wrong-operand"),
         (LINEAR, "w.g", lambda v: v["x"].abs().T @ v["out_g"], "wrong-operand: the absolute value of x"),
         (LINEAR, "w.g", lambda v: v["x"].flip(0).T @ v["out_g"], "wrong-operand: reverse order"),
-        (LINEAR, "w.g", lambda v: (v["x"] - v["x"].mean(0)).T @ v["out_g"], "wrong-operand: the mean of its rows"),
+        (
+            LINEAR,
+            "w.g",
+            lambda v: (v["x"] - v["x"].mean(0)).T @ v["out_g"],
+            "wrong-operand: out.g minus its mean over bs",
+        ),
         (SHARES, "x.g", lambda v: v["out_g"] @ jacobian(v["x"][0].softmax(-1)), "partial-batch: the first row of x"),
     ],
 )
@@ -140,9 +145,9 @@ def mse(difference: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("exercise", "answer", "rule", "name"),
     [
-        (LINEAR, "x.g", lambda v: (v["out_g"] - v["out"]) @ v["w"].T, "wrong-operand: out.g minus out"),
-        (LINEAR, "w.g", lambda v: v["x"].T @ (v["out_g"] + v["out"]), "wrong-operand: out.g plus out"),
-        (LINEAR, "x.g", lambda v: (v["out_g"] * (v["out"] > 0)) @ v["w"].T, "wrong-local: only where out is positive"),
+        (LINEAR, "x.g", lambda v: (v["out_g"] - v["out"]) @ v["w"].T, "wrong-operand: out.g minus `out`"),
+        (LINEAR, "w.g", lambda v: v["x"].T @ (v["out_g"] + v["out"]), "wrong-operand: out.g plus `out`"),
+        (LINEAR, "x.g", lambda v: (v["out_g"] * (v["out"] > 0)) @ v["w"].T, "wrong-local: where `out` is positive"),
         (POWER, "x.g", lambda v: 2 * v["x"] * v["out_g"], "hard-coded"),
     ],
 )  # fmt: skip

@@ -49,9 +49,9 @@ LEFT, SQUARES, CUBE, CHAIN = (
         (SCALED, lambda v: v["out_g"] * (1 - v["q"]), "wrong-factor"),
         (TANH, lambda v: v["out_g"] / (1 - v["out"] ** 2), "wrong-local"),
         (TANH, lambda v: v["out_g"] + 1 - v["out"] ** 2, "wrong-local: is added to the derivative"),
-        (TANH, lambda v: 1 - (v["out"] * v["out_g"]) ** 2, "not-linear: is squared together with out"),
+        (TANH, lambda v: 1 - (v["out"] * v["out_g"]) ** 2, "not-linear: is squared together with `out`"),
         (SIGMOID, lambda v: v["out"] * (1 - v["out_g"]), "not-linear: 1 minus the upstream gradient"),
-        (ROOT, lambda v: (0.5 * v["a"]).expand(v["x"].shape), "value-for-gradient: out is used in place of out.g"),
+        (ROOT, lambda v: (0.5 * v["a"]).expand(v["x"].shape), "value-for-gradient: `out` is used in place of out.g"),
         (SHIFT, lambda v: (v["x"] + 2) / v["x"], "wrong-local: divided by x is used in place of the derivative"),
         (MASKED, lambda v: v["out_g"] * (1 - v["kept"]), "inverted-mask: in the gradient of x through `x * kept`"),
         (SQUARES, lambda v: 2 * v["x"] ** 2, "wrong-local: is not reduced by 1"),
@@ -134,7 +134,7 @@ def test_the_input_in_the_outputs_place_is_a_wrong_point(name: str) -> None:
     def rule(v: dict[str, Any]) -> Any:
         return v["out_g"] * SLOPES[name](v["x"])
 
-    assert_named(OF[name], rule, "wrong-point: x is used in place of out")
+    assert_named(OF[name], rule, "wrong-point: x is used in place of `out`")
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "exp"])
@@ -144,7 +144,7 @@ def test_the_output_in_the_inputs_place_is_a_wrong_point(name: str) -> None:
     def rule(v: dict[str, Any]) -> Any:
         return v["out_g"] * SLOPES[name](FUNCTIONS[name](v["out"]))
 
-    assert_named(OF[name], rule, "wrong-point: is taken at out; it must be taken at x")
+    assert_named(OF[name], rule, "wrong-point: is taken at `out`; it must be taken at x")
 
 
 @pytest.mark.parametrize("forward", [lambda x: 1 / x, lambda x: x.reciprocal()])
@@ -160,21 +160,21 @@ def test_for_one_over_x_the_two_slips_are_one(forward: Callable[[torch.Tensor], 
         (
             "sigmoid",
             lambda v: v["out_g"] * v["out"] - v["out"] ** 2,
-            "missing-upstream: does not multiply the square of out",
+            "missing-upstream: does not multiply the square of `out`",
         ),
-        ("tanh", lambda v: v["out_g"] - v["out"] ** 2, "missing-upstream: does not multiply the square of out"),
-        ("tanh", lambda v: 1 - v["out_g"] * v["out"] ** 2, "missing-upstream: only the square of out"),
+        ("tanh", lambda v: v["out_g"] - v["out"] ** 2, "missing-upstream: does not multiply the square of `out`"),
+        ("tanh", lambda v: 1 - v["out_g"] * v["out"] ** 2, "missing-upstream: only the square of `out`"),
         ("sigmoid", lambda v: v["out_g"] * v["out"] * (1 + v["out"]), "wrong-sign: is added; it must be subtracted"),
         ("tanh", lambda v: v["out_g"] * (1 + v["out"] ** 2), "wrong-sign: is added; it must be subtracted"),
         ("tanh", lambda v: v["out"] * (1 - v["out_g"] ** 2), "wrong-operand: are exchanged"),
         ("sigmoid", lambda v: v["out_g"] * v["x"] * (1 - v["out"]), "wrong-point: x is used in one of the two places"),
         ("sigmoid", lambda v: v["out_g"] * v["out"] * (1 - v["x"]), "wrong-point: x is used in one of the two places"),
         ("tanh", lambda v: v["out_g"] * (1 - v["x"] * v["out"]), "wrong-point: x is used in one of the two places"),
-        ("tanh", lambda v: v["out_g"] * (1 - v["out"]) ** 2, "wrong-local: only out must be squared"),
-        ("sigmoid", lambda v: v["out_g"] * (1 - v["out"]), "missing-local: the factor out is missing"),
+        ("tanh", lambda v: v["out_g"] * (1 - v["out"]) ** 2, "wrong-local: only `out` must be squared"),
+        ("sigmoid", lambda v: v["out_g"] * (1 - v["out"]), "missing-local: the factor `out` is missing"),
         ("sigmoid", lambda v: v["out_g"] * v["out"] ** 2, "missing-local: the derivative of exp(-x)"),
         ("sigmoid", lambda v: v["out_g"] * (1 - v["out"] ** 2), "wrong-local: the derivative of tanh"),
-        ("tanh", lambda v: v["out_g"] * (1 - v["out"]), "wrong-local: out is not squared"),
+        ("tanh", lambda v: v["out_g"] * (1 - v["out"]), "wrong-local: `out` is not squared"),
         ("sqrt", lambda v: v["out_g"] / v["out"], "missing-local: 1/2"),
     ],
 )
@@ -182,14 +182,14 @@ def test_each_slip_in_such_a_slope_has_its_name(function: str, rule: Rule, name:
     assert_named(OF[function], rule, name)
 
 
-@pytest.mark.parametrize("wrong", ["x", "out"])
-def test_a_form_inside_a_longer_forward_pass_is_understood_too(wrong: str) -> None:
+@pytest.mark.parametrize(("wrong", "name"), [("x", "x"), ("out", "`out`")])
+def test_a_form_inside_a_longer_forward_pass_is_understood_too(wrong: str, name: str) -> None:
     """x * sigmoid(x), where the slope of the gate is written with out, or with x."""
 
     def rule(v: dict[str, Any]) -> Any:
         return v["out_g"] * (v["x"].sigmoid() + v["x"] * v[wrong] * (1 - v[wrong]))
 
-    assert_named(SILU, rule, f"wrong-point: of `x.sigmoid()`, {wrong} is used")
+    assert_named(SILU, rule, f"wrong-point: of `x.sigmoid()`, {name} is used")
 
 
 # --- undoing a broadcast -----------------------------------------------------------------------------------------

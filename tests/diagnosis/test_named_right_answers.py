@@ -170,8 +170,8 @@ def test_nothing_is_astray_in_any_other_answer() -> None:
     ("rule", "answer", "formula"),
     [
         (lambda v: v["w"].numpy() * v["b.g"], "w.g", "w * b.g"),
-        (lambda v: v["x"].T @ v["out"], "w.g", "out is used in place of out.g"),
-        (lambda v: (v["out"] * v["out_g"]).sum(0), "b.g", "has an extra factor, out"),
+        (lambda v: v["x"].T @ v["out"], "w.g", "`out` is used in place of out.g"),
+        (lambda v: (v["out"] * v["out_g"]).sum(0), "b.g", "has an extra factor, `out`"),
         (lambda v: v["w.g"].sum(0), "b.g", "w.g.sum(0)"),
         (lambda v: v["w"].mean(0), "b.g", "w.mean(0)"),
         (lambda v: v["b"] ** 2, "b.g", "b * b"),

@@ -85,7 +85,7 @@ def picked(v: dict[str, Any]) -> Any:
         (GATE, by_themselves, "wrong-operand"),
         (BESIDE, lambda v: v["out_g"] * (1 - v["out"] ** 2) * v["x"].cos() * v["r"],
          "extra-factor: is multiplied by r"),
-        (SQUARE, lambda v: v["out_g"] * (1 - v["out_g"] ** 2) @ v["w"].T, "not-linear: in place of out"),
+        (SQUARE, lambda v: v["out_g"] * (1 - v["out_g"] ** 2) @ v["w"].T, "not-linear: in place of `out`"),
         (SQUARE, lambda v: v["out_g"] * (1 - v["out"] ** 2), "missing-local: skips"),
         (LAYERS, lambda v: v["out_g"] * (2 + v["x"].cos()), "missing-local"),
         (ADDED, lambda v: v["out_g"] * (1 + v["x"].cos() * (2 - (v["x"] + v["x"].sin()).tanh() ** 2)),

@@ -120,7 +120,7 @@ def measured(f: Callable[[Tensor], Tensor], x: Tensor, h: float, kept: bool = Fa
         (lambda f, x, v, h: measured(lambda at: (f(at) * f(x)).sum(), x, h),
          "value-for-gradient: every output is weighted by its own value in place of v"),
         (lambda f, x, v, h: measured(lambda at: (f(at) * v).sum(), x, h, kept=True),
-         "wrong-point: the entries that come before are moved as well: their steps are never taken back"),
+         "wrong-point: when an entry is nudged, the entries before it are still nudged: their nudges are never undone"),
     ],
 )  # fmt: skip
 def test_a_wrong_quotient_of_an_array_is_named(

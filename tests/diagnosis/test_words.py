@@ -27,14 +27,14 @@ BS = ["bs", 3]
         # shapes
         ("same-shape", {"shape": [7]}, "its shape is always (7,), whatever the sizes"),
         ("wrong-shape", {"shape": [BS, ["", 1]], "expected": [BS], "owner": "w", "options": [["dim", "0"]]},
-         "its shape is (bs=3, 1); it should be that of w, (bs=3,); here dim is 0"),
+         "its shape is (bs=3, 1); it should be that of w, (bs=3,); here the argument `dim` is 0"),
         ("broadcast", {"a": "x", "b": "t", "shape": [BS, BS], "expected": [BS]},
          "its shape is (bs=3, bs=3): x and t were broadcast against each other; it should be (bs=3,)"),
         # factors, of every entry or of a part of the answer
         ("factor-sign", {}, "every entry has the wrong sign"),
         ("factor-number", {"factor": "2"}, "every entry is twice what it should be"),
         ("factor-number", {"factor": "-1/10"}, "every entry is -1/10 of what it should be"),
-        ("factor-number", {"factor": "-2", "besides": True}, "the result is also multiplied by -2"),
+        ("factor-number", {"factor": "-2", "besides": True}, "the answer is wrongly multiplied by -2"),
         ("factor-number", {"factor": "1/6", "part": "the contribution of `sin(x)`"},
          "the contribution of `sin(x)` is 1/6 of what it should be"),
         ("weights-of-prior", {"new": "1", "before": "2"},
@@ -83,7 +83,7 @@ def test_two_facts_are_two_clauses() -> None:
     minus = Fact("sign-flipped", {"step": "`2 - x`"}, "the minus of `2 - x` is missing")
     factor = Fact("factor-number", {"factor": "1/2", "besides": True})
     assert message_of(Mistake("wrong-sign", facts=(minus, factor))) == (
-        "the minus of `2 - x` is missing; the result is also multiplied by 1/2"
+        "the minus of `2 - x` is missing. Also, the answer is wrongly multiplied by 1/2"
     )
     assert message_of(Mistake("wrong-sign", facts=(minus, Fact("upstream-twice", {}, "out.g is applied twice")))) == (
         "the minus of `2 - x` is missing. Also, out.g is applied twice"
@@ -96,7 +96,7 @@ def test_what_follows_from_another_answer_says_so() -> None:
         facts=(Fact("mask-inverted", {"step": "`relu(x)`"}, "the mask of `relu(x)` is inverted"),),
         cause="b1.g",
     )
-    assert message_of(follows) == "as for b1.g"
+    assert message_of(follows) == "the same mistake as in b1.g"
     assert with_words(follows).hints == ("Fix the other answer first, then look again.",)
 
 

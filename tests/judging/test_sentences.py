@@ -57,6 +57,47 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "inp.g",
         "# of # entries are inf or nan, where out.g is exactly #",
     ),
+    "a wrong sign on the only path is one of the whole answer": (
+        "info_nce_grad",
+        "def info_nce_grad(a, b, temperature):\n"
+        "    g = (torch.eye(len(a)) - (a @ b.t() / temperature).softmax(-1)) / len(a)\n"
+        "    a.g, b.g = g @ b / temperature, g.t() @ a / temperature\n",
+        "a.g",
+        "this is the right answer with the wrong sign",
+    ),
+    "of a product of two paths it is said from which one a factor is missing": (
+        "silu_grad",
+        "def silu_grad(inp, out):\n    s = inp.sigmoid()\n    inp.g = out.g * (1 + inp * s * (1 - s))\n",
+        "inp.g",
+        "in the contribution of the first factor, the factor `inp.sigmoid()` of `inp * inp.sigmoid()` is missing",
+    ),
+    "a multiple of the upstream gradient is one mistake": (
+        "dropout_grad",
+        "def dropout_grad(inp, out, mask, p):\n    inp.g = out.g * (1 - p)\n",
+        "inp.g",
+        "this is out.g times (# - p), p = # here; the factor must be the derivative of `out` with respect to inp",
+    ),
+    "a mean in place of a selection is one mistake": (
+        "stack_grad",
+        "def stack_grad(a, b, out, dim):\n    a.g, b.g = out.g.mean(dim), out.g.mean(dim)\n",
+        "a.g",
+        "this is the mean of the right answer and the gradient of b",
+    ),
+    "a divisor has the name that the forward pass gives it": (
+        "rmsnorm_grad",
+        "def rmsnorm_grad(inp, gamma, out):\n    rms = ((inp**2).mean(-1, keepdim=True) + 1e-5).sqrt()\n"
+        "    g, hat = out.g * gamma, inp / rms\n    gamma.g = (out.g * hat).sum(0)\n"
+        "    inp.g = g - hat * (g * hat).mean(-1, keepdim=True)\n",
+        "inp.g",
+        "the gradient of inp through `gamma * inp / rms` is not divided by `rms`",
+    ),
+    "the axis of a mean that is subtracted is named": (
+        "lin_grad",
+        "def lin_grad(inp, out, w, b):\n    inp.g, b.g = out.g @ w.t(), out.g.sum(0)\n"
+        "    w.g = inp.t() @ (out.g - out.g.mean(0))\n",
+        "w.g",
+        "in place of out.g, the backward pass uses out.g minus its mean over bs",
+    ),
     "the path is named that the upstream gradient is missing on": (
         "two_paths_grad",
         "def two_paths_grad(inp, out):\n    inp.g = (inp.sin() + inp * inp.cos()) * out.g + 2 * inp\n",
@@ -93,7 +134,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "momentum_step",
         "def momentum_step(p, g, m, lr, beta):\n    m = beta * m + (1 - beta) * g\n    return p - lr * m, m\n",
         "return.1",
-        "as for the first of the returned values",
+        "the same mistake as in return.#",
     ),
     "a product with a wrong answer is right, given that": (
         "solve_grad",
@@ -105,13 +146,13 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "inverse_grad",
         "def inverse_grad(a, out):\n    a.g = out.t() @ out.g\n",
         "a.g",
-        "this is `out.t() @ out.g`; the factor out and a minus sign are missing",
+        "this is `out.t() @ out.g`; the factor `out` and a minus sign are missing",
     ),
     "the second of the returned values has the cause of the first": (
         "clip_grad_norm",
         "def clip_grad_norm(grads, limit):\n    return [g * min(1.0, limit / float(g.norm())) for g in grads]\n",
         "return.1",
-        "as for the first of the returned values",
+        "the same mistake as in return.#",
     ),
     "rows are standardized, and not columns": (
         "standardize_grad",

@@ -31,7 +31,7 @@ def test_whole_numbers_truth_values_and_tuples_are_options() -> None:
             "The answer is right only when keepdim is False",
         ),
         (UNSQUEEZED.format("", "g.summ()"), "error", "line 3: inp.g = g.summ()). Here dim is 1 and keepdim is False"),
-        (UNSQUEEZED.format("", "g.sum()"), "wrong-shape", "; here dim is 1 and keepdim is False"),
+        (UNSQUEEZED.format("", "g.sum()"), "wrong-shape", "; here `dim` is 1 and `keepdim` is False"),
         (
             UNSQUEEZED.format("", "(g if keepdim else g.unsqueeze(dim)).expand_as(inp) * (1 if keepdim else 3)"),
             "hard-coded",

@@ -298,7 +298,7 @@ def test_answers_with_the_same_mistake_are_folded_behind_the_first(see: See) -> 
     found = see("swiglu_grad", source)
     shown = [(each.answer, bool(each.figures), each.cause) for each in found.pictures]
     assert shown == [("w1.g", True, ""), ("w2.g", False, "w1.g")]
-    assert '<summary class="summary">w2.g: as for w1.g</summary>' in pictures_html(found)
+    assert '<summary class="summary">w2.g: see w1.g</summary>' in pictures_html(found)
 
 
 def test_kept_back_values_are_in_no_figure(see: See) -> None:

@@ -116,7 +116,7 @@ def test_the_line_of_an_error_is_shown_and_none_for_a_rule_of_an_engine() -> Non
     assert [each.line for each in statements_of([text], "f", elsewhere)] == [5]
     rule = replace(crash, code="wrong-local", message="the backward rule of relu is wrong: it is 1 everywhere")
     assert statements_of([text], "f", rule) == []
-    assert statements_of([text], "f", replace(rule, message="as for the first of the returned values"), rule) == []
+    assert statements_of([text], "f", replace(rule, message="the same mistake as in return.0"), rule) == []
 
 
 def test_a_return_is_found_and_a_long_statement_is_cut() -> None:

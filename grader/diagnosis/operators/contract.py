@@ -128,6 +128,8 @@ class Operator(Generic[C]):
         fields: takes a program, a place and a choice; returns further fields of the message by name: {"axis": "axis 0
             of x"}.
         hints: hints that come before those of the code; by code, if the operator has several.
+        multiple: the clause about an answer that is what the operator gives and a factor, such as "this is {gradient}
+            {times}"; empty where the factor is told after `message`, as a second mistake.
         examples: wrong gradients that the search must explain with this operator.
     """
 
@@ -140,6 +142,7 @@ class Operator(Generic[C]):
     choices: Choices[C]
     fields: Fields[C]
     hints: Hints = ()
+    multiple: str = ""
     examples: list[Example] = field(default_factory=list)
 
     def __call__(self, program: Program, place: Place, choice: C) -> Program | None:
@@ -175,8 +178,9 @@ class Operator(Generic[C]):
         The names that the message uses are filled in. Every operator may use: `step`, the edited operation in the
         learner's source; `derivative`, its local derivative, such as `the derivative of tanh(x)` or `the factor w of x
         * w`; `value`, the name of its value; `operand`, the operand that the edge belongs to; `partner`, all other
-        operands; `path`, the path by the edge; `upstream`, the upstream gradient; `output`; `choice`. What the
-        operator's own `fields` returns is added.
+        operands; `path`, the path by the edge; `contribution`, what the edge contributes; `negation`, the clause that
+        this has the wrong sign; `upstream`, the upstream gradient; `output`; `choice`. What the operator's own
+        `fields` returns is added.
 
         Args:
             program: the right program of the trial that the message is made for.
@@ -186,7 +190,7 @@ class Operator(Generic[C]):
         place = typical_place(program, spot)
         known = _place_fields(program, spot, place)
         known["choice"] = partial(describe_choice, program, choice)
-        own = {name: known[name]() for name in FIELD.findall(self.message) if name in known}
+        own = {name: known[name]() for name in FIELD.findall(self.message + self.multiple) if name in known}
         if place[1] != WHOLE and "choice" in own and own.get("operand") == own["choice"]:  # of two iterations
             own["operand"] = name_read_by(program, place[0], program.source(place))
         return {**own, **self.fields(program, place, choice)}
@@ -222,6 +226,7 @@ def operator(
     choices: Choices[C],
     fields: Fields[C] = no_fields,
     hints: Hints = (),
+    multiple: str = "",
 ) -> Callable[[Rewrite[C]], Operator[C]]: ...
 
 
@@ -235,6 +240,7 @@ def operator(
     choices: Choices[C] = no_choice,  # type: ignore[assignment]  # then C is None
     fields: Fields[C] = no_fields,
     hints: Hints = (),
+    multiple: str = "",
 ) -> Callable[[Rewrite[C]], Operator[C]]:
     """Return a decorator that makes an `Operator` of a rewriting function and adds it to `REGISTRY` under `name`.
 
@@ -248,6 +254,7 @@ def operator(
         fields: takes a program, a place and a choice; returns the message fields that are not those of a place, by
             name; none by default.
         hints: hints that come before those of the code; by code, if the operator has several.
+        multiple: the clause about an answer that has a factor as well, which `{times}` stands for; none by default.
 
     Raises:
         ValueError: when the decorator is applied and there is an operator of this name, or the code is not a public
@@ -260,7 +267,7 @@ def operator(
             raise ValueError(f"there are two operators called {name}")
         if isinstance(code, str) and code not in CODES:
             raise ValueError(f"{code} is not a code of grader.results.records")
-        made = Operator(name, code, rank, at, message, rewrite, choices, fields, hints)
+        made = Operator(name, code, rank, at, message, rewrite, choices, fields, hints, multiple)
         REGISTRY[name] = cast("Operator[Hashable]", made)  # a choice goes back only to the operator that listed it
         return made
 
@@ -376,6 +383,42 @@ def describe_path(program: Program, spot: Spot, place: Place) -> str:
     return f"the path from {operand} through {step}"
 
 
+def describe_contribution(program: Program, spot: Spot, place: Place) -> str:
+    """Return what the edges of a spot contribute, in words: "the contribution of `x @ w` to the gradient of x".
+
+    Where the operand has no further contribution, return "the gradient of x through `x @ w`".
+
+    Args:
+        program: the program of the trial that the message is for.
+        spot: the edges.
+        place: the place of the spot that the words are about; see `typical_place`.
+    """
+    operand, step = _operand_names(program, spot, place), spot.expression(program)
+    if not spot.is_wide and len(program.forward.uses[program.source(place)]) == 1:
+        return f"the gradient of {operand} through {step}"
+    return f"the contribution of {step} to the gradient of {operand}"
+
+
+def describe_negation(program: Program, spot: Spot, place: Place) -> str:
+    """Return the clause that what the edges of a spot contribute has the wrong sign.
+
+    Where there is no other path from the targets to the loss, so that nothing but the sign of an answer is wrong,
+    return "this is the right answer with the wrong sign".
+
+    Args:
+        program: the program of the trial that the message is for.
+        spot: the edges.
+        place: the place of the spot that the words are about; see `typical_place`.
+    """
+    forward = program.forward
+    if len(spot.places(program)) == 1:
+        behind = forward.ancestors[program.source(place)]
+        gradients = program.right.without(place).gradients()
+        if not any(gradients[name].any() for name, value in forward.targets.items() if behind >> value & 1):
+            return "this is the right answer with the wrong sign"
+    return f"{describe_contribution(program, spot, place)} has the wrong sign"
+
+
 def _operand_names(program: Program, spot: Spot, place: Place) -> str:
     """Return the names of the operands that the edges of a spot lead to, joined by "and": "x and h".
 
@@ -465,6 +508,8 @@ def _place_fields(program: Program, spot: Spot, place: Place) -> dict[str, Calla
         "value": lambda: program.output_name if reader.id == SINK else program.name_of(reader.id),
         "operand": lambda: _operand_names(program, spot, place),
         "path": lambda: describe_path(program, spot, place),
+        "contribution": lambda: describe_contribution(program, spot, place),
+        "negation": lambda: describe_negation(program, spot, place),
         "partner": lambda: " and ".join(program.name_of(dict(reader.operands)[slot]) for slot in slots) or "a constant",
         "upstream": lambda: program.upstream_name,
         "output": lambda: program.output_name,

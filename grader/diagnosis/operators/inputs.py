@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -152,7 +152,7 @@ NUMBER_REPLACEMENTS: Replacements = {
     "the sum of {x} in every entry": lambda x: repeat_part(x, x.sum()),
     "the mean of each row of {x} in all entries of the row": lambda x: repeat_part(x, x.mean(-1, keepdims=True)),
     "the sum of each row of {x} in all entries of the row": lambda x: repeat_part(x, x.sum(-1, keepdims=True)),
-    "{x} minus the mean of its rows": lambda x: x - x.mean(0),
+    "{x} minus its mean over {axis}": lambda x: x - x.mean(0),
     "the absolute value of {x}": np.abs,
     "the square of {x}": np.square,
     "{x} rounded to whole numbers": np.round,
@@ -235,6 +235,18 @@ def input_replacements(program: Program, place: Place) -> Iterator[InputReplacem
         yield InputReplacement(biases, "0")
 
 
+def describe_replacement(program: Program, instead: str, names: Sequence[str]) -> str:
+    """Return what is used in the place of inputs, in words: "x minus its mean over bs" for "{x} minus its mean ...".
+
+    Args:
+        program: the program of a trial.
+        instead: a key of `INPUT_REPLACEMENTS`; its `{axis}` is the first axis of the first input.
+        names: the inputs.
+    """
+    axis = program.name_of_axis(program.inputs[names[0]], 0) if "{axis}" in instead else ""
+    return instead.format(x=" and ".join(names), axis=axis)
+
+
 def is_bias(program: Program, value: int) -> bool:
     """Return whether an input is a bias: each node that reads it adds it to a larger array, as b in `x @ w + b`.
 
@@ -255,7 +267,7 @@ def is_bias(program: Program, value: int) -> bool:
     choices=input_replacements,
     fields=lambda program, place, choice: {
         "names": " and ".join(choice.names),
-        "instead": choice.instead.format(x=" and ".join(choice.names)),
+        "instead": describe_replacement(program, choice.instead, choice.names),
     },
     message="in place of {names}, the computation uses {instead}",
 )
@@ -356,7 +368,12 @@ def upstream_replacements(program: Program, place: Place) -> Iterator[str]:
     at=outputs,
     choices=upstream_replacements,
     message="in place of {upstream}, the backward pass uses {instead}",
-    fields=lambda program, place, choice: {"instead": choice.format(x=program.upstream_name)},
+    fields=lambda program, place, choice: {
+        "instead": choice.format(
+            x=program.upstream_name,
+            axis=program.name_of_axis(program.source(place), 0) if "{axis}" in choice else "",
+        )
+    },
 )
 def replace_upstream(program: Program, place: Place, choice: str) -> Program:
     """Begin the backward pass with a wrong array, made of the upstream gradient: its rows shifted by one, say.

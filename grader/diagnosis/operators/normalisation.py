@@ -268,10 +268,11 @@ def with_normalisation_formula(program: Program, place: Place, formula: Formula)
 
 
 def normalisation_fields(program: Program, place: Place, choice: object) -> dict[str, str]:
-    """Return the fields `x`, `variance`, `scale` and perhaps `step` of a message about a normalisation.
+    """Return the fields `x`, `variance`, `scale`, `divisor` and perhaps `step` of a message about a normalisation.
 
     `x` names what is normalised; `variance` and `scale` are "variance" and "standard deviation", "norm" and "norm", or
-    "mean of squares" and "root of the mean of squares"; `step` is the call of a layer such as `layer_norm(x)`.
+    "mean of squares" and "root of the mean of squares"; `divisor` is what the source divides by, such as `rms`, or "the
+    standard deviation" where that has no name; `step` is the call of a layer such as `layer_norm(x)`.
 
     Args:
         program: the program of a trial.
@@ -283,6 +284,8 @@ def normalisation_fields(program: Program, place: Place, choice: object) -> dict
     words["variance"], words["scale"] = SCALES_IN_WORDS[
         "centred" if known is None or known.centred else known.count == 1
     ]
+    divisor = program.name_of(node.operands[1][1]) if node.name == "div" and len(node.operands) > 1 else ""
+    words["divisor"] = divisor if divisor.isidentifier() else f"the {words['scale']}"
     return {**words, "step": f"`{node.text}`"} if node.composite else words
 
 
@@ -786,7 +789,7 @@ class WrongScale(NamedTuple):
 
     Args:
         code: the public code of the mistake.
-        message: what a message says of the gradient, in which `{scale}` is what s is called.
+        message: what a message says of the gradient, in which `{divisor}` or `the {scale}` is what s is called.
         formula: the wrong formula.
     """
 
@@ -797,15 +800,15 @@ class WrongScale(NamedTuple):
 
 WRONG_SCALES: Mapping[str, WrongScale] = {
     "missing": WrongScale(
-        "missing-local", "is not divided by the {scale}", lambda known, g: known.gradient(g) / known.r),
+        "missing-local", "is not divided by {divisor}", lambda known, g: known.gradient(g) / known.r),
     "applied twice": WrongScale(
-        "extra-factor", "is divided by the {scale} twice; it must be divided once",
+        "extra-factor", "is divided by {divisor} twice; it must be divided once",
         lambda known, g: known.gradient(g) * known.r),
     "replaced by a multiplication": WrongScale(
-        "wrong-local", "is multiplied by the {scale}; it must be divided by it",
+        "wrong-local", "is multiplied by {divisor}; it must be divided by it",
         lambda known, g: known.gradient(g) / known.r**2),
     "missing, and so are all other terms": WrongScale(
-        "missing-local", "is not divided by the {scale}, and nothing is subtracted from it", lambda known, g: g),
+        "missing-local", "is not divided by {divisor}, and nothing is subtracted from it", lambda known, g: g),
     "differentiated without the factor 1/2 of the square root": WrongScale(
         "missing-local", "lacks the factor 1/2 of the square root in the {scale}",
         lambda known, g: known.gradient(g) - known.r * known.variance_term(g)),

@@ -54,6 +54,13 @@ BEFORE_VALUE = (
     r"|(?<=\boperand ))"
 )
 BEHIND_VALUE = r"(?![\w.(]| (?:entry|entries|rows?|columns?|terms?|parts?|half)\b)"
+# Names of arguments that are English words, and the output `out`, but not "left out".
+PLAIN_WORDS = frozenset(
+    ("bias", "gain", "gate", "groups", "keys", "limit", "mask", "query", "scale", "shape", "slope", "stride", "table",
+     "tangent", "temperature")
+)  # fmt: skip
+FACTOR = rf"(?<=the factor )({'|'.join(sorted(PLAIN_WORDS))})\b"
+OUT = r"(?<![\w.-])(?<!left )(?<!taken )(?<!moved )(?<!written )(out)(?![\w.(-])"
 # A value that the loop changes, and the value that the iteration begins with.
 BEFORE_AND_AFTER = (
     (r"\b(\w+) is used in place of \1 of the previous (time step|iteration)\b",
@@ -430,7 +437,7 @@ def with_short_names(program: Program, clause: str) -> str:
         rf"^in the gradient of ({NAMED}) through {re.escape(program.output_name)},", r"in the gradient of \1,", clause
     )
     clause = re.sub(
-        rf"^the gradient of ({NAMED}) through {re.escape(program.output_name)}(?= is | lacks )",
+        rf"^the gradient of ({NAMED}) through {re.escape(program.output_name)}(?= is | lacks | has )",
         r"the gradient of \1",
         clause,
     )
@@ -450,8 +457,8 @@ def with_short_names(program: Program, clause: str) -> str:
 def _with_quoted_values(program: Program, clause: str) -> str:
     """Return a clause in which the names of intermediate values are quoted, so that no name is read as a plain word.
 
-    "the gradient of hidden" becomes "the gradient of `hidden`". Arguments, the output, and names of one or two
-    characters are left as they are.
+    "the gradient of hidden" becomes "the gradient of `hidden`". The output and the arguments are quoted only if their
+    names are English words, such as `out` and `mask`; names of one or two characters never are.
 
     Args:
         program: the program of the trial that the clause is for.
@@ -461,12 +468,15 @@ def _with_quoted_values(program: Program, clause: str) -> str:
     known = {program.name_of(node.id) for node in program.nodes if node.operands}
     known |= {node.variable for node in program.nodes if node.operands and node.variable}
     names = [name for name in known - inputs - {program.output_name} if len(name) > 2 and VALUE_NAME.fullmatch(name)]
-    if not names:
-        return clause
-    bare = re.compile(
-        rf"{BEFORE_VALUE}({'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))}){BEHIND_VALUE}"
-    )
-    return "".join(part if part.startswith("`") else bare.sub(r"`\1`", part) for part in re.split(r"(`[^`]*`)", clause))
+    names += inputs & PLAIN_WORDS
+    patterns = [FACTOR, *([OUT] if program.output_name == "out" else [])]
+    if names:
+        any_name = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+        patterns.append(rf"{BEFORE_VALUE}({any_name}){BEHIND_VALUE}")
+    for pattern in patterns:
+        parts = re.split(r"(`[^`]*`)", clause)
+        clause = "".join(part if part.startswith("`") else re.sub(pattern, r"`\1`", part) for part in parts)
+    return clause
 
 
 def _with_time_steps(clause: str) -> str:

@@ -770,6 +770,43 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
+@operator(
+    "averaged-with-other-gradient",
+    code="wrong-local",
+    rank=3.0,
+    at=targets,
+    choices=addable_gradients,
+    fields=lambda program, place, choice: {
+        "other": name_of_added_gradient(program, choice.find(program, program.forward.outputs[-1]) or 0)
+    },
+    message="this is the mean of the right answer and {other}",
+)
+def average_with_gradient_of_value(program: Program, place: Place, choice: ValueName) -> Program | None:
+    """Replace the gradient of the target `place` by its mean with that of the value that the choice names.
+
+    Returns `None` where the program has no such value.
+    """
+    value = choice.find(program, program.forward.outputs[-1])
+    if value is None:
+        return None
+    return program.with_result(
+        target_of(program, place), lambda program, gradient: (gradient + program.sweep.gradient(value)) / 2
+    )
+
+
+@average_with_gradient_of_value.example
+def _() -> Example:
+    """Show stack((a, b)) * w whose gradients of `a` and `b` are the mean of both."""
+
+    def forward(a: Tensor, b: Tensor, w: Tensor) -> Tensor:
+        return torch.stack((a, b)) * w
+
+    def wrong(a: Tensor, b: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"a": (g * w).mean(0), "b": (g * w).mean(0)}
+
+    return Example(forward, wrong, {"a": "bs n", "b": "bs n", "w": "n"})
+
+
 def factors_of_upstream(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the names of values that may be multiplied by the output's upstream gradient: they broadcast to its shape.
 

@@ -72,10 +72,12 @@ class Probabilities(NamedTuple):
     Args:
         code: the public code of the mistake.
         of: takes the operand and the softmax axes; returns the array, shaped like the operand.
+        message: a clause that says what is wrong; empty where the name of the array says it.
     """
 
     code: str
     of: Callable[[Array, Axes], Array]
+    message: str = ""
 
 
 def _log_total(x: Array, axes: Axes) -> Array:
@@ -84,7 +86,9 @@ def _log_total(x: Array, axes: Axes) -> Array:
 
 
 PROBABILITIES: Mapping[str, Probabilities] = {
-    "the exponential, not divided by its sum,": Probabilities("missing-local", lambda x, axes: np.exp(x)),
+    "the exponential": Probabilities(
+        "missing-local", lambda x, axes: np.exp(x), "the exponential is not divided by its sum"
+    ),
     "the operand divided by its sum": Probabilities("missing-local", lambda x, axes: x / total(x, axes)),
     "the reciprocal of the sum of the exponentials": Probabilities(
         "missing-local", lambda x, axes: np.broadcast_to(1 / total(np.exp(x), axes), x.shape)
@@ -93,7 +97,9 @@ PROBABILITIES: Mapping[str, Probabilities] = {
     "the operand": Probabilities("wrong-point", lambda x, axes: x),
     "the logarithm of the probabilities": Probabilities("wrong-point", lambda x, axes: x - _log_total(x, axes)),
     "the exponential divided by the logarithm of its sum": Probabilities(
-        "wrong-point", lambda x, axes: np.exp(x) / _log_total(x, axes)
+        "wrong-point",
+        lambda x, axes: np.exp(x) / _log_total(x, axes),
+        "the exponential is divided by the logarithm of its sum; it must be divided by the sum itself",
     ),
     "the softmax of the probabilities": Probabilities("wrong-point", lambda x, axes: softmax(softmax(x, axes), axes)),
     "the sigmoid of the operand": Probabilities("wrong-local", lambda x, axes: sigmoid(x)),
@@ -125,19 +131,31 @@ def name_of_probabilities(program: Program, place: Place) -> str:
     return name if is_softmax and name.isidentifier() else f"the softmax of {program.name_of(program.source(place))}"
 
 
+def describe_wrong_probabilities(program: Program, place: Place, choice: str) -> dict[str, str]:
+    """Return the fields `wrong`, an array that is used in place of the softmax probabilities, and `mistake`, a clause.
+
+    Such as "1" and "1 is used in place of the softmax of x", or "the exponential" and "the exponential is not divided
+    by its sum".
+
+    Args:
+        program: the program of a trial.
+        place: the edge into the softmax, log-softmax or logsumexp.
+        choice: which array, a key of `PROBABILITIES`.
+    """
+    right = name_of_probabilities(program, place)
+    wrong = choice.replace("the operand", program.name_of(program.source(place))).replace("the probabilities", right)
+    mistake = PROBABILITIES[choice].message or f"{wrong} is used in place of {right}"
+    return {"wrong": wrong, "mistake": mistake}
+
+
 @operator(
     "other-probabilities",
     code=lambda choice: PROBABILITIES[choice].code,
     rank=2.5,
     at=softmaxes,
     choices=lambda program, place: PROBABILITIES,
-    message="in the derivative of {step}, {wrong} is used in place of {probabilities}",
-    fields=lambda program, place, choice: {
-        "wrong": choice.replace("the operand", program.name_of(program.source(place))).replace(
-            "the probabilities", name_of_probabilities(program, place)
-        ),
-        "probabilities": name_of_probabilities(program, place),
-    },
+    message="in the derivative of {step}, {mistake}",
+    fields=describe_wrong_probabilities,
 )
 def use_wrong_probabilities(program: Program, place: Place, choice: str) -> Program:
     """Compute the contribution of the edge `place` with a wrong array in place of the softmax probabilities p.
@@ -297,14 +315,14 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "value-for-gradient", "the sum over the row is subtracted from {value}; it must be subtracted from {gradient}",
         lambda r: r.weights * r.y - r.p * r.total(r.own)),
     "value in the sum": RowFormula(
-        "value-for-gradient", "the sum over the row contains {value} in place of its gradient",
+        "value-for-gradient", "the sum over the row contains {value} in place of {gradient}",
         lambda r: r.own - r.p * r.total(r.weights * r.y)),
     "diagonal without upstream": RowFormula(
         "missing-upstream", "{gradient} is missing, and so is the effect of each entry on the other outputs of its row",
         lambda r: r.p - r.p * r.p, "softmax"),
     "exponential": RowFormula(
-        "diagonal-only", "only the exponential is differentiated; the path through the sum over the row is"
-        " missing", lambda r: np.exp(r.x) * r.g, "softmax"),
+        "diagonal-only", "only the exponential is differentiated; the division by the sum over the row is missing, and"
+        " so is the path through that sum", lambda r: np.exp(r.x) * r.g, "softmax"),
     "applied to the gradient": RowFormula(
         "wrong-local", "the softmax is applied to the upstream gradient", lambda r: softmax(r.g, r.axes), "softmax"),
     "difference": RowFormula(

@@ -508,6 +508,27 @@ def with_gradient_of(program: Program, place: Place, choice: ValueName) -> Progr
     return program.without(*program.forward.uses[place[0]]).with_edge(other, place[0], lambda at: at.g)
 
 
+def describe_early_stop(program: Program, place: Place, name: ValueName) -> dict[str, str]:
+    """Return the fields `gradient`, what a learner calls the gradient of a named value, and `then`, what is to be done.
+
+    Such as `out.g`, or "the gradient of h", and "the factor must be the derivative of h with respect to x".
+
+    Args:
+        program: the program of a trial.
+        place: the target whose gradient was not reached.
+        name: the value.
+    """
+    output, value = program.forward.outputs[-1], name.find(program, program.forward.outputs[-1])
+    own, target = name.describe(program), program.name_of(place[0])
+    gradient = program.upstream_name if value == output and program.upstream_name else f"the gradient of {own}"
+    is_alike = value is not None and program.nodes[value].value.shape == program.nodes[place[0]].value.shape
+    factor = f"the factor must be the derivative of {own} with respect to {target}"
+    return {
+        "gradient": gradient,
+        "then": factor if is_alike else f"continue the chain rule from there to {target}",
+    }
+
+
 @operator(
     "stops-early",
     code="missing-local",
@@ -515,6 +536,8 @@ def with_gradient_of(program: Program, place: Place, choice: ValueName) -> Progr
     at=targets,
     choices=values_to_stop_at,
     message="this is the gradient with respect to {choice}; continue the chain rule from there to {value}",
+    multiple="this is {gradient} {times}; {then}",
+    fields=describe_early_stop,
 )
 def stop_early(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Replace the gradient of the target `place` by that of a value which depends on the target.
@@ -1227,7 +1250,7 @@ OWN_FACTORS = ("operand", "value")
     rank=2.5,
     at=edges.in_every_iteration,
     choices=lambda program, place: OWN_FACTORS,
-    message="the contribution of {step} to the gradient of {operand} has an extra factor, {factor}",
+    message="{contribution} has an extra factor, {factor}",
     fields=lambda program, place, choice: {
         "factor": program.name_of(program.source(place) if choice == "operand" else place[0])
     },

@@ -429,7 +429,7 @@ EDGES: Mapping[str, tuple[bool, bool]] = {
     at=edges.of("pad"),
     choices=lambda program, place: EDGES,
     message="the upstream gradient at the padding of {step} is added to {choice} of the gradient of {operand}, as if"
-    " the padding consisted of copies; it is constant",
+    " the padding were copies of these entries; the padding is a constant",
 )
 def add_padding_to_edges(program: Program, place: Place, choice: str) -> Program:
     """Add the upstream gradient at the padding of a `pad` to the entries at the edges, as for a repeated edge.
@@ -1582,7 +1582,7 @@ DIVISORS: Mapping[str, Callable[[Node, Contributions], Array | int]] = {
     "divided by the size of the window, padding included": lambda node, own: len(own.parts),
     "not divided at all": lambda node, own: 1,
     "divided by the number of windows": lambda node, own: math.prod(own.parts.shape[-own.axes :]),
-    "divided by the size of one axis only": lambda node, own: _sizes(node, "size")[-1],
+    "divided by the size of the window along one axis only": lambda node, own: _sizes(node, "size")[-1],
     "divided by the number of entries that are not padding": lambda node, own: (own.places >= 0).sum(0),
     "divided by the stride": lambda node, own: math.prod(_sizes(node, "stride")),
 }
@@ -1594,8 +1594,8 @@ DIVISORS: Mapping[str, Callable[[Node, Contributions], Array | int]] = {
     rank=1.5,
     at=edges.of("mean_pool"),
     choices=lambda program, place: DIVISORS,
-    message="in the gradient of {operand}, the gradient of a window of {step} is {choice}; it must be divided by the "
-    "number of entries that the window averages",
+    message="the gradient of each window of {step} is {choice}; it must be divided by the number of entries that the"
+    " window averages",
 )
 def divide_by_wrong_number(program: Program, place: Place, choice: str) -> Program:
     """Divide the gradient of each window of a mean_pool by a wrong number.
