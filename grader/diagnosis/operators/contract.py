@@ -179,8 +179,8 @@ class Operator(Generic[C]):
         learner's source; `derivative`, its local derivative, such as `the derivative of tanh(x)` or `the factor w of x
         * w`; `value`, the name of its value; `operand`, the operand that the edge belongs to; `partner`, all other
         operands; `path`, the path by the edge; `contribution`, what the edge contributes; `negation`, the clause that
-        this has the wrong sign; `upstream`, the upstream gradient; `output`; `choice`. What the operator's own
-        `fields` returns is added.
+        this has the wrong sign; `where`, on which of two paths of a product or quotient it is; `upstream`, the upstream
+        gradient; `output`; `choice`. What the operator's own `fields` returns is added.
 
         Args:
             program: the right program of the trial that the message is made for.
@@ -438,6 +438,26 @@ def _operand_names(program: Program, spot: Spot, place: Place) -> str:
     return " and ".join(names) if len(names) <= MOST_NAMES else "its operand"
 
 
+def describe_side(program: Program, place: Place) -> str:
+    """Return in which of two contributions of a product or quotient something is missing; empty where there is one.
+
+    For the edge of the left x in `x * x.sigmoid()`: "in the contribution of the first factor, ". For the edge of x in
+    `x / x.norm()`: "in the contribution of the numerator, ". Empty in `x * w`, whose factors depend on no target both.
+
+    Args:
+        program: the program of a trial.
+        place: the edge.
+    """
+    node, forward = program.reader(place), program.forward
+    if node.name not in ("mul", "div") or len(node.operands) != 2:
+        return ""
+    behind = [forward.ancestors[source] for _, source in node.operands]
+    if not any((behind[0] & behind[1]) >> value & 1 for value in forward.targets.values()):
+        return ""
+    sides = ("first factor", "second factor") if node.name == "mul" else ("numerator", "denominator")
+    return f"in the contribution of the {sides[place[1]]}, "
+
+
 def describe_local_derivative(program: Program, place: Place, step: str) -> str:
     """Return what a learner calls the local derivative of the edge `place`.
 
@@ -510,6 +530,7 @@ def _place_fields(program: Program, spot: Spot, place: Place) -> dict[str, Calla
         "path": lambda: describe_path(program, spot, place),
         "contribution": lambda: describe_contribution(program, spot, place),
         "negation": lambda: describe_negation(program, spot, place),
+        "where": lambda: describe_side(program, place),
         "partner": lambda: " and ".join(program.name_of(dict(reader.operands)[slot]) for slot in slots) or "a constant",
         "upstream": lambda: program.upstream_name,
         "output": lambda: program.output_name,

@@ -61,34 +61,12 @@ def depends_on_operand(program: Program, place: Place) -> bool:
     return not np.allclose(moved, node.vjp(place[1], ones), equal_nan=True)
 
 
-def describe_side(program: Program, place: Place) -> str:
-    """Return in which of two contributions of a product or quotient something is missing; empty where there is one.
-
-    For the edge of the left x in `x * x.sigmoid()`: "in the contribution of the first factor, ". For the edge of x in
-    `x / x.norm()`: "in the contribution of the numerator, ". Empty in `x * w`, whose factors depend on no target both.
-
-    Args:
-        program: the program of a trial.
-        place: the edge.
-    """
-    node, forward = program.reader(place), program.forward
-    if node.name not in ("mul", "div") or len(node.operands) != 2:
-        return ""
-    behind = [forward.ancestors[source] for _, source in node.operands]
-    if not any((behind[0] & behind[1]) >> value & 1 for value in forward.targets.values()):
-        return ""
-    sides = ("first factor", "second factor") if node.name == "mul" else ("numerator", "denominator")
-    return f"in the contribution of the {sides[place[1]]}, "
-
-
 @operator(
     "derivative-missing",
     code="missing-local",
     rank=1.5,
     at=pointwise.where(has_derivative),
     message="{where}{derivative} is missing",
-    choices=lambda program, place: (None,),
-    fields=lambda program, place, choice: {"where": describe_side(program, place)},
 )
 def leave_out_derivative(program: Program, place: Place, choice: None) -> Program:
     """Contribute the upstream gradient itself, summed over broadcast axes, without the local derivative.
