@@ -611,9 +611,9 @@ def _is_repeated(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 def misused_upstream(answer: Answer, upstream_name: str, samples: Samples) -> Mistake | None:
     """Return the fact that an answer depends on the upstream gradient g in a wrong way; `None` where it does not.
 
-    It is seen in two trials that differ in g alone, not by a factor; `None` is also returned where there are none. One of four is true:
-    the answer does not depend on g; it is divided by g; it is g times a factor entry by entry, while the right answer
-    mixes entries of g; or it is g times a factor, as it must be, and the factor is wrong.
+    It is seen in two trials that differ in g alone, and not by a factor; `None` is also returned where there are none.
+    One of four is true: the answer does not depend on g; it is divided by g; it is g times a factor entry by entry,
+    while the right answer mixes entries of g; or it is g times a factor, as it must be, and the factor is wrong.
 
     Args:
         answer: the answer.

@@ -30,6 +30,7 @@ LOOSE = 100.0  # how much more may be left of projections, whose derivatives are
 TINY_SHARE = 1e-9  # of the greatest singular value: what is less is the error of a difference
 MOST_UNPROBED = 3  # values of a loop that are solved for though they have too many entries for the projections
 MOST_STEPS, MOST_NAMED = 8, 2  # of which one message says that the mistake is behind them, and which it names
+MOST_WORK_OF_VALUES = 120_000.0  # calls of numpy, after which no further value is solved for
 LEAST_SPARE = 2  # equations more than unknowns, so that a solution is no accident
 
 
@@ -53,12 +54,13 @@ class FirstWrongGradient:
         are tried together first, then those that no edit explains, then each by itself.
         """
         mistakes: dict[str, Mistake] = {}
+        most = case.work + MOST_WORK_OF_VALUES
         for screen in case.screens:
             sample, unexplained = screen.sample, tuple(name for name in screen.names if name in case.unexplained)
             case.work += 2.0 * PROBES * len(case.names) * len(sample.program.nodes)  # also where they are known
             for names in dict.fromkeys((screen.names, unexplained, *((name,) for name in screen.names))):
                 if names and not mistakes.keys() & set(names):
-                    mistake = _wrong_gradient_fact(case, sample, names)
+                    mistake = _wrong_gradient_fact(case, sample, names, most)
                     if mistake is not None:
                         mistakes |= dict.fromkeys(names, mistake)
         return mistakes
@@ -98,7 +100,7 @@ class BehindRightAnswers:
         return False
 
 
-def _wrong_gradient_fact(case: Case, sample: ProgramSample, names: tuple[str, ...]) -> Mistake | None:
+def _wrong_gradient_fact(case: Case, sample: ProgramSample, names: tuple[str, ...], most: float) -> Mistake | None:
     """Return the fact that the gradient of a certain value is wrong, and all from it to the inputs is right.
 
     Return `None` where neither the gradient of one value nor that of a value in every iteration explains the answers.
@@ -107,15 +109,16 @@ def _wrong_gradient_fact(case: Case, sample: ProgramSample, names: tuple[str, ..
         case: the case.
         sample: the trial in which the value is looked for.
         names: the targets of the answers.
+        most: the work of the case beyond which no further value is looked at.
     """
     program = sample.program
-    node = wrong_value(case, sample, names)
+    node = wrong_value(case, sample, names, most)
     if node is not None:
         value, step = program.name_of(node.id), expression_of(program, node)
         says = f"the gradient of {value} is already wrong; everything from there back to the inputs is right"
         says = with_short_names(program, says)
         return Mistake("unknown", facts=(Fact("where", {"value": value, "step": step}, says),))
-    node = wrong_value_of_loop(case, sample, names)
+    node = wrong_value_of_loop(case, sample, names, most)
     if node is not None:
         step = expression_of(program, node)
         says = f"the gradient of {step} is already wrong in the loop; what the inputs get from it is right"
@@ -124,7 +127,7 @@ def _wrong_gradient_fact(case: Case, sample: ProgramSample, names: tuple[str, ..
     return None
 
 
-def wrong_value(case: Case, sample: ProgramSample, names: tuple[str, ...]) -> Node | None:
+def wrong_value(case: Case, sample: ProgramSample, names: tuple[str, ...], most: float = float("inf")) -> Node | None:
     """Return the node nearest to the loss such that a wrong gradient of its value alone explains the answers `names`.
 
     That is: for some array G in place of this gradient, with all vjps from there to the inputs right, the gradients of
@@ -135,6 +138,7 @@ def wrong_value(case: Case, sample: ProgramSample, names: tuple[str, ...]) -> No
         case: the case.
         sample: the trial in which the node is looked for.
         names: the targets of the answers.
+        most: the work of the case beyond which no further node is looked at.
 
     Returns:
         The node; `None` where there is none, or an answer has the wrong shape.
@@ -144,6 +148,8 @@ def wrong_value(case: Case, sample: ProgramSample, names: tuple[str, ...]) -> No
         return None
     twins = [each for each in case.samples if each is not sample and all(map(each.is_wrong, names))][:1]
     for node in reversed(program.nodes):
+        if case.work > most:
+            return None
         if not _may_be_solved_for(program, (node.id,), names) or not may_explain(case, sample, (node.id,), names):
             continue
         if explains_by_gradient(case, sample, (node.id,), names):
@@ -153,7 +159,9 @@ def wrong_value(case: Case, sample: ProgramSample, names: tuple[str, ...]) -> No
     return None
 
 
-def wrong_value_of_loop(case: Case, sample: ProgramSample, names: tuple[str, ...]) -> Node | None:
+def wrong_value_of_loop(
+    case: Case, sample: ProgramSample, names: tuple[str, ...], most: float = float("inf")
+) -> Node | None:
     """Return a node of a loop such that wrong gradients of its values, in all iterations, explain the answers `names`.
 
     It is as in `wrong_value`, but with an array in place of the gradient in each iteration. Of several nodes it is one
@@ -163,6 +171,7 @@ def wrong_value_of_loop(case: Case, sample: ProgramSample, names: tuple[str, ...
         case: the case.
         sample: the trial in which the node is looked for.
         names: the targets of the answers.
+        most: the work of the case beyond which no further node is looked at.
 
     Returns:
         The node in the second iteration; `None` where there is none, or an answer has the wrong shape.
@@ -176,6 +185,8 @@ def wrong_value_of_loop(case: Case, sample: ProgramSample, names: tuple[str, ...
     probes = sum(len(directions[name]) for name in names if loops)
     unprobed = itertools.count(1)
     for ids in sorted(loops, key=lambda ids: (_entries(program, ids), -ids[-1])):
+        if case.work > most:
+            return None
         are_enough = _entries(program, ids) + LEAST_SPARE <= probes
         likely = may_explain(case, sample, ids, names) if are_enough else next(unprobed) <= MOST_UNPROBED
         if likely and explains_by_gradient(case, sample, ids, names):

@@ -334,6 +334,14 @@ def test_where_joins_answers_that_one_gradient_explains() -> None:
     assert "the gradient of z is already wrong" in said(explanations["b"])
 
 
+def test_where_ends_once_it_has_done_its_share_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": g.exp() @ w.T, "w": x.T @ g.exp(), "b": g.exp().sum(0)}
+
+    monkeypatch.setattr("grader.diagnosis.wrong_values.MOST_WORK_OF_VALUES", 0.0)
+    assert explain(case_of(layer, wrong, **LAYER), [], [FirstWrongGradient()]) == {}
+
+
 def test_where_says_nothing_with_more_unknowns_than_equations() -> None:
     case = case_of(layer, lambda x, w, b, g: {"b": g.exp().sum(0)}, **LAYER)
     assert explain(case, [], [FirstWrongGradient()]) == {}
