@@ -77,7 +77,11 @@ def beliefs() -> SvgDrawing:
     belief = [math.exp(z) / total for z in logits]
     truth = [1.0, 0.0, 0.0]
     gradient = [p - t for p, t in zip(belief, truth, strict=True)]
-    groups = (("prediction: softmax(inp)", belief), ("target: class 0", truth), ("gradient, before / bs", gradient))
+    groups = (
+        ("prediction: softmax(inp)", belief),
+        ("target: class 0", truth),
+        ("gradient of this row's loss", gradient),
+    )
     for i, (name, values) in enumerate(groups):
         left = 60 + 240 * i
         picture.text(left + 75, 30, name)
