@@ -140,10 +140,10 @@ def windows() -> SvgDrawing:
         250,
         "What one entry and one weight of a convolution touch",
         "inp[3] reaches out[1], out[2] and out[3], through the taps 2, 1 and 0. The tap w[1] joins inp[1] to out[0], "
-        "inp[2] to out[1] and so on: it is used at every place.",
+        "inp[2] to out[1] and so on: it is used at every position.",
     )
     side = 44
-    for x, title in ((50, "one entry, inp[3]: three places of out"), (480, "one tap, w[1]: every place of out")):
+    for x, title in ((50, "one entry, inp[3]: three positions of out"), (480, "one tap, w[1]: every position of out")):
         picture.text(x + 3 * side, 34, title)
         for name, y, count, left in (("out", 60, 5, x + side), ("inp", 190, 7, x)):
             picture.text(left - 8, y + 20, name, "code small", "end")
@@ -159,7 +159,7 @@ def windows() -> SvgDrawing:
     for i in range(5):
         picture.arrow((480 + (i + 1.5) * side, 188), (480 + side + (i + 0.5) * side, 94), "forward")
     picture.text(50 + 3 * side, 240, "backward: three contributions to inp.g[3]", "backward-fill small")
-    picture.text(480 + 3 * side, 240, "backward: w.g[1] sums over every place and example", "backward-fill small")
+    picture.text(480 + 3 * side, 240, "backward: w.g[1] sums over every position and example", "backward-fill small")
     return picture
 
 
@@ -218,7 +218,7 @@ def turned() -> SvgDrawing:
         picture.text(x + 3.5 * SMALL_WIDTH + 8, 140, "gives")
         _heat(picture, x + 4 * SMALL_WIDTH + 16, 124, [_correlate(padded, taps)], 4, "{:g}")
     picture.text(
-        40, 196, "The first entry of inp met tap 0 at place 0 of out, and nothing else: 1 · 1 = 1.", "small", "start"
+        40, 196, "The first entry of inp met tap 0 at position 0 of out, and nothing else: 1 · 1 = 1.", "small", "start"
     )
     picture.text(40, 218, "The kernel as it was would give it tap 2, which it never met.", "small", "start")
     return picture

@@ -9,7 +9,7 @@ def conv1d_grad(inp, w, b, out):
     """Store the gradient of the loss in `inp.g`, `w.g` and `b.g`.
 
     Forward: `out = torch.nn.functional.conv1d(inp, w, b)`. In every example, `out[o, i]` is the sum of
-    `inp[c, i + k] * w[o, c, k]` over all channels c and taps k, plus `b[o]`. The gradient of the loss with
+    `inp[c, i + j] * w[o, c, j]` over all channels c and taps j, plus `b[o]`. The gradient of the loss with
     respect to `out` is already in `out.g`.
 
     inp: (bs, c, l)

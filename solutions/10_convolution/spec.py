@@ -6,7 +6,7 @@ _FEW, _SOME, _SHORT, _LONG = (2, 3, 4), (2, 3, 4, 5), (2, 3, 4), (7, 8, 9)
 
 
 def _conv1d(inp, w, b):
-    """out[:, o, i] = the sum over c and k of inp[:, c, i + k] * w[o, c, k], plus b[o]"""
+    """out[:, o, i] = the sum over c and j of inp[:, c, i + j] * w[o, c, j], plus b[o]"""
     import torch
 
     return torch.nn.functional.conv1d(inp, w, b)
@@ -20,7 +20,7 @@ def _conv2d(inp, w, b, stride, padding):
 
 
 def _depthwise_conv1d(inp, w):
-    """out[:, c, i] = the sum over k of inp[:, c, i + k] * w[c, k]"""
+    """out[:, c, i] = the sum over j of inp[:, c, i + j] * w[c, j]"""
     import torch
 
     return torch.nn.functional.conv1d(inp, w.unsqueeze(1), groups=len(w))
@@ -69,13 +69,13 @@ conv1d_grad = Exercise(
             "each of them?",
             "Position 3 reaches position 3 of `out` through tap 0, and position 2 through tap 1. Follow one tap at a "
             "time.",
-            "For each tap `k`: `out.g`, multiplied by `w[:, :, k]` and summed over `o`, is added into `inp.g`, "
-            "beginning at position `k`.",
+            "For each tap `j`: `out.g`, multiplied by `w[:, :, j]` and summed over `o`, is added into `inp.g`, "
+            "beginning at position `j`.",
         ),
         "w.g": (
-            "One tap `w[o, c, k]` is used at every position of every example. What is it multiplied by at each of "
+            "One tap `w[o, c, j]` is used at every position of every example. What is it multiplied by at each of "
             "them?",
-            "At position `i` of `out` it is multiplied by `inp[b, c, i + k]`: the input, shifted by `k`.",
+            "At position `i` of `out` it is multiplied by `inp[b, c, i + j]`: the input, shifted by `j`.",
             "For each tap: the product of `out.g` with a slice of `inp` of the same length, summed over examples and "
             "positions.",
         ),
@@ -136,12 +136,12 @@ depthwise_conv1d_grad = Exercise(
             "Does channel 0 of `inp` affect channel 1 of `out`?",
             "Each channel is a separate convolution: one tap at a time, as in `conv1d_grad`, with no sum over "
             "channels.",
-            "For each tap `k`: `out.g` times `w[:, k]`, with an axis for the positions, is added beginning at "
-            "position `k`.",
+            "For each tap `j`: `out.g` times `w[:, j]`, with an axis for the positions, is added beginning at "
+            "position `j`.",
         ),
         "w.g": (
-            "At how many positions, in how many examples, is the tap `w[c, k]` used?",
-            "At position `i` it is multiplied by `inp[b, c, i + k]`. Is anything summed over the channels here?",
+            "At how many positions, in how many examples, is the tap `w[c, j]` used?",
+            "At position `i` it is multiplied by `inp[b, c, i + j]`. Is anything summed over the channels here?",
             "For each tap: `out.g` times a slice of `inp` of the same length, summed over examples and positions; "
             "`(c,)` remains.",
         ),
