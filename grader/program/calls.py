@@ -63,8 +63,8 @@ class TorchCall(NamedTuple):
 # option that may be passed in several arguments. What a call leaves out is left to the operation's own default.
 SIGNATURES: Mapping[str, str] = {
     **dict.fromkeys(
-        "neg exp expm1 log log1p log2 sqrt rsqrt reciprocal square sin cos tan atan sinh cosh tanh sigmoid logsigmoid "
-        "silu erf abs sign round floor ceil relu detach logical_not".split(), "input"),
+        "neg exp expm1 log log1p log2 sqrt rsqrt reciprocal square sin cos tan asin acos atan sinh cosh tanh asinh "
+        "acosh atanh sigmoid logsigmoid silu erf abs sign round floor ceil relu detach logical_not".split(), "input"),
     **dict.fromkeys("mul div gt lt ge le eq ne maximum minimum logical_and logical_or matmul".split(), "input other"),
     **dict.fromkeys("sum mean amax amin logsumexp argmax argmin".split(), "input dim= keepdim="),
     **dict.fromkeys("max min".split(), "input dim= keepdim="),
@@ -89,6 +89,7 @@ ALIASES: Mapping[str, str] = {
     "__and__": "logical_and", "bitwise_and": "logical_and", "__or__": "logical_or", "bitwise_or": "logical_or",
     "mm": "matmul", "bmm": "matmul", "mv": "matmul", "dot": "matmul", "vdot": "matmul", "ger": "outer",
     "swapaxes": "transpose", "swapdims": "transpose", "special_expit": "sigmoid", "arctan": "atan",
+    "arcsin": "asin", "arccos": "acos", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
     "log_sigmoid": "logsigmoid", "view": "reshape", "broadcast_to": "expand", "tile": "repeat", "narrow": "piece",
 
     "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__idiv__": "div", "__itruediv__": "div",

@@ -83,9 +83,13 @@ def _output(program: Program, name: str, value: np.ndarray) -> np.ndarray:
 
 UNARY: dict[str, Forward] = {
     name: (lambda x, name=name: getattr(torch, name)(x))
-    for name in "neg exp expm1 log log1p log2 sqrt rsqrt reciprocal square sin cos tan atan sinh cosh tanh sigmoid erf "
-    "abs relu".split()
+    for name in "neg exp expm1 log log1p log2 sqrt rsqrt reciprocal square sin cos tan atan sinh cosh asinh tanh "
+    "sigmoid erf abs relu".split()
 } | {
+    "asin": lambda x: torch.asin(x / 4),
+    "acos": lambda x: torch.acos(x / 4),
+    "acosh": lambda x: torch.acosh(1 + x * x),
+    "atanh": lambda x: torch.atanh(x / 4),
     "logsigmoid": lambda x: F.logsigmoid(x),
     "silu": lambda x: F.silu(x),
     "softplus": lambda x: F.softplus(x),

@@ -773,6 +773,9 @@ LIKE_FUNCTIONS = (
     ("tanh", "sigmoid", "relu", "exp", "silu", "gelu", "softplus", "tan"),
     ("exp", "log", "sqrt", "square", "reciprocal", "abs"),
     ("sin", "cos", "tan"),
+    ("asin", "acos", "atan"),
+    ("sinh", "cosh", "tanh"),
+    ("asinh", "acosh", "atanh"),
 )
 FUNCTIONS_IN_WORDS = {
     "square": "the square", "sqrt": "the square root", "reciprocal": "the reciprocal", "abs": "the absolute value",
