@@ -380,6 +380,41 @@ class EditOnPath(ExplanatoryRewriting):
 
 
 @dataclass(frozen=True, eq=False)
+class EditOffPath(EditOnPath):
+    """An edit whose effect comes along all edges but those of one spot, where the backward pass is right."""
+
+    def apply(self, program: Program) -> Program:
+        """Return the edited program, in which the edges of `spot` take as g what their reader has without the edit.
+
+        Raises:
+            NoCandidate: the edit changes the forward pass, or replaces a target's gradient at the end.
+        """
+        right, edited = program.sweep, self.edit.apply(program)
+        if edited.forward is not program.forward or edited.results:
+            raise NoCandidate("another forward pass has no path to itself")
+
+        def rule(before: EdgeVjp) -> EdgeVjp:
+            """Return a vjp with the upstream gradient without the edit."""
+            return lambda at: before(at._replace(g=right.gradient(at.node.id)))
+
+        for place in self.spot.places(program.right):
+            edited = edited.with_vjp(place, rule(program.edited_vjps.get(place, EdgeContext.right)))
+        return edited
+
+    def facts(self, program: Program) -> tuple[Fact, ...]:
+        """Return the edit's fact, as a tuple of one, whose clause ends with the path on which it has no effect.
+
+        The clause is that of the edit, followed by "; not so on the path through h in `h @ u`".
+        """
+        (fact,) = self.edit.facts(program)
+        place, *_ = self.spot.places(program)
+        path = f"{program.name_of(program.source(place))} in {self.spot.expression(program)}"
+        path = with_short_names(program, path)
+        says = f"{fact.says}; on the path through {path} it is right"
+        return (Fact(fact.operator, {**fact.parameters, "path": path}, says),)
+
+
+@dataclass(frozen=True, eq=False)
 class EditVariant(ExplanatoryRewriting):
     """An edit in a backward pass that differs from the right one in a further way, which is not reported.
 

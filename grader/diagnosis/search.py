@@ -38,6 +38,7 @@ from .edits import (
     STRUCTURE_RANK,
     Edit,
     EditInRows,
+    EditOffPath,
     EditOfOtherStructure,
     EditOnPath,
     FactorOnPath,
@@ -681,8 +682,8 @@ def pairs_with_explaining_edit(case: Case, operators: Iterable[Operator[Hashable
     """Yield rewritings made of an edit that explains an answer: they may explain the other answers as well.
 
     First come `EditOnPath`s: the edit has an effect along some edges only, which may be all that lead to the explained
-    answer. Then `TwoEdits`: a second edit may change an answer that is still unexplained, and changes none that is
-    explained.
+    answer; and `EditOffPath`s, where it has none along these. Then `TwoEdits`: a second edit may change an answer that
+    is still unexplained, and changes none that is explained.
 
     Args:
         case: the wrong answers, after the search for single edits.
@@ -695,6 +696,8 @@ def pairs_with_explaining_edit(case: Case, operators: Iterable[Operator[Hashable
         between = list(_forks_from_edit(case.listing, forks, edit, unexplained))
         for spot in reversed(between):  # nearest to the edit first
             yield EditOnPath(edit, spot, edit_explains=True)
+        for spot in reversed(between):
+            yield EditOffPath(edit, spot, edit_explains=True)
     for operator in sorted(operators, key=lambda each: each.rank) if firsts else ():
         for second in edits(operator, case.listing) if operator.rank <= MOST_RANK_OF_SECOND else ():
             if _may_change(second, case, unexplained) and not _may_change(second, case, explained):

@@ -295,6 +295,25 @@ def test_an_edit_that_explains_one_answer_explains_others_on_its_path() -> None:
     assert "on the path through" in said(found["x"]) or found["x"].cause == "w"
 
 
+def test_an_edit_that_explains_some_answers_may_have_no_effect_on_one_path() -> None:
+    """The gradient of x has the right probabilities on the path through the bias alone, which has a right gradient."""
+
+    def forward(x: Tensor, u: Tensor, v: Tensor, w: Tensor) -> Tensor:
+        return torch.logsumexp(torch.tanh(x @ u) - (x @ v) ** 2 - torch.exp(x @ w), 1)
+
+    def wrong(x: Tensor, u: Tensor, v: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        prior, slopes = torch.tanh(x @ u), 1 - torch.tanh(x @ u) ** 2
+        right = g[:, None] * torch.softmax(prior - (x @ v) ** 2 - torch.exp(x @ w), 1)
+        wrong = g[:, None] * torch.softmax(prior, 1)
+        du, dv, dw = right * slopes, -2 * wrong * (x @ v), -wrong * torch.exp(x @ w)
+        return {"x": du @ u.T + dv @ v.T + dw @ w.T, "u": x.T @ du, "v": x.T @ dv, "w": x.T @ dw}
+
+    found = explain(case_of(forward, wrong, x="bs n", u="n m", v="n m", w="n m"), OPERATORS)
+    assert set(found) == {"x", "v", "w"}
+    assert {mistake.code for mistake in found.values()} == {"wrong-point"}
+    assert "; on the path through `torch.tanh(x @ u)`" in said(found["x"])
+
+
 def test_a_kernel_may_take_the_sums_of_a_softmax_from_the_right_output() -> None:
     """It computes the probabilities once more, here without the bias, but not the output."""
 
