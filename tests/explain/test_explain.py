@@ -1113,7 +1113,7 @@ def test_code_that_rescales_the_upstream_gradient_is_not_linear_in_it():
     (first, second) = explanation.mistakes
     assert first.code == second.code == "not-linear"
     assert "it is not linear in out_g: with 1024 times out_g" in str(explanation)
-    assert "as for" in str(explanation)
+    assert "the same mistake as in x" in str(explanation)
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-6, 3.0])
