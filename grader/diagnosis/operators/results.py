@@ -796,15 +796,16 @@ def average_with_gradient_of_value(program: Program, place: Place, choice: Value
 
 @average_with_gradient_of_value.example
 def _() -> Example:
-    """Show stack((a, b)) * w whose gradients of `a` and `b` are the mean of both."""
+    """Show stack((a, b)) whose gradient of `a` is the mean of both gradients."""
 
-    def forward(a: Tensor, b: Tensor, w: Tensor) -> Tensor:
-        return torch.stack((a, b)) * w
+    def forward(a: Tensor, b: Tensor) -> Tensor:
+        return torch.stack((a, b))
 
-    def wrong(a: Tensor, b: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        return {"a": (g * w).mean(0), "b": (g * w).mean(0)}
+    def wrong(a: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take the mean over the axis that stack adds, for `a` alone."""
+        return {"a": g.mean(0), "b": g[1]}
 
-    return Example(forward, wrong, {"a": "bs n", "b": "bs n", "w": "n"})
+    return Example(forward, wrong, {"a": "bs n", "b": "bs n"})
 
 
 def factors_of_upstream(program: Program, place: Place) -> Iterator[ValueName]:
