@@ -1339,20 +1339,23 @@ def use_one_partner_for_all(program: Program, place: Place, choice: EdgeKind) ->
 
 @use_one_partner_for_all.example
 def _() -> Example:
-    """Show two stages of a Runge-Kutta step, in whose gradient of w both have the state at the start of the step."""
+    """Show three stages of a Runge-Kutta step, whose gradient of w has the state at the start of the step in each."""
 
     def forward(y: Tensor, w: Tensor) -> Tensor:
         first = torch.tanh(y @ w)
         second = torch.tanh((y + 0.5 * first) @ w)
-        return y + second
+        third = torch.tanh((y + 0.5 * second) @ w)
+        return y + third
 
     def wrong(y: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Multiply the gradients of both stages by y."""
+        """Multiply the gradients of all stages by y."""
         first = torch.tanh(y @ w)
         second = torch.tanh((y + 0.5 * first) @ w)
-        dz = g * (1 - second**2)
-        dz_of_first = 0.5 * (dz @ w.T) * (1 - first**2)
-        return {"w": y.T @ (dz + dz_of_first)}
+        third = torch.tanh((y + 0.5 * second) @ w)
+        dz_3 = g * (1 - third**2)
+        dz_2 = 0.5 * dz_3 @ w.T * (1 - second**2)
+        dz_1 = 0.5 * dz_2 @ w.T * (1 - first**2)
+        return {"w": y.T @ (dz_1 + dz_2 + dz_3)}
 
     return Example(forward, wrong, {"y": "bs n", "w": "n n"})
 
@@ -1432,19 +1435,26 @@ def pass_product_to_one_factor(program: Program, place: Place, choice: None) -> 
 
 @pass_product_to_one_factor.example
 def _() -> Example:
-    """Show tanh((gate * h) @ u) + h, gate = sigmoid(x @ w), whose product hands its gradient to h alone."""
+    """Show h = tanh((gate * h) @ u) + gate * x[t] in a loop, whose backward pass takes the first gate for 1."""
 
     def forward(x: Tensor, h: Tensor, w: Tensor, u: Tensor) -> Tensor:
-        gate = torch.sigmoid(x @ w)
-        return torch.tanh((gate * h) @ u) + gate * x.sum()
+        for step in x:
+            gate = torch.sigmoid(step @ w)
+            h = torch.tanh((gate * h) @ u) + gate * step
+        return h
 
     def wrong(x: Tensor, h: Tensor, w: Tensor, u: Tensor, g: Tensor) -> dict[str, Tensor]:
         """Pass the gradient of gate * h to h, and forget the gate."""
-        gate = torch.sigmoid(x @ w)
-        back = g * (1 - torch.tanh((gate * h) @ u) ** 2) @ u.T
-        return {"h": back, "w": x.T @ (g * x.sum() * gate * (1 - gate))}
+        states, gates = [h], torch.sigmoid(x @ w)
+        for step, gate in zip(x, gates, strict=True):
+            states.append(torch.tanh((gate * states[-1]) @ u) + gate * step)
+        dw = torch.zeros_like(w)
+        for t in reversed(range(len(x))):
+            dw += x[t].T @ (g * x[t] * gates[t] * (1 - gates[t]))
+            g = g * (1 - (states[t + 1] - gates[t] * x[t]) ** 2) @ u.T
+        return {"w": dw}
 
-    return Example(forward, wrong, {"x": "bs n", "h": "bs m", "w": "n m", "u": "m m"})
+    return Example(forward, wrong, {"x": "t bs n", "h": "bs n", "w": "n n", "u": "n n"})
 
 
 @dataclass(frozen=True)

@@ -431,20 +431,23 @@ def assign_part(program: Program, place: Place, choice: AssignedPart) -> Program
 
 @assign_part.example
 def _() -> Example:
-    """Show the second difference of x, whose middle part is assigned over what the part after it has contributed."""
+    """Show differences in time and space, of which one in space is assigned over those in time."""
 
-    def forward(x: Tensor) -> Tensor:
-        return torch.tanh(x[2:] - 2 * x[1:-1] + x[:-2])
+    def forward(x: Tensor, c: Tensor) -> Tensor:
+        change = x[1:, 1:-1] - x[:-1, 1:-1]
+        return change - c * (x[:-1, 2:] - 2 * x[:-1, 1:-1] + x[:-1, :-2])
 
-    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Assign the part in the middle, then add the first one."""
-        dz, dx = g * (1 - torch.tanh(x[2:] - 2 * x[1:-1] + x[:-2]) ** 2), torch.zeros_like(x)
-        dx[2:] = dz
-        dx[1:-1] = -2 * dz
-        dx[:-2] += dz
+    def wrong(x: Tensor, c: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Assign the gradient of the neighbour to the right."""
+        dx = torch.zeros_like(x)
+        dx[1:, 1:-1] += g
+        dx[:-1, 1:-1] -= g
+        dx[:-1, 2:] = -c * g
+        dx[:-1, 1:-1] += 2 * c * g
+        dx[:-1, :-2] -= c * g
         return {"x": dx}
 
-    return Example(forward, wrong, {"x": sized(normal("n m"), n=(5, 6, 7))})
+    return Example(forward, wrong, {"x": sized(normal("t n"), t=(4, 3, 5), n=(5, 6, 7)), "c": ""})
 
 
 @assign_part.example
