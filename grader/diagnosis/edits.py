@@ -34,6 +34,7 @@ STRUCTURE_RANK = 1.0  # that it is not listed in the usual trial
 OUTPUT_RANK = 0.4  # and that the last derivative is taken at the output of the right forward pass
 PATH_RANK, FACTOR_RANK, SCALED_PATH_RANK, ROWS_RANK, PAIR_RANK = 2.0, 3.0, 2.5, 1.5, 3.0  # what each adds
 KNOWN_PATH_RANK = 1.0  # and that an edit has its effect on one path only, if it explains an answer on that path
+TWICE_RANK = 2.0  # and that an edit is made at two places
 SECOND_RANK = 2.0  # and an edit that explains another answer: a second mistake beside it is not so rare
 AVERAGING = {"mean", "mean_pool", "var", "std"}  # what divides by a size
 LEAST_ENTRIES = 5  # how many entries must agree about a factor that one of them would have to be asked for
@@ -883,6 +884,13 @@ class EditInRows(ExplanatoryRewriting):
         return (Fact(fact.operator, {**fact.parameters, "rows": self.rows}, says), *others)
 
 
+def are_one_slip(first: DescribedRewriting, second: DescribedRewriting) -> bool:
+    """Return whether two rewritings are edits with one operator and one choice, so that they differ in place alone."""
+    if not isinstance(first, Edit) or not isinstance(second, Edit):
+        return False
+    return first.operator is second.operator and first.choice == second.choice
+
+
 @dataclass(frozen=True, eq=False)
 class TwoEdits(ExplanatoryRewriting):
     """Two edits in one program.
@@ -902,10 +910,13 @@ class TwoEdits(ExplanatoryRewriting):
     def rank(self) -> float:
         """Return the likelihood rank (less is likelier): the sum of the two edits' ranks plus a constant.
 
-        If `first_explains`, it is that of the second edit plus a lesser constant.
+        If `first_explains`, it is that of the second edit plus a lesser constant; so it is where both are one edit at
+        two places.
         """
         if self.first_explains:
             return self.second.rank + SECOND_RANK
+        if are_one_slip(self.first, self.second):
+            return self.second.rank + TWICE_RANK
         return self.first.rank + self.second.rank + PAIR_RANK
 
     @property

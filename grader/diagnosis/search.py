@@ -51,6 +51,7 @@ from .edits import (
     WithRightLogSums,
     WithRightOutput,
     WithRightRowSums,
+    are_one_slip,
     clause_of_equals,
     with_places_of,
 )
@@ -719,7 +720,8 @@ def _pairs_adding_up(case: Case) -> Iterator[TwoEdits]:
     """Yield `TwoEdits` of edits tried so far that together change an answer's projections as the learner's mistake.
 
     The changes of the two are added up. Only edits of a rank up to `LIKELY` are paired, and two up to
-    `MOST_RANK_OF_SUM` in all. Of each answer only the likeliest `MOST_SUMS` pairs are yielded.
+    `MOST_RANK_OF_SUM` in all, or the same edit at two places. Of each answer only the likeliest `MOST_SUMS` pairs are
+    yielded.
     """
     for number, screen in enumerate(case.screens):
         made, table = _change_table(case, case.changes, number, LIKELY)
@@ -733,7 +735,7 @@ def _pairs_adding_up(case: Case) -> Iterator[TwoEdits]:
             matches: list[tuple[int, int]] = []
             for i in map(int, np.flatnonzero(moves & (low < high))):
                 for j in map(int, order[low[i] : high[i]]):
-                    is_likely = made[i].rank + made[j].rank <= MOST_RANK_OF_SUM
+                    is_likely = are_one_slip(made[i], made[j]) or made[i].rank + made[j].rank <= MOST_RANK_OF_SUM
                     if i < j and is_likely and moves[j] and (np.abs(own[i] + own[j] - wanted) <= bound).all():
                         matches.append((i, j))
             matches.sort(key=lambda pair: made[pair[0]].rank + made[pair[1]].rank)

@@ -295,6 +295,22 @@ def test_an_edit_that_explains_one_answer_explains_others_on_its_path() -> None:
     assert "on the path through" in said(found["x"]) or found["x"].cause == "w"
 
 
+def test_one_slip_at_two_places_is_named_before_the_value_behind_both() -> None:
+    def forward(x: Tensor, leaf: Tensor) -> Tensor:
+        a, c = torch.sigmoid(x[:, 0]), torch.sigmoid(x[:, 1])
+        return torch.stack([(1 - a) * c, (1 - a) * (1 - c), a], 1) @ leaf[:3]
+
+    def wrong(x: Tensor, leaf: Tensor, g: Tensor) -> dict[str, Tensor]:
+        a, c, d = torch.sigmoid(x[:, 0]), torch.sigmoid(x[:, 1]), g @ leaf[:3].T
+        da = d[:, 2] - d[:, 0] * c - d[:, 1] * (1 - c)
+        dc = a * (d[:, 0] - d[:, 1])
+        dx = torch.zeros_like(x)
+        dx[:, 0], dx[:, 1] = da * a * (1 - a), dc * c * (1 - c)
+        return {"x": dx}
+
+    assert only(forward, wrong, x="bs n", leaf="n m").count("a is used in place of `1 - a`") == 2
+
+
 def test_an_edit_that_explains_some_answers_may_have_no_effect_on_one_path() -> None:
     """The gradient of x has the right probabilities on the path through the bias alone, which has a right gradient."""
 
