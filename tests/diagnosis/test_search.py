@@ -297,18 +297,18 @@ def test_an_edit_that_explains_one_answer_explains_others_on_its_path() -> None:
 
 def test_one_slip_at_two_places_is_named_before_the_value_behind_both() -> None:
     def forward(x: Tensor, leaf: Tensor) -> Tensor:
-        a, c = torch.sigmoid(x[:, 0]), torch.sigmoid(x[:, 1])
-        return torch.stack([(1 - a) * c, (1 - a) * (1 - c), a], 1) @ leaf[:3]
+        a, b, c = torch.sigmoid(x[:, 0]), torch.sigmoid(x[:, 1]), torch.sigmoid(x[:, 2])
+        return torch.stack([a * b, (1 - a) * c, (1 - a) * (1 - c)], 1) @ leaf[:3]
 
     def wrong(x: Tensor, leaf: Tensor, g: Tensor) -> dict[str, Tensor]:
-        a, c, d = torch.sigmoid(x[:, 0]), torch.sigmoid(x[:, 1]), g @ leaf[:3].T
-        da = d[:, 2] - d[:, 0] * c - d[:, 1] * (1 - c)
-        dc = a * (d[:, 0] - d[:, 1])
+        (a, b, c), d = torch.sigmoid(x[:, :3]).T, g @ leaf[:3].T
+        da = d[:, 0] * b - d[:, 1] * c - d[:, 2] * (1 - c)
+        db, dc = a * d[:, 0], a * (d[:, 1] - d[:, 2])
         dx = torch.zeros_like(x)
-        dx[:, 0], dx[:, 1] = da * a * (1 - a), dc * c * (1 - c)
+        dx[:, :3] = torch.stack([da * a * (1 - a), db * b * (1 - b), dc * c * (1 - c)], 1)
         return {"x": dx}
 
-    assert only(forward, wrong, x="bs n", leaf="n m").count("a is used in place of `1 - a`") == 2
+    assert only(forward, wrong, x="bs n", leaf="n m").count("is used in place of `1 - a`") == 2
 
 
 def test_an_edit_that_explains_some_answers_may_have_no_effect_on_one_path() -> None:
