@@ -1,4 +1,4 @@
-# depthwise_conv1d_grad: out[:, c, i] = the sum over k of inp[:, c, i + k] * w[c, k]
+# depthwise_conv1d_grad: out[:, c, i] = the sum over j of inp[:, c, i + j] * w[c, j]
 
 # %% right: windows and einsum
 import torch
