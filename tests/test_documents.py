@@ -394,7 +394,7 @@ def test_the_options_of_nbgrader_that_its_page_names_are_those_of_its_commands()
         "Validate waits for the time limit, and then for nbgrader's 30 seconds.",
         "An answer that was stored before an exception, or before a loop that never ends, counts.",
         "An answer that never ends takes the whole time limit (`time_limit` in `course.yaml`) for each exercise",
-        "A line is named by its cell and its line there, as in `cell 7, line 3`: code cells are counted",
+        "A line is given by its cell and its number in that cell, as in `cell 7, line 3`: code cells are counted",
         "It is read and not run: an answer counts with and without quotes.",
     ],
 )

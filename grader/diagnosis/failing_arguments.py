@@ -18,7 +18,7 @@ SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*
 
 
 def options_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Sequence[Trial]) -> str:
-    """Return the conditions on options that hold in every right trial and in no wrong one, such as `k is 3`.
+    """Return the conditions on options that hold in every right trial and in no wrong one, such as "`k` is 3".
 
     Where several options do so, such as two that change together, all of them are named: nobody can tell which one is
     the reason, and that one of them holds is all that is known of a right trial.
@@ -37,9 +37,10 @@ def options_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Seque
             continue  # the shape of the answer is another one in every trial
         values = [{options(trial)[name] for trial in trials} for trials in (right, wrong)]
         if condition := _distinguishing_condition(*values) or _comparison_with_axis(name, right, wrong):
-            conditions.append(f"{name} is {condition}")
-    together = "; in the trials, these always hold together, so any of them may be the reason"
-    return f"{' and '.join(conditions)}{together if len(conditions) > 1 else ''}"
+            conditions.append(f"`{name}` is {condition}")
+    together = f"; in the trials, {'the two' if len(conditions) == 2 else 'these'} always hold together, so"
+    which = "either may be the reason" if len(conditions) == 2 else "any of them may be the reason"
+    return f"{' and '.join(conditions)}{f'{together} {which}' if len(conditions) > 1 else ''}"
 
 
 def _shape(answer: Answer, trial: Trial) -> tuple[int, ...]:
@@ -85,7 +86,7 @@ def _comparison_with_axis(name: str, right: Sequence[Trial], wrong: Sequence[Tri
     for axis in right[0].setting.sizes:
         above = [{options(t)[name] > t.setting.sizes[axis] for t in trials} for trials in (right, wrong)]
         if not axis.startswith("_") and above in ([{False}, {True}], [{True}, {False}]):
-            comparisons.append(f"at most {axis}" if above[1] == {True} else f"more than {axis}")
+            comparisons.append(f"at most {axis}" if above[1] == {True} else f"greater than {axis}")
     return comparisons[0] if len(comparisons) == 1 else ""
 
 

@@ -137,7 +137,7 @@ mul_grad = Exercise(
         "b.g": (
             "At what rate does a product grow with its right factor?",
             "There are two steps: multiply at the full shape of `out`, then reduce to the shape of `b`.",
-            "As for `a`, but with `a` as the other factor, and reduced to the shape of `b`.",
+            "Do the same as for `a`, with `a` as the other factor, and reduce to the shape of `b`.",
         ),
     },
 )
@@ -312,7 +312,7 @@ stack_grad = Exercise(
         "b.g": (
             "At which index of the new axis is `b`?",
             "`b` comes after `a`.",
-            "As for `a`, but at the next index; `select` and `unbind` remove an axis.",
+            "Do the same as for `a`, at the next index; `select` and `unbind` remove an axis.",
         ),
     },
 )

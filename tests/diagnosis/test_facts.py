@@ -188,7 +188,7 @@ def test_a_trial_of_few_entries_that_may_be_right_by_luck_proves_nothing() -> No
 
 def test_an_answer_that_is_right_for_one_integer_only_is_hard_coded() -> None:
     found = samples_of(lambda t, r: r if t.arguments["k"] == 2 else r + 1, k=(2, 3, 4, 2))
-    assert special(found) == ("hard-coded", "it is right only when k is 2")
+    assert special(found) == ("hard-coded", "it is right only when `k` is 2")
 
 
 OPTIONS: dict[str, tuple[dict[str, Sequence[Any]], set[int], str]] = {
@@ -207,15 +207,15 @@ def test_an_answer_that_is_right_for_some_options_says_for_which(
     """Even where the others have a wrong shape."""
     for wrong in (lambda r: r + 1, lambda r: r.sum(0)):
         found = samples_of(lambda t, r, wrong=wrong: r if t.setting.index in right else wrong(r), **extra)
-        assert special(found) == ("hard-coded", f"it is right only when {text}")
+        assert special(found) == ("hard-coded", f"it is right only when `{text.replace(' is', '` is', 1)}")
 
 
 def test_of_options_that_change_together_all_are_told() -> None:
     """Nobody can tell which of them is the reason, so the sentence says that they always hold together."""
     found = samples_of(lambda t, r: r + (t.setting.index == 1), before=(1, 2, 0, 1), after=(2, 0, 1, 2))
     says = (
-        "it is right only when before is not 2 and after is not 0; in the trials, these always hold together, so any of"
-        " them may be the reason"
+        "it is right only when `before` is not 2 and `after` is not 0; in the trials, the two always hold together, so"
+        " either may be the reason"
     )
     assert special(found) == ("hard-coded", says)
 
@@ -223,7 +223,7 @@ def test_of_options_that_change_together_all_are_told() -> None:
 def test_an_option_is_compared_with_the_size_of_an_axis() -> None:
     """With that of a single one: of two nobody can tell which."""
     found, of_two = (samples_of(lambda t, r: r + t.setting.index % 2, k=k) for k in ((7, 5, 1, 9), (1, 9, 0, 8)))
-    assert special(found) == ("hard-coded", "it is right only when k is at most bs")
+    assert special(found) == ("hard-coded", "it is right only when `k` is at most bs")
     assert special(of_two) is None
 
 

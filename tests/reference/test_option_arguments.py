@@ -28,14 +28,14 @@ def test_whole_numbers_truth_values_and_tuples_are_options() -> None:
         (
             UNSQUEEZED.format(".unsqueeze(dim)", "g.expand_as(inp)"),
             "error",
-            "The answer is right only when keepdim is False",
+            "The answer is right only when `keepdim` is False",
         ),
         (UNSQUEEZED.format("", "g.summ()"), "error", "line 3: inp.g = g.summ()). Here dim is 1 and keepdim is False"),
         (UNSQUEEZED.format("", "g.sum()"), "wrong-shape", "; here `dim` is 1 and `keepdim` is False"),
         (
             UNSQUEEZED.format("", "(g if keepdim else g.unsqueeze(dim)).expand_as(inp) * (1 if keepdim else 3)"),
             "hard-coded",
-            "it is right only when keepdim is True",
+            "it is right only when `keepdim` is True",
         ),
     ],
 )

@@ -59,7 +59,7 @@ PLAIN_WORDS = frozenset(
     ("bias", "gain", "gate", "groups", "keys", "limit", "mask", "query", "scale", "shape", "slope", "stride", "table",
      "tangent", "temperature")
 )  # fmt: skip
-FACTOR = rf"(?<=the factor )({'|'.join(sorted(PLAIN_WORDS))})\b"
+FACTOR = rf"(?:(?<=the factor )|(?<=the denominator ))({'|'.join(sorted(PLAIN_WORDS))})\b"
 OUT = r"(?<![\w.-])(?<!left )(?<!taken )(?<!moved )(?<!written )(out)(?![\w.(-])"
 # A value that the loop changes, and the value that the iteration begins with.
 BEFORE_AND_AFTER = (
