@@ -883,17 +883,20 @@ class JacobianMisuse:
 def misused_jacobians(program: Program, place: Place) -> Iterator[JacobianMisuse]:
     """Yield `JacobianMisuse`s of a value y = f(x), the value `place`: each names an x, and which wrong matrix is used.
 
-    f is a function of several operations. At least one of them must not work entry by entry: else the Jacobian is its
-    own transpose. The inverse is tried only for a y of at most `LARGEST_JACOBIAN` entries.
+    f is a function of several operations. The Jacobian itself is tried if at least one of them does not work entry by
+    entry: else it is its own transpose. The inverse is tried only for a y of at most `LARGEST_JACOBIAN` entries.
     """
     for source in sources_of_function(program, place):
         operand = source.find(program, place[0])
         inner = () if operand is None else function_between(program, operand, place[0])
         families = {program.nodes[i].operation.family for i in inner}
+        is_small = program.nodes[place[0]].value.size <= LARGEST_JACOBIAN
         if families & {"contraction", "join", "other"}:
             yield JacobianMisuse(source, inverse=False)
-            if program.nodes[place[0]].value.size <= LARGEST_JACOBIAN:
+            if is_small:
                 yield JacobianMisuse(source, inverse=True)
+        elif len(inner) > 1 and families == {"pointwise"} and is_small:
+            yield JacobianMisuse(source, inverse=True)
 
 
 @operator(
