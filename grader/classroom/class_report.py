@@ -348,7 +348,7 @@ class QuestionCounts:
             self.others_right_if_right += others_right
         elif answer.status == "failed":
             given, separator, _ = answer.message.partition(NOT_IT)
-            self.given[given if separator else answer.code or ""] += 1
+            self.given[given.strip("`") if separator else answer.code or ""] += 1
 
     @property
     def separation(self) -> float | None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import quote
 
 from grader import __version__
-from grader.rendering.page import stylesheet
+from grader.rendering.page import stylesheet, text_html
 from grader.results.points import shown
 from grader.results.records import BY_PERSON
 from grader.safe_text import no_formula, plain
@@ -28,6 +28,7 @@ from .graded_exercise import GradedExercise, Key, csv_text, mistake_meaning, num
 
 if TYPE_CHECKING:
     from jinja2 import Template
+    from markupsafe import Markup
 
 FOLDER = Path(__file__).parent
 TEMPLATE = "report_page.html.jinja"
@@ -141,7 +142,7 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(points=shown, quote=partial(quote, errors="replace"))
+    environment.filters.update(points=shown, quote=partial(quote, errors="replace"), told=told, minus=with_minus_signs)
     environment.globals.update(
         segments=segments,
         percent=percent,
@@ -161,6 +162,18 @@ def printable_and_short(value: object) -> object:
         return value
     shown = plain(value)
     return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def told(text: str) -> Markup:
+    """Return what a student was told, cut where it is too long, with a `<code>` element for each part in backticks."""
+    from markupsafe import Markup
+
+    return Markup(text_html(str(printable_and_short(text))))
+
+
+def with_minus_signs(number: str) -> str:
+    """Return a number as text with a minus sign for a hyphen."""
+    return number.replace("-", "\N{MINUS SIGN}")
 
 
 def percent(part: float, whole: float) -> str:

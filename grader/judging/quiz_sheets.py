@@ -102,15 +102,15 @@ def _grade_question(quiz: Quiz, name: str, sheet: Sheet, points: float) -> Answe
     if mistake is None:
         return AnswerResult(name, "passed", points, points)
     if mistake.code == NOT_READ:  # no hint is used up, and nothing is counted: it is asked again
-        message = f"{_shortened(answer)} cannot be read: it has no points, and no mistake is counted. {mistake.says}"
+        message = f"`{_shortened(answer)}` cannot be read: it has no points, and no mistake is counted. {mistake.says}"
         return AnswerResult(name, "failed", 0.0, points, NOT_READ, message, hints=(how_to_answer(question),))
-    message = f"{_shortened(answer)} is not it. {mistake.says}"
+    message = f"`{_shortened(answer)}` is not it. {mistake.says}"
     return AnswerResult(name, "failed", 0.0, points, mistake.code, message, hints=question.hints)
 
 
 def _shortened(answer: str) -> str:
-    """Return an answer as printable text on one line, of at most `SHOWN` characters."""
-    text = plain(" ".join(answer.split()))
+    """Return an answer as printable text on one line, of at most `SHOWN` characters, none of which is a backtick."""
+    text = plain(" ".join(answer.split())).replace("`", "'")
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 

@@ -9,9 +9,13 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
+from grader.safe_text import plain
+
 from .svg_drawing import shrinking
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+CODE, POWER_OF_TEN = re.compile(r"`([^`\n]+)`"), re.compile(r"\d[\d.]*e-\d+")
+UNBROKEN = r'<span class="whole">\g<0></span>'
 
 
 @cache
@@ -45,6 +49,16 @@ def page(
     body = "\n".join("\n".join((f"<{tag}>", *lines, f"</{tag}>")) for tag, lines in parts if lines)
     whole = f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body class="{kind}">{body}</body></html>\n'
     return whole.encode("ascii", "xmlcharrefreplace").decode()
+
+
+def text_html(text: str) -> str:
+    """Return a text as HTML: each part between backticks is a `<code>` element, and no number like 1e-5 is broken."""
+    return CODE.sub(r"<code>\1</code>", code_html(text))
+
+
+def code_html(text: str) -> str:
+    """Return source code as HTML in which no number like 1e-5 is broken."""
+    return POWER_OF_TEN.sub(UNBROKEN, escape(plain(text)))
 
 
 def figure(svg: str, about: str) -> str:

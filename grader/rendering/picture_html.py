@@ -18,7 +18,11 @@ from .svg_drawing import SvgDrawing
 BROKEN = "#d7323c"
 ROOM = TableLimits(rows=24, columns=24, slices=3)
 KEY = "Orange is above 0 and blue below, on one scale: the stronger, the larger. A dot is no difference."
-MANY = 12  # columns, above which a table is printed smaller
+MANY = 12  # columns, above which a table is narrower, and printed smaller
+TALL = 30  # rows of a picture's tables with their headings, above which it may be parted in print
+SHORT = 4.6  # digits that fit the narrowest column of a table with fewer columns
+DIGITS = {".": 0.5, "-": 1.3, "+": 1.3}  # the width of a sign in digits, about the same in common fonts
+DIGIT, AROUND = 0.64, 0.4  # the width of a digit, and of the space beside a number, in letters (em) of the table
 HEIGHT, MARKED_HEIGHT = 44, 60  # of a node, in pixels as all lengths here; a marked one has a line more
 NARROWEST, LETTER, SMALL_LETTER = 124, 8.4, 7.2  # the least width of a node; the width of a letter
 PADDING = 11  # between the text of a node and its border
@@ -79,28 +83,43 @@ def _picture_html(picture: Picture, scale: float) -> str:
     """
     subtitle = picture.where if picture.is_drawn else picture.note
     head = f'<figcaption><b>{escape(picture.answer)}</b> <span class="dim">{escape(subtitle)}</span></figcaption>'
-    parts = [_band_html(picture, band) for band in bands(picture, ROOM)]
+    all_bands = list(bands(picture, ROOM))
+    tables = [table for band in all_bands for table in band.tables]
+    digits = _digits(tables)
+    parts = [_band_html(picture, band, digits) for band in all_bands]
     if len({grid.shape for grid in picture.grids}) == 1 and len(parts) > 1:  # slices, of which the worst comes first
         count = f"{len(parts) - 1} more slice{'s' if len(parts) > 2 else ''}"
         summary = f'<summary class="summary">{count}</summary>'
         parts = [parts[0], f'<details class="folded">{summary}{"".join(parts[1:])}</details>']
     key = f'<div class="dim key">{KEY}</div>' if any(not grid.shaded for grid in picture.grids) else ""
-    return f'<figure class="picture">{head}{figures_html(picture.figures, scale)}{"".join(parts)}{key}</figure>'
+    kind = "picture tall" if sum(len(table.rows) + 2 for table in tables) > TALL else "picture"
+    return f'<figure class="{kind}">{head}{figures_html(picture.figures, scale)}{"".join(parts)}{key}</figure>'
 
 
-def _band_html(picture: Picture, band: Band) -> str:
+def _digits(tables: Sequence[Table]) -> list[float]:
+    """Return by column the width of the widest entry that any of several tables has in it, in digits."""
+    rows = [[sum(DIGITS.get(sign, 1) for sign in cell.text) for cell in row] for table in tables for row in table.rows]
+    return [max(column) for column in itertools.zip_longest(*rows, fillvalue=0.0)]
+
+
+def _band_html(picture: Picture, band: Band, digits: Sequence[float]) -> str:
     """Return the tables of a band as HTML, side by side below their caption.
 
     If they are too wide, they scroll together.
+
+    Args:
+        picture: the picture.
+        band: the band.
+        digits: by column the number of digits for which it has room, so that equal columns are equally wide.
     """
     captions = "".join(f'<div class="dim">{escape(line)}</div>' for line in band.caption.splitlines())
-    tables = "".join(_table_html(table) for table in band.tables)
+    tables = "".join(_table_html(table, digits) for table in band.tables)
     name = f"{picture.answer}: {', '.join(table.heading for table in band.tables)}"
     return f'{captions}<div class="maps" {SCROLLS} aria-label="{escape(name)}">{tables}</div>'
 
 
-def _table_html(table: Table) -> str:
-    """Return a table with its heading."""
+def _table_html(table: Table, digits: Sequence[float]) -> str:
+    """Return a table with its heading, whose columns have room for so many `digits`."""
     blank = '<td class="index"></td>'
     has_labels = bool(table.down or table.across)
     rows = [
@@ -108,13 +127,16 @@ def _table_html(table: Table) -> str:
         for i, row in enumerate(table.rows, table.first[0])
     ]
     count = max((len(row) for row in table.rows), default=0)
+    is_wide, corner = count > MANY, _corner(table)
     if table.across:
-        corner = _corner(table)
-        indices = (_index_html(str(table.first[1] + j), "col", "index across") for j in range(count))
+        shown_digits = (number if is_wide or number > SHORT else 0 for number in digits[:count])
+        indices = (_index_html(str(table.first[1] + j), "col", "index across", n) for j, n in enumerate(shown_digits))
         rows.insert(0, _row_html(_index_html(corner, "col", "index corner") if corner else blank, indices))
     more = f"<small>{escape(omission(table))}</small>" if omission(table) else ""
     caption = f'<caption class="caption">{escape(table.heading)}{more}</caption>'
-    return f'<table class="{"map many" if count > MANY else "map"}">{caption}{"".join(rows)}</table>'
+    width = sum(DIGIT * n + AROUND for n in (len(corner), *digits[:count]))
+    kind = f'class="map many" style="--width:{width:.0f}"' if is_wide else 'class="map"'
+    return f"<table {kind}>{caption}{''.join(rows)}</table>"
 
 
 def _row_html(label: str, cells: Iterable[str]) -> str:
@@ -128,12 +150,17 @@ def _corner(table: Table) -> str:
     return f"{down} \\ {across}".rstrip() if down else across
 
 
-def _index_html(text: str, scope: str, kind: str = "index") -> str:
+def _index_html(text: str, scope: str, kind: str = "index", digits: float = 0) -> str:
     """Return a heading of a table as HTML, such as an index: of a row (`scope` is `row`) or of a column (`col`).
 
-    Its class in the style sheet is `kind`.
+    Args:
+        text: the heading.
+        scope: `row` or `col`.
+        kind: its class in the style sheet.
+        digits: the number of digits for which the column has room; 0 for the least.
     """
-    return f'<th scope="{scope}" class="{kind}">{escape(text)}</th>'
+    style = f' style="--digits:{digits:.2g}"' if digits else ""
+    return f'<th scope="{scope}" class="{kind}"{style}>{escape(text)}</th>'
 
 
 def _cell_html(cell: Cell) -> str:

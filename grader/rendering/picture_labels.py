@@ -23,8 +23,8 @@ from grader.program.program import Program
 CHANGES: Mapping[str, tuple[str, ...]] = {
     "wrong-sign": ("* (-1)",),
     "wrong-factor": ("* {factor}",),
-    "mean-for-sum": ("sum / {sizes}", "sum / n"),
-    "sum-for-mean": ("/ n -> / 1",),
+    "mean-for-sum": ("sum / {sizes}", "sum -> mean"),
+    "sum-for-mean": ("mean -> sum",),
     "extra-factor": ("* {factor}",),
     "missing-local": ("{missing} -> 1", "{partner} -> 1"),
     "missing-path": ("{operand} -> 0",),
@@ -44,7 +44,7 @@ CHANGES: Mapping[str, tuple[str, ...]] = {
     "inverted-mask": ("mask -> 1 - mask",),
     "overwritten": ("+= -> =",),
     "wrong-order": ("1, 2 -> 2, 1",),
-    "hard-coded": ("n -> a number",),
+    "hard-coded": ("size -> a number",),
 }
 # By operator, the same where its code does not say enough. A label is left out unless all its fields are known.
 CHANGES_BY_OPERATOR: Mapping[str, str] = {
@@ -91,6 +91,10 @@ CHANGES_BY_OPERATOR: Mapping[str, str] = {
     "terms-squared": "as if squared",
     "difference-mistaken": "{mistake}",
     "entries-of-result": "{what}",
+    "masked-with-zeros": "-inf -> 0",
+    "number-mistaken": "{right} -> {wrong}",
+    "other-pairs": "{wrong} paired",
+    "wrongly-transposed": "{arrangement}",
 }
 # By code, what a label says where no formula does.
 KINDS: Mapping[str, str] = {
@@ -112,6 +116,8 @@ KINDS: Mapping[str, str] = {
     "not-linear": "not linear in g",
     "wrong-local": "a wrong derivative",
 }
+# Operators that pass no gradient from some iteration of a loop to the one before it.
+LOST_BETWEEN_ITERATIONS = frozenset(("carry-dropped", "only-one-iteration-back", "truncated"))
 FIELD = re.compile(r"\{(\w+)\}")
 NAMES = frozenset(
     (
@@ -144,6 +150,7 @@ WHOLE = frozenset(
         "gradient-of-another-value-for-operand",
         "normalisation-scaled-otherwise",
         "other-entries-selected",
+        "other-pairs",
         "other-probabilities",
         "size-of-another-axis",
         "stops-early",
@@ -158,6 +165,12 @@ SHORTER: Sequence[tuple[re.Pattern[str], str]] = tuple(
         ("(?:are |is )?in reversed order", "reversed"),
         (" by one entry along (.*), towards the (beginning|end)", r" to the \2 of \1"),
         (", divided by the number of entries", " / n"),
+        (r" \(\w+ = .* here\)", ""),
+        (", wherever .*", ""),
+        ("the first and the second part", "1st and 2nd part"),
+        ("the reciprocal of the sum of the exponentials", "1 / sum(exp)"),
+        ("root of the mean of squares", "rms"),
+        ("the probabilities are inside the sum over the row", "p inside the sum"),
         ("the same probability for every entry", "the same p everywhere"),
         ("1 at the largest entry and 0 elsewhere", "1 at the largest, else 0"),
         ("only the sign of .* is used", "only the sign is used"),
@@ -204,6 +217,15 @@ class Named:
 
     code: str = ""
     facts: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+
+    @property
+    def is_lost_between_iterations(self) -> bool:
+        """Return whether a gradient gets lost where it must be passed to the iteration of a loop before."""
+        return any(
+            operator in LOST_BETWEEN_ITERATIONS
+            or (operator == "arrival-overwritten" and "next iteration" in str(parameters.get("choice", "")))
+            for operator, parameters in self.facts
+        )
 
     def change_at(self, program: Program, places: Sequence[Place], place: Place) -> str:
         """Return the label of the node at one of the mistake's places, such as `+= -> =`.

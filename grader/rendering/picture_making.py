@@ -320,12 +320,11 @@ def _graph_of(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
     program, named_in = (faithful_program_of(declaration, trial) for trial in (drawn, first))
     if program is None or named_in is None:
         return None
-    if [node.key for node in program.nodes] != [
-        node.key for node in named_in.nodes
-    ]:  # places would be those of other nodes
-        drawn, program = first, named_in
     mistakes = {answer.name: _mistake_with_places(judge, answer) for answer in answers}
     named = {name: () if mistake is None else mistake.at for name, mistake in mistakes.items()}
+    has_same_nodes = [node.key for node in program.nodes] == [node.key for node in named_in.nodes]
+    if any(named.values()) and not has_same_nodes:  # places would be those of other nodes
+        drawn, program = first, named_in
     said = {name: Named() if mistake is None else named_mistake(mistake) for name, mistake in mistakes.items()}
     wrt = {answer.wrt: answer.name for answer in answers if answer.wrt}
     peers = [(faithful_program_of(declaration, trial), trial) for trial in judge.trials[:SEEN] if trial is not drawn]
@@ -486,7 +485,7 @@ def _change_at(program: Program, mistake: Named, places: Sequence[Place], nodes:
 def _with_dropped_steps(nodes: Mapping[str, GraphNode], mistakes: Mapping[str, Named]) -> dict[str, GraphNode]:
     """Return nodes in which a loop's edges from a value to itself in the iteration before are marked as dropped.
 
-    That is done for each marked value no edge of which is named, if the code of its mistake means a dropped edge.
+    That is done for each marked value no edge of which is named, if its mistake is lost between iterations.
 
     Args:
         nodes: the nodes of the graph by key.
@@ -495,7 +494,7 @@ def _with_dropped_steps(nodes: Mapping[str, GraphNode], mistakes: Mapping[str, N
     lost = {
         f"{key} before"
         for key, node in nodes.items()
-        if node.marked and not node.edges and mistakes[node.marked[0]].code in DROPS
+        if node.marked and not node.edges and mistakes[node.marked[0]].is_lost_between_iterations
     }
     return {
         key: replace(node, edges=node.edges | own, dropped=node.dropped | own)

@@ -10,18 +10,16 @@ from html import escape
 
 from grader.course.course import Course, CourseExercise
 from grader.results.records import AnswerResult, ExerciseResult, Status
-from grader.safe_text import plain
 
 from .exercise_summary import formula_or_words
 from .own_statements import Statement, statements_of
-from .page import page
+from .page import UNBROKEN, code_html, page, text_html
 from .picture_data import ExercisePictures
 from .picture_html import pictures_html
-from .render_text import as_text, exercise_report, group_alike, message_with_code, printed_lines
+from .render_text import MOST_PRINTED, as_text, exercise_report, group_alike, message_with_code, printed_lines
 
 WIDTH, WIDEST = 80, 200
-CODE = re.compile(r"`([^`\n]+)`")
-END_CODE, UNBROKEN = re.compile(r"\[[a-z-]+\]$"), r'<span class="whole">\g<0></span>'  # that of a mistake
+END_CODE = re.compile(r"\[[a-z-]+\]$")  # that of a mistake
 CLASS = re.compile(r' class="([^"]*)"(?: style="([^"]*)")?')
 # Text keeps the page's own colour; marks and edges have 3:1 contrast on white and on near-black alike.
 COLOUR: dict[Status, str] = {"passed": "#2b9348", "failed": "#e0453a", "todo": "#b7791f", "error": "#8b5fd6"}
@@ -60,7 +58,7 @@ NOTEBOOK: dict[str, str] = {
     "row": "background:none;text-align:right",  # there are many of these four
     "index": "font-weight:400;opacity:.7;padding:.1em .4em;text-align:right",
     "corner": "white-space:nowrap",
-    "across": "min-width:4em",
+    "across": "min-width:max(4em,var(--digits,0)*1ch)",
     "key": "margin: 0.2em 0; font-size: 0.9em",
     "cell": "padding:0 .4em",
     "whole": "white-space: nowrap",
@@ -111,18 +109,19 @@ class ResultDisplay:
             drawing: HTML that stands below the pictures; empty for none.
         """
         about, is_formula = formula_or_words(self.exercise)
-        task = f"<code>{_text(about)}</code>" if is_formula else f"<span>{_text(about)}</span>"
-        aside = f" <span>{_text(self.aside)}</span>" if self.aside else ""
-        heading = f'<h{level} class="heading">{_text(self.exercise.id)}</h{level}>'
-        text = textwrap.dedent(self._printed(WIDEST))
+        task = f"<code>{text_html(about)}</code>" if is_formula else f"<span>{text_html(about)}</span>"
+        aside = f" <span>{text_html(self.aside)}</span>" if self.aside else ""
+        heading = f'<h{level} class="heading">{text_html(self.exercise.id)}</h{level}>'
+        text = textwrap.dedent(as_text(printed_lines(replace(self.result, notes=(), flags=()), WIDEST)))
         step = next_step(self.result) if self.of_notebook else ""
         parts = [
             f"<header>{heading}{aside} {task}</header>",
             *(answers_html(group, self.hints, self._statements(group)) for group in group_alike(self.result)),
+            *(f'<p class="next dim">{text_html(note)}</p>' for note in self._notes()),
+            f'<pre class="printed">{escape(text)}</pre>' if text else "",
             self._pictures(),
             drawing,
-            f'<pre class="printed">{escape(text)}</pre>' if text else "",
-            f'<p class="next">{_text(step)}</p>' if step else "",
+            f'<p class="next">{text_html(step)}</p>' if step else "",
         ]
         return f'<article class="result {self.result.status}">{"".join(parts)}</article>'
 
@@ -161,12 +160,17 @@ class ResultDisplay:
         harmless = self.result.status == "passed"
         return as_text(printed_lines(replace(self.result, notes=()) if harmless else self.result, width))
 
+    def _notes(self) -> list[str]:
+        """Return the first notes on ignored code, unless everything is right, and the first flags."""
+        notes = () if self.result.status == "passed" else self.result.notes
+        return [*notes[:MOST_PRINTED], *self.result.flags[:MOST_PRINTED]]
+
 
 def _with_mark(statement: Statement) -> str:
     """Return a statement as HTML in which the part that is wrong is marked, if it is known."""
     begin, end = statement.marked or (0, 0)
     before, part, after = (
-        escape(plain(t)) for t in (statement.text[:begin], statement.text[begin:end], statement.text[end:])
+        code_html(t) for t in (statement.text[:begin], statement.text[begin:end], statement.text[end:])
     )
     return f'{before}<mark class="part">{part}</mark>{after}' if part else before + after
 
@@ -202,10 +206,10 @@ def answers_html(answers: Sequence[AnswerResult], shown: int, statements: str = 
         statements: the HTML of the learner's statements that give these answers; empty for none.
     """
     first = answers[0]
-    names = ", ".join(f"<b>{_text(answer.name)}</b>" for answer in answers)
+    names = ", ".join(f"<b>{text_html(answer.name)}</b>" for answer in answers)
     mark = f'<b class="mark {first.status}">{MARK[first.status]}</b>'
-    message = "ok" if first.status == "passed" else END_CODE.sub(UNBROKEN, _text(message_with_code(first)))
-    evidence = f'<p class="help">{_text(first.evidence)}</p>' if first.evidence else ""
+    message = "ok" if first.status == "passed" else END_CODE.sub(UNBROKEN, text_html(message_with_code(first)))
+    evidence = f'<p class="help">{text_html(first.evidence)}</p>' if first.evidence else ""
     hints = _hints(first.hints, shown) if first.status == "failed" else ""
     helps = f'<div class="helps">{statements}{evidence}{hints}</div>' if statements or evidence or hints else ""
     return f'<div class="finding">{mark} <span>{names} {message}</span></div>{helps}'
@@ -224,8 +228,8 @@ def _hints(hints: Sequence[str], shown: int, number: int = 1) -> str:
     label = f"hint {number}/{number + len(hints) - 1}"
     further = _hints(hints[1:], shown, number + 1)
     if number <= shown:
-        return f'<p class="help"><b>{label}:</b> {_text(hints[0])}</p>{further}'
-    hint = f'<p class="help">{_text(hints[0])}</p>'
+        return f'<p class="help"><b>{label}:</b> {text_html(hints[0])}</p>{further}'
+    hint = f'<p class="help">{text_html(hints[0])}</p>'
     return f'<details><summary class="summary">{label}</summary>{hint}{further}</details>'
 
 
@@ -240,11 +244,6 @@ def styles_inlined(html: str) -> str:
         return f' style="{";".join(rules)}"' if keys else match[0]
 
     return CLASS.sub(style, html)
-
-
-def _text(text: str) -> str:
-    """Return a text as HTML, with a `<code>` element for each part between backticks."""
-    return CODE.sub(r"<code>\1</code>", escape(plain(text)))
 
 
 def _checked_code(exercise: CourseExercise, result: ExerciseResult) -> tuple[str, ...]:

@@ -88,7 +88,7 @@ def test_there_is_nothing_to_teach_about_what_was_not_recognised() -> None:
 
 def test_a_quiz_is_counted_by_its_questions_and_stands_last_in_its_unit() -> None:
     quiz = ExerciseResult(
-        "quiz_01_slopes", "01_slopes", (wrong("zero_step", "imprecise", "0.0 is not it"), passed("b"))
+        "quiz_01_slopes", "01_slopes", (wrong("zero_step", "imprecise", "`0.0` is not it"), passed("b"))
     )
     found = StudentResults("handgrad", "zoe", (quiz, *CLASS[0].exercises), 7, "box")
     slopes, linear, _ = counted([found, *CLASS[1:]]).units
@@ -107,8 +107,8 @@ def test_a_question_counts_its_wrong_answers_and_separates_strong_from_weak() ->
     """`telling` is right for whoever has the rest right, `upside_down` for the others, `alike` for everybody."""
 
     def taken(number: int, strong: bool) -> StudentResults:
-        picked = wrong("telling", "wrong-sign", f"{'up' if number % 4 else 'down'} is not it. No.")
-        known = passed if strong else lambda name: wrong(name, "unknown", "3 is not it. No.")
+        picked = wrong("telling", "wrong-sign", f"`{'up' if number % 4 else 'down'}` is not it. No.")
+        known = passed if strong else lambda name: wrong(name, "unknown", "`3` is not it. No.")
         answers = (
             passed("telling") if strong else picked,
             wrong("upside_down", "unknown", "0 is not it. No.") if strong else passed("upside_down"),
@@ -137,13 +137,13 @@ def test_a_question_counts_its_wrong_answers_and_separates_strong_from_weak() ->
     page = html(counted(class_), PageSource("grades", "report.csv", datetime(2026, 1, 1)))
     assert "<code>up</code>&nbsp;9, <code>down</code>&nbsp;3" in page
     assert "+1.00" in page
-    assert "-1.00" in page
+    assert "\N{MINUS SIGN}1.00" in page
 
 
 def test_an_answer_that_could_not_be_read_says_nothing_of_its_question() -> None:
     def taken(number: int) -> StudentResults:
-        known = passed("asked") if number < 6 else wrong("asked", "unknown", "3 is not it. No.")
-        unread = wrong("asked", "not-read", "? cannot be read: it has no points, and no mistake is counted. No.")
+        known = passed("asked") if number < 6 else wrong("asked", "unknown", "`3` is not it. No.")
+        unread = wrong("asked", "not-read", "`?` cannot be read: it has no points, and no mistake is counted. No.")
         other = passed("other") if number < 6 else wrong("other", "unknown", "4 is not it. No.")
         quiz = ExerciseResult("quiz_01_slopes", "01_slopes", (unread if number >= 12 else known, other))
         return StudentResults("handgrad", f"s{number:02}", (quiz,), 7, "box")

@@ -88,6 +88,14 @@ def test_the_page_says_what_an_instructor_wants_to_know() -> None:
         assert " ".join(says.split()) in words, says
 
 
+def test_what_a_student_was_told_has_its_code_set_off() -> None:
+    told = wrong("inp.g", "missing-local", "in the derivative of `inp.tanh()`, <1> is missing", "it moves by -1.2e-05")
+    text = html(counted([result("hal", told)]), MADE)
+    assert "in the derivative of <code>inp.tanh()</code>, &lt;1&gt; is missing" in text
+    assert 'by -<span class="whole">1.2e-05</span>' in text
+    assert "all have begun" in text
+
+
 def test_who_handed_in_nothing_is_not_among_those_whose_exercises_are_not_graded() -> None:
     idle = replace(CLASS[1], student="idle", exercises=(ExerciseResult("lin_grad", "04_linear", (todo(),)),))
     tally = Tally()

@@ -281,7 +281,7 @@ def test_a_quiz_is_checked_and_scored_by_its_cell(run: Run):
     run('quiz_01_slopes = dict(\n    variant=0,\n    how_far=4,\n    grad_shape=("bs", "n"),\n    calls=...,\n)')
     shown = run('check("quiz_01_slopes")')
     said = " ".join(shown.plain.split())
-    assert "4 is not it. That is the rate, for a whole unit of x. The step was 0.001." in said
+    assert "`4` is not it. That is the rate, for a whole unit of x. The step was 0.001." in said
     assert "grad_shape" in shown.html
     assert [run(f'score("quiz_01_slopes", "{name}")').plain for name in ("how_far", "grad_shape", "calls")] == [
         "0.0", "0.25", "0.0"

@@ -101,12 +101,12 @@ def test_a_verdict_has_the_mistake_its_code_and_the_questions_hints(judge: Judge
     result = judge("variant: 0\nhow_far: 4\ngrad_shape: (bs, n)\nvjp_entry: 2y\nshows_0: shwon\n")
     found = {answer.name: answer for answer in result.answers}
     assert found["how_far"].code == "rate-for-change"
-    assert found["how_far"].message == "4 is not it. That is the rate, for a whole unit of x. The step was 0.001."
+    assert found["how_far"].message == "`4` is not it. That is the rate, for a whole unit of x. The step was 0.001."
     assert found["how_far"].hints == ("A slope is output for each unit of input. How many units did x move?",)
     assert (found["grad_shape"].status, found["grad_shape"].score) == ("passed", 0.25)
     assert found["vjp_entry"].code == "not-read"
     assert found["vjp_entry"].message == (
-        "2y cannot be read: it has no points, and no mistake is counted. There is no y here: write a number, such as "
+        "`2y` cannot be read: it has no points, and no mistake is counted. There is no y here: write a number, such as "
         "0.025 or 1/40."
     )
     assert found["vjp_entry"].hints == ("Answer with a number.",), "no hint is used up"
@@ -265,7 +265,7 @@ def test_a_class_is_graded_with_its_quizzes(real: Course, tmp_path: Path) -> Non
     assert ended.value.exit_code == 0
     page = (tmp_path / "out/report.html").read_text(encoding="utf-8")
     assert "A rate of change was taken for the change itself." in page
-    assert "4 is not it." in page
+    assert "<code>4</code> is not it." in page
     table = csv.DictReader((tmp_path / "out/report.csv").read_text(encoding="utf-8-sig").splitlines())
     told = {row["answer"]: (row["status"], row["code"]) for row in table if row["student"] == "bob"}
     assert (told["how_far"], told["grad_shape"]) == (("failed", "rate-for-change"), ("todo", "todo"))

@@ -162,6 +162,21 @@ def test_an_ignored_magic_is_noted_only_when_something_is_wrong():
         assert "  | 7" in repr(found)
 
 
+def test_a_note_is_no_output_and_stands_above_the_pictures():
+    note, grids = "what was stored before the exception counts", (Grid("yours", ("n",), np.ones(2), limit=1.0),)
+    result = ExerciseResult("lin_grad", "04_linear", (MEAN,), "7", (note,))
+    html = ResultDisplay(LIN_GRAD, result, shown=Seen("lin_grad", (Picture("w.g", grids=grids),))).html()
+    assert f'<p class="next dim">{note}</p><pre class="printed">your code printed:\n| 7</pre>' in html
+    assert html.index(note) < html.index('class="picture"')
+
+
+def test_no_number_is_broken_at_its_exponent():
+    code = ("def lin_grad(inp, out, w, b):\n    w.g = inp.t() @ out.g / (7 + 1e-5)\n",)
+    html = replace(report(MEAN), code=code).html()
+    for number in ("2.113e-04", "3.019e-05", "1e-5"):
+        assert f'<span class="whole">{number}</span>' in html
+
+
 def test_it_loads_nothing_and_colours_no_text():
     html = "".join(report(AnswerResult("w.g", status, 0, 1))._repr_html_() for status in COLOUR)
     assert not re.search(r"https?:|url\(|src=|href=|@import", html)

@@ -100,6 +100,31 @@ def test_the_worst_slice_is_shown_and_the_others_are_folded_away() -> None:
     assert "50.0" not in folded
 
 
+def of_arrays(*arrays: np.ndarray) -> str:
+    """Return the HTML of a picture of arrays of one shape."""
+    return pictures_html(ExercisePictures("lin_grad", (Picture("w.g", "", tuple(grid("yours", a) for a in arrays)),)))
+
+
+def test_equal_columns_of_a_picture_have_room_for_the_longest_of_their_entries() -> None:
+    small = np.array([[0.5, -0.00123, 2.0], [1.0, 3.0, 4.0]])
+    html = of_arrays(small, 1000 * small, small - 1000 * small)
+    widths = [re.findall(r'across"(?: style="--digits:([\d.]+)")?>', table) for table in html.split("<table")[1:]]
+    assert widths[0] == ["5.5", "7.8", "6.8"]  # of 1.00e3, -0.00123 and -2.00e3
+    assert widths == [widths[0]] * 3
+
+
+def test_a_wide_table_says_how_wide_it_is() -> None:
+    wide, narrow = of_arrays(np.ones((2, 15))), of_arrays(np.ones((2, 3)))
+    assert wide.count('class="map many" style="--width:') == 1
+    assert "--width" not in narrow
+    assert "--digits" not in narrow  # no entry is longer than the narrowest column
+
+
+def test_a_picture_with_many_rows_may_be_parted_in_print() -> None:
+    assert '<figure class="picture tall">' in of_arrays(*[np.ones((9, 3))] * 3)
+    assert '<figure class="picture">' in of_arrays(*[np.ones((8, 3))] * 3)
+
+
 def test_names_are_escaped() -> None:
     nodes = {"<b>": GraphNode("<b>", "<b>", "(1,)"), "%0": GraphNode("%0", "<i>&", "()", ("<b>",))}
     found = page(Picture("<w>", "", (), "a & b"), drawn=Graph(nodes, "%0"))

@@ -377,6 +377,18 @@ def test_json_has_exact_numbers_and_words_for_nonfinite_ones(see: See) -> None:
         ("05_activations/silu_grad: derivatives of the two factors multiplied", "product of both derivatives"),
         ("11_time/truncated_rnn_grad: the state that goes out as the partner of wh", "h -> h of another step"),
         ("02_chain_rule/pow_grad: exponent not lowered", "the exponent not reduced by 1"),
+        ("06_losses/log_softmax_grad: exponentials of inp, not divided by their sum", "the exponential"),
+        ("06_losses/log_softmax_grad: products with the softmax summed, then not multiplied by it", "p inside the sum"),
+        ("06_losses/logsumexp_grad: 1 in place of the exponential in the numerator", "1 / sum(exp)"),
+        ("06_losses/bce_logits_grad: only the target divided by the batch size", "only targ is divided by 2"),
+        ("06_losses/l2_penalty_grad: root of lam", "lam -> lam**0.5"),
+        ("09_norm/rmsnorm_grad: not divided by the root", "/ rms missing"),
+        ("10_convolution/conv1d_grad: the bias averaged over places", "sum -> mean"),
+        ("10_convolution/maxpool1d_grad: the first entry of each window", "goes to the first entry"),
+        ("12_attention/causal_attention_grad: zeros for minus infinity", "-inf -> 0"),
+        ("12_attention/multihead_grad: q and k exchanged in the joined gradient", "1st and 2nd part exchanged"),
+        ("12_attention/rope_grad: pairs next to each other", "neighbouring entries paired"),
+        ("14_beyond/solve_grad: solved with a itself", "a.inverse() must be transposed"),
         (
             "13_engine/value_engine: mul passes each operand its own value, and so sub and div do",
             "gradients exchanged",
@@ -390,6 +402,37 @@ def test_a_label_names_in_the_words_of_the_source_what_is_done_or_is_left_out(
     graph = see(exercise, SUBMISSIONS[submission].source).graph
     assert graph is not None
     assert {node.change for node in graph.nodes.values() if node.marked} == {label}
+
+
+@pytest.mark.parametrize(
+    ("submission", "is_dashed"),
+    [
+        ("11_time/rnn_grad: gradient goes no further than the last moment", True),
+        ("11_time/truncated_rnn_grad: two moments, whatever k is", True),
+        ("11_time/rnn_states_grad: what later moments hand on is left out", True),
+        ("11_time/rnn_states_grad: only the last moment's upstream gradient", False),
+        ("11_time/rnn_grad: ones in place of the upstream gradient", False),
+    ],
+)
+def test_the_edge_from_the_step_before_is_dashed_only_where_no_gradient_is_passed_along_it(
+    see: See, submission: str, is_dashed: bool
+) -> None:
+    exercise = submission.partition("/")[2].partition(":")[0]
+    graph = see(exercise, SUBMISSIONS[submission].source).graph
+    assert graph is not None
+    dropped = {graph.nodes[key].shape for node in graph.nodes.values() for key in node.dropped}
+    assert dropped == ({"of the step before"} if is_dashed else set())
+
+
+def test_a_graph_without_marks_has_the_sizes_of_the_arrays_above_it(see: See) -> None:
+    slip = SUBMISSIONS["13_engine/checkpoint_grad: every piece begins with out.g"]
+    found = see("checkpoint_grad", slip.source)
+    assert found.graph is not None
+    assert found.graph.unmarked == ("x.g", "w.g", "b.g")
+    x, w = picture(found, "x.g").grids[0], picture(found, "w.g").grids[0]
+    assert [found.graph.nodes[name].shape for name in ("x", "w")] == [
+        f"(bs={x.shape[0]}, n={x.shape[1]})", f"(n={w.shape[0]}, n={w.shape[1]})"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("code", sorted(VALUE_CODES - {"unknown", "follows"}))

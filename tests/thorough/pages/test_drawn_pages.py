@@ -125,7 +125,7 @@ def record_of(course: Course, results: Sequence[ExerciseResult]) -> StudentResul
 
 def answered_quizzes(course: Course) -> list[ExerciseResult]:
     """Return a result of each quiz, in which every third answer is right, one wrong and one not readable."""
-    says = {"wrong-sign": "-(out.g * w).sum() is not it. Look at the sign.", NOT_READ: "what(( cannot be read."}
+    says = {"wrong-sign": "`-(out.g * w).sum()` is not it. Look at the sign.", NOT_READ: "`what((` cannot be read."}
     kinds: list[tuple[Status, str | None]] = [("passed", None), ("failed", "wrong-sign"), ("failed", NOT_READ)]
     found = []
     for exercise in (each for each in course.exercises if each.is_quiz):
@@ -384,14 +384,64 @@ def test_what_goes_on_behind_the_right_edge_fades_out_there(browser: Any, pages:
     page.close()
 
 
+COLUMNS = """(all) => all.filter((band) => band.children.length > 1).map((band) => [...band.children].map((map) => {
+  const head = [...map.querySelectorAll("tr:first-of-type th[scope=col]")], left = head[0].getBoundingClientRect().left;
+  return head.slice(1).map((cell) => Math.round(cell.getBoundingClientRect().right - left));
+}))"""
+
+
+def test_the_maps_of_a_picture_have_equally_wide_columns(browser: Any, pages: Path) -> None:
+    page = browser.new_page(viewport={"width": 768, "height": 900}, bypass_csp=True, offline=True)
+    bands = []
+    for kind in ("check_1", "check_2", "check_3"):
+        page.goto((pages / f"{kind}.html").as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
+        bands += page.eval_on_selector_all('.maps:has(th[scope="col"])', COLUMNS)
+    alike = [maps for maps in bands if len({len(columns) for columns in maps}) == 1]
+    alike = [maps for maps in alike if len(maps[0]) > 2]  # others are as wide as their captions
+    assert alike
+    off = [abs(a - b) for maps in alike for other in maps[1:] for a, b in zip(maps[0], other, strict=True)]
+    assert max(off) <= 2
+    page.close()
+
+
+def test_the_graph_of_a_narrow_page_has_the_room_beside_the_text(browser: Any, pages: Path) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 900}, bypass_csp=True, offline=True)
+    page.goto((pages / "feedback_1.html").as_uri())
+    right = "(all) => all.map((one) => one.getBoundingClientRect().right)"
+    body, drawings = (max(page.eval_on_selector_all(kind, right)) for kind in ("main", ".drawing"))
+    assert body + 200 < drawings < 1280
+    page.emulate_media(media="print")
+    assert max(page.eval_on_selector_all(".drawing", right)) <= max(page.eval_on_selector_all("main", right))
+    page.close()
+
+
+def test_wide_maps_fill_a_printed_page_and_captions_are_no_larger_than_the_text(browser: Any, pages: Path) -> None:
+    page = browser.new_page(viewport={"width": PAPER, "height": 900}, bypass_csp=True, offline=True)
+    widths = []
+    for kind in (f"check_{number}" for number in range(MISTAKES // TOGETHER)):
+        page.goto((pages / f"{kind}.html").as_uri())
+        page.emulate_media(media="print")
+        widths += page.eval_on_selector_all(".map.many", "(all) => all.map((one) => one.getBoundingClientRect().width)")
+        sizes = "(all) => all.map((one) => parseFloat(getComputedStyle(one).fontSize))"
+        text = page.eval_on_selector("body", sizes.replace("all.map((one) =>", "[all].map((one) =>"))[0]
+        assert max(page.eval_on_selector_all("figcaption, .key, .map", sizes)) <= text
+    assert widths
+    assert min(widths) > 0.75 * PAPER
+    assert max(widths) < PAPER
+    page.close()
+
+
 def test_a_printed_page_keeps_its_colours_and_its_titles_stay_with_what_they_name(browser: Any, pages: Path) -> None:
     page = browser.new_page(viewport={"width": PAPER, "height": 900}, bypass_csp=True, offline=True)
     page.goto((pages / "check_0.html").as_uri())
     page.emulate_media(media="print")
     assert page.eval_on_selector("body", "(one) => getComputedStyle(one).printColorAdjust") == "exact"
-    for selector, rule in (("caption", "breakAfter"), (".picture, .drawing", "breakInside")):
+    for selector, rule in (("caption", "breakAfter"), (".picture:not(.tall), .drawing", "breakInside")):
         found = page.eval_on_selector_all(selector, f"(all) => all.map((one) => getComputedStyle(one).{rule})")
         assert {*found} == {"avoid"}
+    displayed = page.eval_on_selector_all(".map", "(all) => all.map((one) => getComputedStyle(one).display)")
+    assert {*displayed} == {"inline-table"}  # which is never cut, also where a tall picture is parted
     page.close()
 
 
