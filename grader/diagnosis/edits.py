@@ -19,13 +19,13 @@ import numpy as np
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, NoCandidate
 from grader.program.program import EdgeContext, EdgeVjp, Program, zero_vjp
-from grader.program.queries import idle_edges, product_of_weights, reduced_axes
+from grader.program.queries import EdgeKind, idle_edges, product_of_weights, reduced_axes
 from grader.reference.trial import Trial
 
 from . import factors
 from .case import Case, ProgramSample, Rewriting, work_of
 from .mistake import FACT_KINDS, Fact, Mistake
-from .operators.contract import REGISTRY, Operator
+from .operators.contract import REGISTRY, Operator, describe_edge_kind
 from .operators.places import Spot, expression_of, with_short_names
 from .words import fill_template
 
@@ -413,6 +413,72 @@ class EditOffPath(EditOnPath):
         path = with_short_names(program, path)
         says = f"{fact.says}; on the path through {path} it is right"
         return (Fact(fact.operator, {**fact.parameters, "path": path}, says),)
+
+
+@dataclass(frozen=True, eq=False)
+class EditOfContribution(ExplanatoryRewriting):
+    """An edit of a vjp for a part of its upstream gradient: what the operations of one kind contribute to it.
+
+    As where log-probabilities are read by two terms of a loss, and only the backward pass of one term is wrong.
+
+    Args:
+        edit: the edit, at edges of one operation.
+        use: the kind of the edges by which the contribution arrives at the value of that operation.
+    """
+
+    edit: Edit
+    use: EdgeKind
+
+    @property
+    def code(self) -> str:
+        """Return the public code of the mistake, such as `missing-path`: that of the edit."""
+        return self.edit.code
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        """Return the spots at which the edit is made."""
+        return self.edit.spots
+
+    @property
+    def rank(self) -> float:
+        """Return the likelihood rank (less is likelier): that of the edit, plus a constant."""
+        return self.edit.rank + PATH_RANK
+
+    def apply(self, program: Program) -> Program:
+        """Return the program whose edited vjps are applied to the contribution alone, and the others to all else of g.
+
+        Raises:
+            NoCandidate: the edit changes more than vjps.
+        """
+        edited = self.edit.apply(program)
+        if edited.forward is not program.forward or edited.results or edited.added != program.added:
+            raise NoCandidate("only a vjp can be applied to a part of the gradient")
+
+        def rule(wrong: EdgeVjp, before: EdgeVjp, uses: tuple[Place, ...]) -> EdgeVjp:
+            """Return the vjp that is wrong for what comes along the edges `uses`."""
+
+            def both(at: EdgeContext) -> Array:
+                """Return the contribution of the edge, as the sum of a wrong part and a right one."""
+                part = sum((at.sweep.contribution(use) for use in uses), np.zeros_like(at.g))
+                return np.asarray(wrong(at._replace(g=part)) + before(at._replace(g=at.g - part)))
+
+            return both
+
+        for place in self.edit.spot.places(program.right):
+            uses = self.use.places(program.right, place[0])
+            if uses and place in edited.edited_vjps:
+                before = program.edited_vjps.get(place, EdgeContext.right)
+                program = program.with_vjp(place, rule(edited.edited_vjps[place], before, uses))
+        return program
+
+    def facts(self, program: Program) -> tuple[Fact, ...]:
+        """Return the edit's fact, as a tuple of one, whose clause begins with where that part of g comes from.
+
+        The clause is "for what comes from `logp.gather(1, i)`: ", followed by the clause of the edit.
+        """
+        (fact,) = self.edit.facts(program)
+        use = with_short_names(program, describe_edge_kind(program, self.use))
+        return (Fact(fact.operator, {**fact.parameters, "use": use}, f"for what comes from {use}: {fact.says}"),)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ import numpy as np
 from grader.program.forward import SINK
 from grader.program.operation import Array, NoCandidate
 from grader.program.program import Program, zero_vjp
-from grader.program.queries import idle_edges, product_of_weights
+from grader.program.queries import edges_by_kind, idle_edges, product_of_weights
 from grader.reference.compare import MATCH
 
 from .case import Candidate, Case, Rewriting, ScreeningTrial, reaches_targets
@@ -38,6 +38,7 @@ from .edits import (
     STRUCTURE_RANK,
     Edit,
     EditInRows,
+    EditOfContribution,
     EditOffPath,
     EditOfOtherStructure,
     EditOnPath,
@@ -73,6 +74,7 @@ MOST_INTERACTING, MOST_SUMS = 40, 60  # edits of which every two are tried toget
 MOST_RANK_OF_SUM = 4.6  # of two edits whose changes add up: of rare ones, two may well do so by chance
 MOST_KNOWN = 2  # edits that explain an answer, and are tried with others
 MOST_RANK_OF_SECOND = 4.5  # the rank of an operator that is tried with such an edit
+LIKELY_FORMULA, MOST_USES = 2.0, 4  # what concerns the contribution of one of a few uses, a mistake in a vjp
 LEAST_ROWS = 3  # of an answer in which some may be wrong: the first of two is all but the last
 MOST_KEPT = 100  # edits with one operator that are kept for other answers: longer lists would take much memory
 LEAST = 1.0  # no operator has a lesser rank
@@ -535,6 +537,22 @@ def edits_on_path(case: Case) -> Iterator[Candidate]:
                 yield EditOnPath(edit, spot)
 
 
+def edits_of_contributions(case: Case) -> Iterator[Candidate]:
+    """Yield `EditOfContribution`s: a likely edit that concerns only what one of several operations contributes.
+
+    The edits are those tried so far whose rank is at most `LIKELY_FORMULA`, at edges of one operation whose value is
+    read by two to `MOST_USES` kinds of edges.
+    """
+    program = case.listing
+    for edit in [edit for edit in case.changes if isinstance(edit, Edit) and edit.rank <= LIKELY_FORMULA]:
+        reader, slot = edit.spot.places(program)[0] if edit.spot.places(program) else (SINK, WHOLE)
+        if edit.spot.rank or slot == WHOLE or reader == SINK:
+            continue
+        kinds = edges_by_kind(program, reader)
+        if 2 <= len(kinds) <= MOST_USES:
+            yield from (EditOfContribution(edit, kind) for kind in kinds)
+
+
 def _forks(program: Program) -> list[tuple[Spot, int]]:
     """Return the edges of the operations with several operands, with a bit mask of the values that they lead to.
 
@@ -759,6 +777,7 @@ def _interacting_pairs(case: Case) -> Iterator[TwoEdits]:
 COMBINATORS: dict[Callable[[Case], Iterator[Candidate]], float] = {
     edits_in_rows: ROWS_RANK,
     edits_on_path: PATH_RANK,
+    edits_of_contributions: PATH_RANK,
     right_with_factor: FACTOR_RANK - LEAST,  # the rank of what is right is 0
     edits_with_factor: FACTOR_RANK,
     factors_on_paths: SCALED_PATH_RANK,

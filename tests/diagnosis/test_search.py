@@ -295,6 +295,24 @@ def test_an_edit_that_explains_one_answer_explains_others_on_its_path() -> None:
     assert "on the path through" in said(found["x"]) or found["x"].cause == "w"
 
 
+def test_an_edit_may_concern_what_one_of_several_terms_contributes() -> None:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        logp = torch.log_softmax(x @ w, 1)
+        return logp[:, 0].sin() + 0.3 * (torch.exp(logp) * logp).sum(1)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Forget the sum over the row for the first class, but not for the entropy."""
+        logp = torch.log_softmax(x @ w, 1)
+        p = torch.exp(logp)
+        of_entropy = 0.3 * g[:, None] * p * (1 + logp)
+        dz = of_entropy - p * of_entropy.sum(1, keepdim=True)
+        dz[:, 0] += g * logp[:, 0].cos()
+        return {"x": dz @ w.T, "w": x.T @ dz}
+
+    sentence = only(forward, wrong, x="bs n", w="n m")
+    assert sentence.startswith("missing-path: for what comes from `logp[:, 0]`: in the gradient of `x @ w` through")
+
+
 def test_one_slip_at_two_places_is_named_before_the_value_behind_both() -> None:
     def forward(x: Tensor, leaf: Tensor) -> Tensor:
         a, b, c = torch.sigmoid(x[:, 0]), torch.sigmoid(x[:, 1]), torch.sigmoid(x[:, 2])
