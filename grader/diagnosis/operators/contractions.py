@@ -504,11 +504,11 @@ def _() -> Example:
 # Products on both sides -----------------------------------------------------------------------------------------------
 
 SANDWICHES: Mapping[str, tuple[str, str, Callable[[Array, Array, Array], Array]]] = {
-    "not transposed": ("transposed", "is multiplied by {left} from the left and by {right} from the right; both must be"
+    "not transposed": ("transposed", "is multiplied by {left} on the left and by {right} on the right; both must be"
         " transposed", lambda g, a, b: a @ g @ b),
-    "left alone": ("missing-local", "is multiplied from the left alone; the factor {right} is missing",
+    "left alone": ("missing-local", "is multiplied only on the left; the factor {right} is missing",
         lambda g, a, b: _transpose(a) @ g),
-    "right alone": ("missing-local", "is multiplied from the right alone; the factor {left} is missing",
+    "right alone": ("missing-local", "is multiplied only on the right; the factor {left} is missing",
         lambda g, a, b: g @ _transpose(b)),
 }  # fmt: skip
 
