@@ -101,13 +101,11 @@ class Basis(BaseModel):
         named_by: the heading of the roster's column that names the students; empty without a roster.
         late: what decides what late work loses, as a hash; empty for a run without an assignment.
         zone: the time zone of the machine, which times without one are in; empty for a run without an assignment.
-        gradebooks: the addresses of nbgrader's gradebooks that an assignment was entered in, without passwords.
     """
 
     named_by: str = ""
     late: str = ""
     zone: str = ""
-    gradebooks: tuple[str, ...] = ()
 
 
 def read_basis(results: Path) -> Basis:

@@ -195,7 +195,7 @@ def grade(
         print_message(one_line(plain(remark)), sys.stderr)
     with (
         entering_in_gradebook(
-            names, gradebook, class_folder, folder, changes.adjustments, plan if options.assignment else None
+            names, gradebook, class_folder, folder, changes.adjustments, options.assignment, plan.content.assignments
         ) as old_points,
         _on_cluster(scheduler, grading, isolation)
         if scheduler

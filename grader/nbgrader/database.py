@@ -11,6 +11,7 @@ from grader import INSTALL_NBGRADER
 from grader.errors import UsageError
 
 EXAMPLE = "sqlite:///gradebook.db"
+TABLE = "handgrad_assignment"  # beside nbgrader's own tables
 
 
 @contextmanager
@@ -100,6 +101,38 @@ def database_address(url: str) -> str:
     if parsed.get_backend_name() == "sqlite" and parsed.database:
         parsed = parsed.set(database=str(Path(parsed.database).resolve()))
     return parsed.render_as_string(hide_password=True)
+
+
+def assignments_of_units(connection: Any) -> dict[str, str]:
+    """Return by the id of a unit the assignment of `class.yaml` whose points a gradebook has; other units are missing.
+
+    Args:
+        connection: a SQLAlchemy connection to the gradebook.
+    """
+    from sqlalchemy import inspect, text
+
+    if not inspect(connection).has_table(TABLE):
+        return {}
+    return {row.unit: row.name for row in connection.execute(text(f"SELECT unit, name FROM {TABLE}"))}
+
+
+def note_assignment(connection: Any, unit: str, name: str) -> None:
+    """Note in a gradebook which assignment of `class.yaml` the points of a unit are of; it travels with the gradebook.
+
+    Args:
+        connection: a SQLAlchemy connection to the gradebook, in a transaction.
+        unit: the id of the unit.
+        name: the name of the assignment; empty if the points are of none.
+    """
+    from sqlalchemy import text
+
+    known = assignments_of_units(connection)
+    if known.get(unit, "") == name:
+        return
+    connection.execute(text(f"CREATE TABLE IF NOT EXISTS {TABLE} (unit VARCHAR(128) PRIMARY KEY, name TEXT NOT NULL)"))
+    connection.execute(text(f"DELETE FROM {TABLE} WHERE unit = :unit"), {"unit": unit})
+    if name:
+        connection.execute(text(f"INSERT INTO {TABLE} VALUES (:unit, :name)"), {"unit": unit, "name": name})
 
 
 def refuse_in_memory(url: str) -> None:

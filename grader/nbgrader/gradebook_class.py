@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.classroom.class_file import GRADES, ClassPlan
-from grader.classroom.class_folder import ClassFolder, first_few_names
+from grader.classroom.class_file import CLASS_FILE
+from grader.classroom.class_folder import ClassFolder, listed
 from grader.classroom.exercise_names import ExerciseNames
+from grader.classroom.file_tree import displayable_name
 from grader.classroom.platform_names import Submission
 from grader.classroom.report_files import count_of
 from grader.classroom.results_folder import result_file
-from grader.classroom.student_results import BASIS_FILE, read_basis
 from grader.classroom.submissions import SubmissionContent, SubmissionFacts, SubmissionReader
 from grader.errors import InfrastructureError, UsageError
-from grader.files import write_atomically
 from grader.judging.grading_pool import ReadingPool
 from grader.rendering.console import Spinner
 from grader.results.records import ExerciseResult, exercise_from_json
 from grader.safe_text import one_line, print_message
 
-from .database import database_address, explain_errors, needs_nbgrader, refuse_in_memory, url_without_password
+from .database import explain_errors, needs_nbgrader, refuse_in_memory, url_without_password
 
 if TYPE_CHECKING:
     from .gradebook_student import GradebookWriter
@@ -44,7 +43,8 @@ def entering_in_gradebook(
     class_folder: ClassFolder,
     out: Path,
     adjusted: Collection[str] = (),
-    plan: ClassPlan | None = None,
+    assignment: str = "",
+    known: Collection[str] = (),
 ) -> Iterator[set[str]]:
     """Enter the results of a class in the gradebook at the end of a `with` block that grades it.
 
@@ -56,7 +56,8 @@ def entering_in_gradebook(
         class_folder: the submissions of the class, and who is absent.
         out: the results folder that the block grades into.
         adjusted: the students to whom `adjustments.csv` gives points, which are named and not entered.
-        plan: the `class.yaml`; `None` if what is graded is none of its assignments.
+        assignment: the name of the assignment of `class.yaml` that is graded; empty if it is none.
+        known: the names of all its assignments.
 
     Yields:
         A set, which has the ids of the units with other points in the gradebook than in the course after the block.
@@ -73,70 +74,68 @@ def entering_in_gradebook(
     with needs_nbgrader():
         from .gradebook_student import open_gradebook
     refuse_in_memory(url)
-    with explain_errors(url, "written"), open_gradebook(names.course, url) as writer:
-        handed_in = {assignment.name for assignment in writer.gradebook.assignments if assignment.submissions}
-    if plan is not None:
-        _refuse_shared_units(plan, out, names, url, handed_in)
+    with explain_errors(url, "written"), open_gradebook(names.course, url, assignment) as writer:
+        others = writer.other_assignments
+    _refuse_shared_units(names, url, others, assignment, known)
     yield old_points
     try:
         with explain_errors(url, "written"):
-            if plan is not None:
-                _remember_gradebook(out, url)
-            old_points |= write_class(names, url, class_folder.submissions, out, class_folder.absent)
+            old_points |= write_class(names, url, class_folder.submissions, out, class_folder.absent, assignment)
         if adjusted:
             says = f"Adjustments are not entered in {url_without_password(url)}: enter them in formgrader, for"
-            print_message(f"{says} {one_line(first_few_names(sorted(adjusted)))}.", sys.stderr)
+            print_message(f"{says} {one_line(listed(sorted(map(displayable_name, adjusted))))}.", sys.stderr)
     except KeyboardInterrupt:
         print("handgrad: stopped. What was entered is kept; the same command goes on.", file=sys.stderr)
         raise
 
 
 def _refuse_shared_units(
-    plan: ClassPlan, out: Path, names: ExerciseNames, url: str, handed_in: Collection[str]
+    names: ExerciseNames, url: str, others: Mapping[str, str], assignment: str, known: Collection[str]
 ) -> None:
-    """Refuse to enter an assignment of `class.yaml` in a gradebook that has points of another one for the same unit.
+    """Refuse to enter results in a gradebook that has points of another assignment of `class.yaml` for the same unit.
 
-    A gradebook has one score for each student and unit, so the assignment that is entered last would replace the other.
+    A gradebook has one score for each student and unit, so what is entered last would replace the other.
 
     Args:
-        plan: the `class.yaml`.
-        out: the results folder of the assignment.
-        names: the course, and which of its exercises the assignment has.
+        names: the course, and which of its exercises are graded.
         url: the URL of the gradebook.
-        handed_in: the units that the gradebook has submissions of.
+        others: the assignment whose points the gradebook has, by the id of the unit.
+        assignment: the name of the assignment that is graded; empty if it is none of `class.yaml`.
+        known: the names of all its assignments.
 
     Raises:
         UsageError: the gradebook has points of another assignment; names both.
     """
-    units = {exercise.unit for exercise in names.wanted} & set(handed_in)
-    for name, assignment in plan.content.assignments.items():
-        shared = sorted(units & set(assignment.units) if assignment.units else units)
-        if name != out.name and shared and database_address(url) in read_basis(GRADES / name).gradebooks:
+    units = {exercise.unit for exercise in names.wanted}
+    for other in sorted({others[unit] for unit in units & others.keys()}):
+        shared = ", ".join(sorted(unit for unit in units if others.get(unit) == other))
+        says = f"{url_without_password(url)} has the points of {other} for {shared}, and"
+        if not assignment:
+            advice = f", or grade the assignment: handgrad grade {other}" if other in known else ""
             raise UsageError(
-                f"{url_without_password(url)} has the points of {name} for {', '.join(shared)}, and {out.name} would "
-                f"replace them: name another gradebook for {out.name}, such as sqlite:///{out.name}.db"
+                f"{says} these submissions, which are no assignment's, would replace them: name another "
+                f"gradebook{advice or '.'}"
             )
-
-
-def _remember_gradebook(out: Path, url: str) -> None:
-    """Note in the results folder of an assignment that its results are entered in a gradebook.
-
-    Args:
-        out: the results folder.
-        url: the URL of the gradebook.
-    """
-    basis = read_basis(out)
-    if (address := database_address(url)) not in basis.gradebooks:
-        noted = basis.model_copy(update={"gradebooks": (*basis.gradebooks, address)})
-        write_atomically(out / BASIS_FILE, noted.model_dump_json().encode())
+        advice = "" if other in known else f"; or, if {assignment} was called {other}, call it so again in {CLASS_FILE}"
+        raise UsageError(
+            f"{says} {assignment} would replace them: name another gradebook for {assignment}, such as "
+            f"sqlite:///{assignment}.db{advice}"
+        )
 
 
 def write_class(
-    names: ExerciseNames, url: str, submissions: Sequence[Submission], out: Path, absent: Sequence[str] = ()
+    names: ExerciseNames,
+    url: str,
+    submissions: Sequence[Submission],
+    out: Path,
+    absent: Sequence[str] = (),
+    assignment: str = "",
 ) -> set[str]:
     """Enter the records of a class in the gradebook; a student whose record is refused does not stop the others.
 
     Points of 0 that `--yes` gave are entered in each unit that anybody's results are entered in, or else in all units.
+    So are those of a student who handed in nothing and has points from a person. A unit in which a person gave a
+    student points is entered in any case: formgrader takes points only for what was submitted.
 
     Args:
         names: the course, and which of its exercises are graded.
@@ -144,6 +143,7 @@ def write_class(
         submissions: the submissions of the class.
         out: the results folder.
         absent: the students who handed in nothing.
+        assignment: the name of the assignment of `class.yaml` whose results are entered; empty if they are of none.
 
     Returns:
         The ids of the units that keep other points in the gradebook than the course has, because they were released.
@@ -159,11 +159,13 @@ def write_class(
     graded = [submission for submission in everybody if result_file(out, submission.key).is_file()]
     reader = SubmissionReader(tuple(exercise.id for exercise in names.wanted), digest="", keeps_parts=True)
     with (
-        open_gradebook(names.course, url) as writer,
+        open_gradebook(names.course, url, assignment) as writer,
         Spinner("entering") as say,
         ReadingPool(names.course, 1, reader) as pool,
     ):
-        zeros = list[tuple[Submission, SubmissionContent, list[ExerciseResult]]]()
+        zeros = list[tuple[Submission, SubmissionContent, list[ExerciseResult], set[str]]]()
+        unit_of = {exercise.id: exercise.unit for exercise in names.wanted}
+        late = 0
         for number, read in enumerate(filter(None, pool.read(zip(graded, graded, strict=True))), 1):
             submission: Submission = read.key
             say(f"{number} of {len(graded)} in {url_without_password(url)}")
@@ -177,21 +179,30 @@ def write_class(
             except Exception as error:
                 failed[submission.student] = _first_line(error)
                 continue
-            if "seed" in record and record["seed"] is None and not record.get("reason"):  # 0 was entered
-                zeros.append((submission, content, results))
+            late += record.get("late", {}).get("points", 0) < 0
+            adjusted = {change["exercise"] for change in record.get("adjustments", ())}
+            by_person = {unit for exercise, unit in unit_of.items() if exercise in adjusted}
+            if (
+                record.get("seed", 0) is None and record.get("score") is not None
+            ):  # 0 was entered, or points by a person
+                zeros.append((submission, content, results, by_person))
                 continue
             if submission.key in absent:
                 continue
-            units = {exercise.unit for exercise in names.wanted if exercise.id in content.files}
-            if refusal := _enter_student(writer, submission, content, results, units):
+            units = {exercise.unit for exercise in names.wanted if exercise.id in content.files} | by_person
+            if refusal := _enter_student(writer, submission, content, results, units, by_person):
                 failed[submission.student] = refusal
-        units = set(writer.units) or {exercise.unit for exercise in names.wanted}
-        for submission, content, results in zeros:
-            if refusal := _enter_student(writer, submission, content, results, units, units):
+        units = set(writer.units) or set(unit_of.values())
+        for submission, content, results, by_person in zeros:
+            entered = units | by_person
+            if refusal := _enter_student(writer, submission, content, results, entered, entered):
                 failed[submission.student] = refusal
-    entered = count_of(len(writer.students - failed.keys()), "student")
-    said = f"{entered} ({', '.join(writer.units) or 'nothing was handed in'})"
+    students = count_of(len(writer.students - failed.keys()), "student")
+    said = f"{students} ({', '.join(writer.units) or 'nothing was handed in'})"
     print_message(f"Entered in {url_without_password(url)}: {said}.", sys.stderr)
+    if late:
+        says = f"Lateness is not entered in {url_without_password(url)}, where nbgrader's late penalty counts"
+        print_message(f"{says}: here it costs {count_of(late, 'student')} points.", sys.stderr)
     for unit in sorted(writer.old_points):
         says = OLD_POINTS.format(unit=unit, url=url_without_password(url), folder=writer.settings.folder)
         print_message(one_line(says), sys.stderr)

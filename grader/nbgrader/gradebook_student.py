@@ -34,7 +34,7 @@ from grader.files import write_atomically
 from grader.results.records import ExerciseResult
 from grader.safe_text import as_markdown
 
-from .database import database_address
+from .database import assignments_of_units, database_address, note_assignment
 from .feedback import comment, points_for_share, write_outputs
 from .source_notebook import (
     LESSON_ID,
@@ -56,12 +56,13 @@ NOTHING = "# Nothing was handed in for this exercise."
 
 
 @contextmanager
-def open_gradebook(course: Course, url: str) -> Iterator[GradebookWriter]:
+def open_gradebook(course: Course, url: str, assignment: str = "") -> Iterator[GradebookWriter]:
     """Open a gradebook for entering results, as a context manager; a missing one is made.
 
     Args:
         course: the course.
         url: any SQLAlchemy URL that nbgrader accepts.
+        assignment: the name of the assignment of `class.yaml` whose results are entered; empty if they are of none.
 
     Yields:
         The writer.
@@ -72,7 +73,7 @@ def open_gradebook(course: Course, url: str) -> Iterator[GradebookWriter]:
     with warnings.catch_warnings(), Gradebook(url, course.config.course) as gradebook:
         warnings.simplefilter("ignore", SAWarning)  # nbgrader's way of adding a submission warns
         app_log.setLevel(logging.CRITICAL)  # nbgrader logs tracebacks of errors that it raises as well
-        yield GradebookWriter(gradebook, url, course, settings)
+        yield GradebookWriter(gradebook, url, course, settings, assignment)
 
 
 @dataclass(frozen=True)
@@ -95,11 +96,15 @@ class GradebookWriter:
         url: the URL of the gradebook.
         course: the course.
         settings: the configuration of nbgrader, with the folder for graded notebooks and the late penalty.
+        assignment: the name of the assignment of `class.yaml` whose results are entered; empty if they are of none.
     """
 
-    def __init__(self, gradebook: Gradebook, url: str, course: Course, settings: NbgraderSettings) -> None:
+    def __init__(
+        self, gradebook: Gradebook, url: str, course: Course, settings: NbgraderSettings, assignment: str = ""
+    ) -> None:
         """Begin with no unit and no student entered."""
         self.gradebook, self.url, self.course, self.settings = gradebook, url, course, settings
+        self.assignment = assignment
         self.students, self.blank, self.old_points = set[str](), list[tuple[str, str]](), set[str]()
         self._released: dict[str, NotebookNode] = {}
         self._cells: dict[str, _Cells] = {}
@@ -108,6 +113,13 @@ class GradebookWriter:
     def units(self) -> tuple[str, ...]:
         """Return the ids of the units that something was entered for."""
         return tuple(self._released)
+
+    @property
+    def other_assignments(self) -> dict[str, str]:
+        """Return by the id of a unit the other assignment of `class.yaml` whose points the gradebook has for it."""
+        handed_in = {unit.name for unit in self.gradebook.assignments if unit.submissions}
+        entered = assignments_of_units(self.gradebook.db.connection())
+        return {unit: name for unit, name in entered.items() if unit in handed_in and name != self.assignment}
 
     def undo_last_student(self) -> None:
         """Undo what was entered of the last student, whom the gradebook refused."""
@@ -184,7 +196,7 @@ class GradebookWriter:
             write_notebook(place / f"{unit.id}.ipynb", page, None if stamp is None else place / TIMESTAMP, stamp)
 
     def _prepare_unit(self, unit: Unit) -> None:
-        """Enter a unit as an assignment, and the course's points of it if they have changed.
+        """Enter a unit as an assignment of nbgrader's, and the course's points of it if they have changed.
 
         Points of a unit that nbgrader released stay: its notebooks tell them to the students.
 
@@ -202,6 +214,7 @@ class GradebookWriter:
         titles = {grade_id(cell): cell for cell in notebook.cells}
         for exercise in changed:
             _enter_points(known, exercise, titles[title_id(exercise.id)])
+        note_assignment(self.gradebook.db.connection(), unit.id, self.assignment)
         self.gradebook.db.commit()
         if changed:
             for submitted in self.gradebook.find_assignment(unit.id).submissions:

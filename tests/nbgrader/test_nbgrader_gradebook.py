@@ -17,6 +17,7 @@ from helpers.nbgrader_class import (
     BMM,
     GRADES,
     RIGHT,
+    ROOT,
     UNIT,
     cell,
     comments,
@@ -354,6 +355,67 @@ def test_two_assignments_with_one_unit_are_not_entered_in_one_gradebook(tmp_path
     (root / "gradebook.db").unlink()
     handgrad("grade", "two", "--workers", "1", "--gradebook", URL, cwd=root)
     assert totals(root) == {"ann": 2.0}
+
+
+@pytest.mark.parametrize("what", ["copied", "renamed", "without its grades", "another name", "a folder"])
+def test_a_gradebook_knows_whose_points_it_has_wherever_it_is(tmp_path: Path, what: str):
+    """They were known by the absolute path of the gradebook alone, and replaced after a move, without a word."""
+    root, book = small_course(tmp_path / "course").root, "gradebook.db"
+    hand_in(root, "ann", lin_grad=RIGHT)
+    shutil.copytree(root / "submissions", root / "later")
+    (root / "later" / "ann" / UNIT / "lin_grad.py").write_text(WRONG)
+    assignments = "assignments:\n  one: {submissions: submissions}\n  two: {submissions: later}\n"
+    (root / "class.yaml").write_text(assignments)
+    handgrad("grade", "one", "--workers", "1", "--gradebook", URL, cwd=root)
+    name, says = "two", f"has the points of one for {UNIT}, and two would replace them: name another gradebook for two"
+    if what == "copied":
+        root = Path(shutil.copytree(root, tmp_path / "server" / "course"))
+    elif what == "renamed":
+        (root / "gradebook.db").rename(root / (book := "restored.db"))
+    elif what == "without its grades":
+        shutil.rmtree(root / "grades")
+    elif what == "another name":
+        (root / "class.yaml").write_text(assignments.replace("one:", "uno:"))
+        says += ", such as sqlite:///two.db; or, if two was called one, call it so again in class.yaml"
+    else:
+        name = "later"
+        says = f"has the points of one for {UNIT}, and these submissions, which are no assignment's, would replace them"
+    said = handgrad("grade", name, "--workers", "1", "--gradebook", f"sqlite:///{book}", cwd=root, code=2)
+    assert says in said
+    with Gradebook(f"sqlite:///{root / book}", "small") as gradebook:
+        assert gradebook.find_submission(UNIT, "ann").score == 3.0
+        gradebook.remove_submission(UNIT, "ann")
+    handgrad("grade", name, "--workers", "1", "--gradebook", f"sqlite:///{book}", cwd=root)
+    with Gradebook(f"sqlite:///{root / book}", "small") as gradebook:
+        assert gradebook.find_submission(UNIT, "ann").score == 2.0
+
+
+def test_points_of_a_person_can_be_entered_in_formgrader(tmp_path: Path):
+    """Who had points from a person, and no file of the unit, had nothing in the gradebook to give the points for."""
+    root = small_course(tmp_path / "course").root
+    listing = root / "course.yaml"
+    listing.write_text(
+        f"{listing.read_text()}  - id: 01_slopes\n    title: S\n    exercises:\n      - {{id: slope, points: 1}}\n"
+    )
+    for part in ("exercises", "solutions"):
+        shutil.copytree(ROOT / part / "01_slopes", root / part / "01_slopes")
+    hand_in(root, "ann", lin_grad=WRONG)
+    students = ("emp", *(f"gus{number}" for number in range(5)))
+    for student in students:
+        hand_in(root, student)
+    due = "due: 2026-04-01, late: {per_day: 0.5}"
+    (root / "class.yaml").write_text(f"roster: people.csv\nassignments:\n  hw: {{submissions: submissions, {due}}}\n")
+    (root / "people.csv").write_text("login,handed_in\nann,2026-04-02T09:00\nemp,\n")
+    lines = "".join(f"hw,{student},,1,oral\n" for student in students)
+    (root / "adjustments.csv").write_text(f"assignment,student,exercise,points,reason\nhw,ann,slope,1,oral\n{lines}")
+    said = handgrad("grade", "hw", "--workers", "1", "--gradebook", URL, cwd=root)
+    named = "ann, emp, gus0, gus1, gus2, gus3, gus4"
+    assert f"Adjustments are not entered in {URL}: enter them in formgrader, for {named}." in said
+    assert f"Lateness is not entered in {URL}, where nbgrader's late penalty counts: here it costs 1 student" in said
+    with open_book(root) as gradebook:
+        for unit, points in ((UNIT, 2.0), ("01_slopes", 0.0)):
+            assert gradebook.find_submission(unit, "ann").score == points
+            assert {gradebook.find_submission(unit, student).score for student in students} == {0.0}
 
 
 ADDRESSES = {
