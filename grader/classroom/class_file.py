@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import shlex
@@ -21,7 +20,7 @@ from grader.errors import CourseError, UsageError
 from grader.files import write_atomically
 from grader.safe_text import one_line
 
-from .class_folder import LayoutName, first_few_names, refuse_out_in_submission
+from .class_folder import LayoutName, enumeration, first_few_names, refuse_out_in_submission, similar_names
 from .course_choice import class_course
 from .platform_names import read_time
 
@@ -223,6 +222,7 @@ class GradeOptions:
         layout: the layout of the submissions.
         assignment: the name of the assignment; empty if it is none of `class.yaml`.
         aliases: names that students are known by, and the names that they have on the roster.
+        remark: a sentence on how the argument of the command was read; empty if nothing is to be said.
     """
 
     submissions: Path = Path()
@@ -233,6 +233,7 @@ class GradeOptions:
     layout: LayoutName | None = None
     assignment: str = ""
     aliases: Mapping[str, str] = field(default_factory=dict)
+    remark: str = ""
 
 
 def read_class_file(folder: Path) -> ClassPlan:
@@ -293,7 +294,9 @@ def grade_options(plan: ClassPlan, submissions: str | None, given: GradeOptions)
     if not name:
         out = given.out or GRADES
         _check_folder_is_free(plan, out)
-        return replace(given, submissions=Path(submissions or ""), out=out, roster=roster, aliases=content.aliases)
+        graded = submissions or ""
+        remark = remark_on_rules(plan, graded)
+        return replace(given, submissions=Path(graded), out=out, roster=roster, aliases=content.aliases, remark=remark)
     assignment, at = content.assignments[name], ("assignments", name)
     out = GRADES / name
     _check_same_file(plan, given.out, out, "--out", *at)
@@ -316,6 +319,38 @@ def grade_options(plan: ClassPlan, submissions: str | None, given: GradeOptions)
         layout=given.layout or assignment.layout,
         assignment=name,
         aliases=content.aliases,
+        remark=f"{submissions} is taken as the assignment {name}: for the folder alone, type ./{name}"
+        * (submissions not in (None, name)),
+    )
+
+
+def remark_on_rules(plan: ClassPlan, path: str) -> str:
+    """Return a sentence on submissions of an assignment that are graded by their path, without its rules; else empty.
+
+    So is a folder with the name of an assignment whose submissions lie in another one. A `class.yaml` above the current
+    folder is named, because it is not read.
+
+    Args:
+        plan: the `class.yaml` of the current folder.
+        path: the path of what is graded, as it was typed.
+    """
+    above = (folder for folder in plan.path.absolute().parent.parents if (folder / CLASS_FILE).is_file())
+    if not plan.text and (folder := next(above, None)) is not None:
+        return (
+            f"{folder / CLASS_FILE} is not read here, and its rules do not count: to apply them, run this in {folder}"
+        )
+    graded = Path(os.path.realpath(path))
+    names = [
+        name
+        for name, assignment in plan.content.assignments.items()
+        if graded.is_relative_to(os.path.realpath(assignment.submissions)) or path.rstrip(f"/{os.sep}") == name
+    ]
+    if not names:
+        return ""
+    assignments = enumeration(names, "or")
+    return (
+        f"{path} is graded without the rules of {assignments} in {CLASS_FILE}: due dates, lateness and adjustments do "
+        f"not count. With them: handgrad grade {assignments}"
     )
 
 
@@ -334,9 +369,23 @@ def _assignment_name(content: ClassFile, submissions: str | None) -> str:
         if names:
             raise UsageError(f"Name the assignment: handgrad grade {names[0]} (or {', '.join(names[1:])}).")
         raise UsageError("Name what the class handed in: handgrad grade submissions/")
-    if names and submissions not in names and not Path(submissions).exists():
+    name = _named_assignment(content, submissions)
+    if names and not name and not Path(submissions).exists():
         raise UsageError(f"There is no assignment or folder {submissions!r}: {nearest(submissions, names)}")
-    return submissions if submissions in names else ""
+    return name
+
+
+def _named_assignment(content: ClassFile, argument: str) -> str:
+    """Return the name of the assignment that an argument means; empty if it is a path.
+
+    A shell completes the name of an assignment whose submissions lie in a folder of its name: `hw/` means `hw`.
+    """
+    if argument in content.assignments:
+        return argument
+    name = argument.rstrip(f"/{os.sep}")
+    if assignment := content.assignments.get(name):
+        return name if os.path.realpath(name) == os.path.realpath(assignment.submissions) else ""
+    return ""
 
 
 def results_path(plan: ClassPlan, name: str | None) -> Path:
@@ -350,8 +399,8 @@ def results_path(plan: ClassPlan, name: str | None) -> Path:
         UsageError: `name` is `None` and there are several assignments, or there are no results of this name.
     """
     names = list(plan.content.assignments)
-    if name in names or (name is None and len(names) == 1):
-        return GRADES / (name or names[0])
+    if named := names[0] if name is None and len(names) == 1 else _named_assignment(plan.content, name or ""):
+        return GRADES / named
     if name is None and names:
         raise UsageError(f"{CLASS_FILE} has several assignments: name one of {', '.join(names)}.")
     path = GRADES if name is None else Path(name)
@@ -500,6 +549,6 @@ def _options_for(exercises: Collection[tuple[str, str]]) -> list[str]:
 
 def nearest(name: str, names: Collection[str]) -> str:
     """Return a clause on an unknown name: `did you mean ada?`, else `known are ada, bob.` or `there are none.`."""
-    if match := difflib.get_close_matches(name, list(names), 1, 0.6):
-        return f"did you mean {one_line(match[0])}?"
+    if similar := similar_names(name, names, 1):
+        return f"did you mean {one_line(enumeration(similar, 'or'))}?"
     return f"known are {one_line(first_few_names(sorted(names)))}." if names else "there are none."

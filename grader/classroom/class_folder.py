@@ -149,9 +149,24 @@ def find_student(submissions: Sequence[Submission], name: str) -> Submission:
     if similar:
         raise UsageError(f"Nobody is called {name!r}. Did you mean {_alternatives(similar)}?")
     students = [submission.student for submission in submissions]
-    if spelled_so := difflib.get_close_matches(name, students, MOST_NAMED, 0.6):
+    if spelled_so := similar_names(name, students, MOST_NAMED):
         raise UsageError(f"Nobody is called {name!r}. Did you mean {enumeration([*map(repr, spelled_so)], 'or')}?")
     raise UsageError(f"Nobody who handed in is called {name!r}: known are {first_few_names(sorted(students))}.")
+
+
+def similar_names(name: str, names: Iterable[str], most: int) -> list[str]:
+    """Return the names that are spelled most like another; capital letters, accents and punctuation make no difference.
+
+    Args:
+        name: the name that was typed.
+        names: the names that there are.
+        most: how many spellings; names that differ in capital letters alone, say, count as one.
+    """
+    spellings: dict[str, list[str]] = {}
+    for each in names:
+        spellings.setdefault(folded_name(each) or each, []).append(each)
+    similar = difflib.get_close_matches(folded_name(name) or name, list(spellings), most, 0.6)
+    return [each for spelling in similar for each in spellings[spelling]]
 
 
 def _words_of(name: str) -> set[str]:

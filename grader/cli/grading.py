@@ -129,7 +129,7 @@ def grade(
     ),
 ) -> None:
     """For instructors: grade a class; one result file per student, and grades.csv."""
-    from grader.classroom.class_file import GRADES, GradeOptions, grade_options, read_class_file
+    from grader.classroom.class_file import GRADES, GradeOptions, grade_options, read_class_file, remark_on_rules
     from grader.classroom.class_grading import Grading
     from grader.classroom.course_choice import open_for_class
     from grader.classroom.grade_terminal import (
@@ -153,12 +153,16 @@ def grade(
             raise UsageError(f"{ALONE}: name the record with --out, as in --out grades/ada.json.")
         if submissions is not None or roster or gradebook or student or layout:
             raise UsageError(f"{ALONE}: leave out what is for a class.")
+        if remark := remark_on_rules(plan, str(one)):
+            print_message(one_line(plain(remark)), sys.stderr)
         alone = Grading(workers, "none", seed, _chosen_exercises(course, units, exercise or []))
         results = grade_submission(course, one, out, isolated_here(alone, isolation), yes=yes)
         print_message(score_line(results))
         raise typer.Exit(exit_code(results.exercises))
     given = GradeOptions(out=out, units=units, exercises=exercise or (), roster=roster, layout=layout)
     options = grade_options(plan, submissions, given)
+    if options.remark:
+        print_message(one_line(plain(options.remark)), sys.stderr)
     from grader.classroom.class_folder import find_submissions
     from grader.classroom.exercise_names import ExerciseNames
     from grader.classroom.roster import match_roster

@@ -19,7 +19,6 @@ from grader.errors import UsageError
 from grader.safe_text import one_line, plain, print_message
 
 if TYPE_CHECKING:
-    from grader.classroom.class_file import ClassPlan
     from grader.classroom.class_report import AnswerReport, ClassReport, ExerciseReport
     from grader.classroom.student_results import Note, UnreadableResult
     from grader.course.course import Course, CourseExercise
@@ -494,7 +493,7 @@ def export(
     ] = None,
 ) -> None:
     """For instructors: write results as another platform reads them."""
-    from grader.classroom.class_file import read_class_file, refuse_out_in_assignments, results_path
+    from grader.classroom.class_file import assignment_of, read_class_file, refuse_out_in_assignments, results_path
     from grader.classroom.course_choice import class_course
     from grader.classroom.student_results import Note
     from grader.export.graded_work import ExportOptions
@@ -507,7 +506,7 @@ def export(
     units = [course.config.unit_id(name) for name in unit or ()]
     is_known = results is not None or (gradebook is None and bool(plan.content.assignments))
     path = results_path(plan, results) if is_known else None
-    exported_to = EXPORTED / _assignment_name(plan, results, path) / to
+    exported_to = EXPORTED / ("" if path is None or path.is_file() else assignment_of(path)) / to
     with without_garbage_collection():  # nothing is thrown away before the end
         records, others, source = _records(path, gradebook)
         with _naming_outdated(path) as note:
@@ -562,18 +561,6 @@ def _refuse_unread_options(to: Platform, fill: Path | None, column: str, out_of:
     if out_of is not None and not LEAST_OUT_OF <= out_of <= MOST_OUT_OF:
         bounds = f"from {LEAST_OUT_OF:g} to {MOST_OUT_OF:.0f}"
         raise UsageError(f"--out-of {shown(out_of)} is no highest score: name a number {bounds}.")
-
-
-def _assignment_name(plan: ClassPlan, results: str | None, path: Path | None) -> str:
-    """Return the name of the assignment that is exported; empty if the results belong to no assignment.
-
-    Args:
-        plan: the `class.yaml`.
-        results: what the user named on the command line; `None` for the only assignment.
-        path: the results folder or the record that is exported; `None` for a gradebook.
-    """
-    name = results or ("" if path is None else path.name)
-    return name if name in plan.content.assignments else ""
 
 
 def _records(

@@ -408,6 +408,48 @@ def test_a_column_of_times_of_no_assignment_is_named(school: Path, typed: Typed)
     assert "of no assignment" not in typed("grade", "week-1", cwd=school).stderr
 
 
+def test_a_folder_that_the_shell_completes_is_the_assignment_of_its_name(school: Path, typed: Typed) -> None:
+    """`week-1/` was graded without the due date and the adjustments, and no line said so."""
+    (school / "submissions").rename(school / "week-1")
+    text = (school / "class.yaml").read_text(encoding="utf-8").replace("submissions/", "week-1/")
+    (school / "class.yaml").write_text(text, encoding="utf-8")
+    done = typed("grade", "week-1/", cwd=school)
+    assert done.stderr.startswith("week-1/ is taken as the assignment week-1: for the folder alone, type ./week-1\n")
+    assert record(school, "ben")["score"] == 2.25
+    assert typed("report", "week-1/", cwd=school).returncode == 0
+    for results in ("week-1/", "grades/week-1"):
+        typed("export", results, "--to", "vpl", cwd=school)
+        shutil.rmtree(school / "exported/week-1/vpl")
+    assert "is taken as" not in typed("grade", "week-1", cwd=school).stderr
+
+
+@pytest.mark.parametrize("what", ["./week-1", "week-1/", "submissions", "submissions/ben", "one"])
+def test_submissions_that_are_graded_without_the_rules_of_their_assignment_are_said_to_be(
+    school: Path, typed: Typed, what: str
+) -> None:
+    """`week-1/` means a folder where the submissions of week-1 lie in another one."""
+    says = f"{what} is graded without the rules of week-1 in class.yaml: due dates, lateness and adjustments do not"
+    advice = "count. With them: handgrad grade week-1"
+    if what.endswith("week-1"):
+        (school / "class.yaml").write_text(
+            (school / "class.yaml").read_text(encoding="utf-8").replace("submissions/", "week-1"), encoding="utf-8"
+        )
+        (school / "submissions").rename(school / "week-1")
+    if what == "week-1/":
+        shutil.copytree(school / "submissions", school / "week-1")
+    words = ["--one", "submissions/ben", "--out", "ben.json"] if what == "one" else [what, "--layout", "plain"]
+    done = typed("grade", *words, cwd=school)
+    assert done.stderr.count(f"{says} {advice}".replace("one is", "submissions/ben is")) == 1, done.stderr
+    assert not (school / "grades/week-1").exists()
+
+
+def test_a_class_file_above_the_current_folder_is_said_not_to_be_read(school: Path, typed: Typed) -> None:
+    """In a folder of the class, a run took the course from above, and not the rules, without a word."""
+    done = typed("grade", ".", "--out", "../mine", "--layout", "plain", cwd=school / "submissions")
+    says = f"{school / 'class.yaml'} is not read here, and its rules do not count: to apply them, run this in"
+    assert done.stderr.startswith(f"{says} {school}\n")
+
+
 def test_an_assignment_may_change_its_exercises_and_nothing_else_may(school: Path, typed: Typed) -> None:
     with_two_units(school)
     typed("grade", cwd=school)
