@@ -141,7 +141,8 @@ def lateness(policy: LatePolicy, due: datetime, handed_in: datetime, raw_score: 
     if counted and policy.per_day:
         reason += f": {shown(100 * policy.per_day)} % a day"
         reason += f", {shown(100 * policy.at_most)} % at most" if policy.at_most < 1 else ""
-    return Lateness(due.isoformat(), handed_in.isoformat(), days, float(-share * exact(raw_score)), reason)
+    late = Lateness(due.isoformat(), handed_in.isoformat(), days, 0.0, reason, float(share))
+    return late.of_score(raw_score)
 
 
 def _clock(moment: datetime) -> datetime:

@@ -395,16 +395,25 @@ def _student_results(graded_cells: _GradedCells, student: str, record: _StudentR
             _answer_result(place, comments.get(place.answer, AnswerComment("")), cell, record) for cell, place in cells
         ]
         results.append(ExerciseResult(key[1], key[0], tuple(answers)))
-    handed_in = any(answer.status != "todo" for result in results for answer in result.answers)
-    is_graded = any(record.scores.get(cell) is not None for cell in graded_cells.cells)
-    without_notebook = (text for text in record.comments.values() if text.startswith(OTHER_FILES))
+    missing = dict[str, str]()
+    for unit in dict.fromkeys(result.unit for result in results):
+        handed_in = any(
+            answer.status != "todo" for result in results if result.unit == unit for answer in result.answers
+        )
+        cells_of_unit = (cell for cell, place in graded_cells.cells.items() if place.exercise[0] == unit)
+        if not handed_in and all(record.scores.get(cell) is None for cell in cells_of_unit):
+            texts = (text for key, text in record.comments.items() if key[0] == unit)
+            without_notebook = (text for text in texts if text.startswith(OTHER_FILES))
+            missing[unit] = next(map(_as_clause, without_notebook), NOTHING)
+    reasons = [reason for reason in missing.values() if reason != NOTHING]
     return StudentResults(
         graded_cells.course,
         student,
         tuple(results),
         notes=tuple(record.notes),
-        reason="" if handed_in or is_graded else next(map(_as_clause, without_notebook), NOTHING),
+        reason="" if len(missing) < len({result.unit for result in results}) else next(iter(reasons), NOTHING),
         penalties=record.penalties,
+        missing=missing,
     )
 
 

@@ -172,6 +172,7 @@ class Lateness:
         days: the days that count.
         points: the difference that they make, negative or 0.
         reason: the rule in a clause, such as "2 days late: 5 % a day".
+        share: the share of the raw score that they cost; `None` in a record that does not know it.
     """
 
     due: str
@@ -179,6 +180,20 @@ class Lateness:
     days: int
     points: float
     reason: str
+    share: float | None = None
+
+    def of_score(self, raw_score: float) -> Lateness:
+        """Return what the same lateness costs of another raw score, by its share.
+
+        Args:
+            raw_score: the points before lateness.
+        """
+        return self if self.share is None else replace(self, points=float(-exact(self.share) * exact(raw_score)))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Return the lateness as JSON values; a share that is not known is left out."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 class PointsChange(NamedTuple):
@@ -230,6 +245,7 @@ class StudentResults:
             empty in a record that does not know them.
         known_as: other names, numbers and addresses of the student, which may name the results of a later run.
         penalties: the points that nbgrader takes off for lateness, by unit; no record has them.
+        missing: why nothing could be graded in a unit that is an assignment of nbgrader's, by unit; no record has them.
     """
 
     course: str
@@ -246,6 +262,7 @@ class StudentResults:
     submission: Mapping[str, str] = field(default_factory=dict)
     known_as: tuple[str, ...] = ()
     penalties: Mapping[str, float] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def ungraded(self) -> tuple[ExerciseResult, ...]:
@@ -336,22 +353,27 @@ class StudentResults:
     def in_units(self, units: Collection[str]) -> StudentResults:
         """Return the results in some units alone, with their adjustments and their part of what lateness costs.
 
-        What lateness costs is a share of the raw score, so the part of a unit is in proportion to its points. An
-        adjustment of the total belongs to no unit and is left out.
+        What lateness costs is a share of the raw score, here of that of the units alone, also where the total is 0. An
+        adjustment of the total belongs to no unit and is left out. Where nothing was handed in for units of nbgrader's,
+        there is no score.
         """
         exercises = tuple(exercise for exercise in self.exercises if exercise.unit in units)
         ids = {exercise.id for exercise in exercises}
+        reasons = [self.missing.get(exercise.unit, "") for exercise in exercises]
         part = replace(
             self,
             exercises=exercises,
             adjustments=tuple(adjustment for adjustment in self.adjustments if adjustment.exercise in ids),
             late=None,
             penalties={unit: points for unit, points in self.penalties.items() if unit in units},
+            reason=self.reason or (reasons[0] if all(reasons) and reasons else ""),
         )
-        if self.late and self.raw_score and part.raw_score is not None:
-            lost = exact(self.late.points) / exact(self.raw_score)
-            return replace(part, late=replace(self.late, points=float(lost * exact(part.raw_score))))
-        return part
+        if self.late is None or part.raw_score is None:
+            return part
+        late = self.late
+        if late.share is None and self.raw_score:
+            late = replace(late, share=float(-exact(late.points) / exact(self.raw_score)))
+        return replace(part, late=late.of_score(part.raw_score))
 
     def _points(self, unit: str = "") -> float:
         """Return the points of the exercises of a unit, or of all units if it is empty, with their adjustments."""
@@ -380,7 +402,7 @@ class StudentResults:
             "units": self.units,
             "exercises": [exercise.record for exercise in self.exercises],
             **({"adjustments": [asdict(adjustment) for adjustment in self.adjustments]} if self.adjustments else {}),
-            **({"late": asdict(self.late)} if self.late else {}),
+            **({"late": self.late.record} if self.late else {}),
             "notes": list(self.notes),
         }
 

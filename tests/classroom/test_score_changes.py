@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.classroom.class_file import ClassFile, ClassPlan, LatePolicy
+from grader.classroom.class_file import ClassFile, ClassPlan, LatePolicy, nearest
 from grader.classroom.class_folder import ClassFolder
 from grader.classroom.platform_names import Submission, read_time
 from grader.classroom.score_changes import (
@@ -23,8 +23,9 @@ from grader.classroom.score_changes import (
     read_adjustments,
     score_changes,
 )
+from grader.classroom.student_results import read_record
 from grader.errors import UsageError
-from grader.results.records import AnswerResult, ExerciseResult, StudentResults
+from grader.results.records import AnswerResult, ExerciseResult, Lateness, StudentResults, dumps
 
 DUE = datetime(2026, 11, 30, 12, tzinfo=UTC)
 POLICY = LatePolicy(grace="1h", per_day=0.1, at_most=0.35, free_days=1)
@@ -136,12 +137,33 @@ def test_a_unit_of_somebody_without_work_stays_blank_whatever_is_added_to_the_to
     assert NO_CHANGES.apply("ada", changed).score is None, "the reason is there again without the adjustment"
 
 
-def test_a_unit_of_late_work_loses_its_share_also_where_the_total_was_lowered() -> None:
-    rows = [AdjustmentRow(2, "w", "ada", "", -2.0, "copied")]
+@pytest.mark.parametrize(("taken", "raw_score", "score"), [(-2.0, 1.0, 0.9), (-3.0, 0.0, 0.0), (-30.0, 0.0, 0.0)])
+def test_a_unit_of_late_work_loses_its_share_also_where_the_total_was_lowered(
+    tmp_path: Path, taken: float, raw_score: float, score: float
+) -> None:
+    """Where nothing was left of the total, the unit lost nothing by lateness: who lost more had more there."""
+    rows = [AdjustmentRow(2, "w", "ada", "", taken, "copied")]
     changes = ScoreChanges({"ada": rows}, {"ada": DUE}, {"ada": DUE + timedelta(days=2)}, POLICY)
     changed = changes.apply("ada", results())
-    assert (changed.raw_score, changed.score) == (1.0, 0.9)
-    assert changed.in_units(["01_slopes"]).score == 2.7
+    assert (changed.raw_score, changed.score) == (raw_score, score)
+    (tmp_path / "ada.json").write_text(dumps(changed), encoding="utf-8")
+    for each in (changed, read_record(tmp_path / "ada.json")):
+        assert isinstance(each, StudentResults)
+        part = each.in_units(["01_slopes"])
+        assert (part.score, [change.signed for change in part.changes]) == (2.7, ["-0.3"])
+
+
+def test_a_record_that_does_not_know_the_share_of_its_lateness_has_it_from_its_points() -> None:
+    late = Lateness(DUE.isoformat(), DUE.isoformat(), 2, -0.3, "2 days late: 10 % a day")
+    assert replace(results(), late=late).in_units(["01_slopes"]).score == 2.7
+
+
+def test_the_name_that_is_proposed_is_the_one_with_other_capital_letters() -> None:
+    """`dan` was proposed for `Ada`, and a next step that was followed gave dan the extension."""
+    assert nearest("Ada", ["dan", "ben", "ada", "cyd"]) == "did you mean ada?"
+    assert nearest("JOSE", ["joe", "josé"]) == "did you mean josé?"
+    assert nearest("aDA", ["ada", "dan", "Ada"]) == "did you mean ada or Ada?"
+    assert nearest("Ada", ["xy"]) == "known are xy."
 
 
 def test_late_work_loses_of_the_adjusted_points() -> None:

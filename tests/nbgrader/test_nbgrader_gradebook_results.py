@@ -22,6 +22,7 @@ from grader.classroom.class_report import Counts
 from grader.classroom.student_results import read_folder
 from grader.nbgrader.gradebook_results import AnswerComment, read_comment, read_gradebook
 from grader.results.codes import UNNAMED
+from grader.results.records import StudentResults
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +82,24 @@ def test_missing_untouched_and_ungraded_answers_differ(gradebook: str) -> None:
     assert [note.text for note in report.notes] == [
         "nobody has handed in 09_later: not counted", "nobody's 01_slopes essay is graded yet: not counted",
     ]  # fmt: skip
+
+
+def test_who_handed_in_nothing_for_a_unit_has_no_score_in_it(gradebook: str) -> None:
+    """It was 0 in an export or a report of that unit, silently, for whoever had handed in another unit."""
+    with opened(gradebook) as book:
+        book.add_student("joiner")
+        book.add_submission("01_slopes", "joiner")
+        book.find_grade("slope-return", "01_slopes", "01_slopes", "joiner").auto_score = 1.0
+    records = [entry for entry in read_gradebook(gradebook) if isinstance(entry, StudentResults)]
+    (joiner,) = (record for record in records if record.student == "joiner")
+    assert joiner.score == 1
+    scores = {
+        units: joiner.in_units(units).score for units in (("01_slopes",), ("04_linear",), ("01_slopes", "04_linear"))
+    }
+    assert list(scores.values()) == [1, None, 1]
+    assert joiner.in_units(["04_linear"]).why_no_score == "nothing was handed in"
+    report = from_source(read_gradebook(gradebook), "04_linear")
+    assert next(line for line in report.students if line.name == "joiner").why_no_score == "nothing was handed in"
 
 
 def test_an_instructors_own_cells_and_notebooks_are_exercises_of_their_own(gradebook: str) -> None:
