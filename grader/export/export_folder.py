@@ -28,7 +28,7 @@ ELSEWHERE = "name another folder with --out"
 def write_export(exported: Exported, out: Path, platform: str) -> tuple[list[str], list[str]]:
     """Write every file of an export; for a class, `index.csv` as well, and move earlier files of others to `removed/`.
 
-    A file that cannot be written does not stop the others.
+    A file that must not be there is moved as well. A file that cannot be written does not stop the others.
 
     Args:
         exported: the files.
@@ -43,6 +43,7 @@ def write_export(exported: Exported, out: Path, platform: str) -> tuple[list[str
             can be written to it.
     """
     problems: list[str] = []
+    is_class = bool(exported.students) or not (exported.files or exported.absent)  # or one in which nobody has a file
     try:
         if (out / GRADES_FILE).exists() or (
             exported.students and any(path.is_file() and is_record(path) for path in out.glob("*.json"))
@@ -51,13 +52,17 @@ def write_export(exported: Exported, out: Path, platform: str) -> tuple[list[str
         if exported.students and not (out / INDEX).exists():
             refuse_folder_of_submissions(out)
         out.mkdir(parents=True, exist_ok=True)
-        removed = _remove_others(exported, out, platform) if exported.students else []
+        removed = _earlier_files(exported, out, platform) if is_class else []
+        removed += [name for name in exported.absent if (out / name).is_file()]
+        for name in removed:
+            (out / REMOVED).mkdir(exist_ok=True)
+            (out / name).replace(out / REMOVED / name)
         for name, content in exported.files.items():
             try:
                 write_atomically(out / name, content)
             except OSError as error:
                 problems.append(f"{out / name} cannot be written ({error.strerror}): {ELSEWHERE}.")
-        if exported.students:
+        if exported.students or (is_class and (out / INDEX).exists()):
             write_atomically(out / INDEX, _index(exported.students, platform).encode("utf-8-sig", "backslashreplace"))
     except OSError as error:
         raise UsageError(f"{out} cannot be written ({error.strerror}): {ELSEWHERE}.") from error
@@ -79,12 +84,11 @@ def _index(students: Mapping[str, str], platform: str) -> str:
     return text.getvalue()
 
 
-def _remove_others(exported: Exported, out: Path, platform: str) -> list[str]:
-    """Move the files of an earlier export that this one does not write to `removed/`, and return their names.
+def _earlier_files(exported: Exported, out: Path, platform: str) -> list[str]:
+    """Return the names of the files of an earlier export that this one does not write.
 
     Raises:
         UsageError: the earlier export is for another platform.
-        OSError: the files cannot be moved.
     """
     try:
         text = (out / INDEX).read_text(encoding="utf-8-sig")
@@ -97,11 +101,7 @@ def _remove_others(exported: Exported, out: Path, platform: str) -> list[str]:
         contents = f"the files for {named}" if rows[:1] == [HEADER] else f"an {INDEX} of something else"
         raise UsageError(f"{out} holds {contents}: {ELSEWHERE}.")
     listed = {row[1] for row in rows[1:]}
-    removed = [name for name in _files(out) if no_formula(plain(name)) in listed and name not in exported.files]
-    for name in removed:
-        (out / REMOVED).mkdir(exist_ok=True)
-        (out / name).replace(out / REMOVED / name)
-    return removed
+    return [name for name in _files(out) if no_formula(plain(name)) in listed and name not in exported.files]
 
 
 def _files(folder: Path) -> Iterable[str]:

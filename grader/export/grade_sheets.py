@@ -5,6 +5,7 @@ Every byte of the file but the cells that are filled stays unchanged.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import chain
 
-from grader.classroom.class_folder import listed
+from grader.classroom.class_folder import first_few_names, listed
 from grader.classroom.platform_names import folded_name
 from grader.course.course import Course
 from grader.errors import UsageError
@@ -26,6 +27,7 @@ CANVAS_FILE, MOODLE_FILE = "canvas.csv", "moodle.csv"
 BYTE_ORDER_MARK = "\ufeff"
 DELIMITERS = ",;\t"
 NAMED = 5
+ROUNDING = 1e-6  # points
 MOST_FEEDBACK = 60
 WORDS = re.compile(r"[^\W_]+")
 PARTICIPANT = re.compile(r"(?:\A|\D)(\d+)\Z")
@@ -251,12 +253,12 @@ def _column(header: Sequence[str], name: str, candidates: Sequence[int]) -> int:
 
 
 def _points(cell: str) -> float | None:
-    """Return the possible points that a cell holds; `None` if it holds no positive number."""
+    """Return the possible points that a cell holds; `None` if it holds no number, or a negative one."""
     try:
         most = float(cell.strip().replace(",", "."))
     except ValueError:
         return None
-    return most if 0 < most < float("inf") else None
+    return most if 0 <= most < float("inf") else None
 
 
 def _filled_sheet(
@@ -275,7 +277,17 @@ def _filled_sheet(
         most: the possible points of each row of a student, by the index of the row; `None` where the platform names
             none.
         name: the name of the file that is returned.
+
+    Raises:
+        UsageError: `out_of` is above a maximum of Moodle's, which takes no grade above it.
     """
+    out_of, least = options.out_of or 0.0, min(filter(None, most.values()), default=math.inf)
+    is_above = out_of > least + ROUNDING
+    if is_above and name == MOODLE_FILE:
+        raise UsageError(
+            f"--out-of {number(out_of)} is above the maximum grade in the worksheet, {number(least)}, and Moodle takes "
+            "no grade above it: leave out --out-of, or raise the maximum in Moodle and download the worksheet again."
+        )
     rows, problems = _match_rows(sheet, records, most)
     changed = filled = late = 0
     scaled, excused = False, list[str]()
@@ -285,20 +297,24 @@ def _filled_sheet(
         if sheet.table.values(row)[sheet.column].strip().upper() == EXCUSED:
             excused.append(text(record.student))
             continue
-        out_of = options.out_of or most[row] or record.max_score
-        points = number(_scaled_score(record, out_of, is_capped=name == MOODLE_FILE))
+        possible = out_of or most[row] or record.max_score
+        points = number(_scaled_score(record, possible, is_capped=name == MOODLE_FILE))
         changed += _differs(sheet.table.values(row)[sheet.column], points)
-        scaled |= abs(out_of - record.max_score) > 1e-6
+        scaled |= abs(possible - record.max_score) > ROUNDING
         late += record.score != record.raw_score
         filled += 1
         sheet.table.put(row, sheet.column, points)
         if sheet.feedback is not None and sheet.feedback < len(sheet.table.rows[row]):
             sheet.table.put(row, sheet.feedback, no_formula(_feedback(record)))
     notes = [f"{filled} of {len(most)} rows filled; {changed} had other points before."]
-    if scaled and not options.out_of:
+    if scaled and not out_of:
         notes.append("Points are scaled to what the file says that there are; --out-of N names another number.")
-    if filled and not options.out_of and None in most.values():
+    if filled and not out_of and None in most.values():
         notes.append("The file does not say how many points there are, so none are scaled; --out-of N names a number.")
+    if filled and not out_of and 0 in most.values():
+        notes.append("The file says that 0 points are possible, so none are scaled; --out-of N names another number.")
+    if is_above:
+        notes.append(f"The file says that {number(least)} points are possible, fewer than --out-of names.")
     if excused:
         notes.append(f"Excused there, and left as they are: {listed(excused)}.")
     if name == MOODLE_FILE and sheet.feedback is None:
@@ -366,12 +382,12 @@ def _match_rows(
     ]
     students = {record.student for record, _ in own}
     unmatched = [record.student for record in records if record.student not in students and record.score is not None]
-    named = ", ".join(text(student) for student in unmatched[:NAMED])
-    more = f" and {len(unmatched) - NAMED} more" if len(unmatched) > NAMED else ""
-    next_step = (
-        "enter their points by hand" if own else "grade the class with this file as its roster, and export again"
-    )
-    problem = f"No row of their own was found for {named}{more}: {next_step}."
+    names = [text(student) for student in unmatched]
+    # Whose points are entered by hand must be known: no file of the export names them.
+    problem = f"No row of their own was found for {listed(names)}: enter their points by hand."
+    if not own:
+        says = f"No row of their own was found for {first_few_names(names, NAMED)}"
+        problem = f"{says}: grade the class with this file as its roster, and export again."
     return own, (problem,) if unmatched else ()
 
 

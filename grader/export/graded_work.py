@@ -58,12 +58,14 @@ class Exported:
         students: the student that each of the files is about, by its name; empty unless each is about one of a class.
         notes: sentences about the files.
         problems: sentences about results that are not in the files.
+        absent: the names of files that must not be there, because the platform would read them.
     """
 
     files: Mapping[str, bytes]
     students: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
 
 
 Exporter = Callable[[Course, Sequence[StudentResults], ExportOptions], Exported]

@@ -22,7 +22,7 @@ from grader.course.course import PACKAGE, load_course
 from grader.errors import UsageError
 from grader.export.graded_work import ExportOptions
 from grader.export.platforms import OPTION_READERS, PLATFORMS
-from grader.results.records import Adjustment, dumps
+from grader.results.records import Adjustment, AnswerResult, ExerciseResult, StudentResults, dumps
 
 LIN = "exercises/04_linear/lin_grad.py"
 
@@ -49,6 +49,28 @@ def test_one_record_becomes_the_platforms_file(grades: Path) -> None:
     done = export(grades / "ben.json", "--to", "gradescope", "--out", "results")
     assert (done.exit_code, done.stdout) == (0, "1 file(s) written to results.\n")
     assert json.loads(Path("results/results.json").read_bytes())["score"] == 2
+
+
+def test_without_a_score_no_file_of_an_earlier_export_is_left_for_classroom50(grades: Path) -> None:
+    """A result that the learner had committed, or one of an earlier run, stayed where the runner reads it."""
+    Path("out").mkdir()
+    Path("out/result.json").write_text("33 of 33", encoding="utf-8")
+    done = export(grades / "eve.json", "--to", "classroom50", "--out", "out")
+    assert done.exit_code == 3
+    assert "handgrad: No longer exported, and put away in out/removed: result.json." in done.stderr
+    assert [path.name for path in Path("out").iterdir()] == ["removed"]
+    assert export(grades, "--to", "classroom50", "--out", "class").exit_code == 3
+    write_folder(grades, [replace(each, reason="nothing was handed in", exercises=todo_of(each)) for each in CLASS])
+    assert export(grades, "--to", "classroom50", "--out", "class").exit_code == 1
+    assert sorted(path.name for path in Path("class").iterdir()) == ["index.csv", "removed"]
+
+
+def todo_of(record: StudentResults) -> tuple[ExerciseResult, ...]:
+    """Return the exercises of a record as if nothing had been handed in for them."""
+    return tuple(
+        replace(each, answers=tuple(AnswerResult(a.name, "todo", 0.0, a.max_score, "todo") for a in each.answers))
+        for each in record.exercises
+    )
 
 
 def test_a_class_becomes_a_file_for_each_student(grades: Path) -> None:

@@ -59,13 +59,42 @@ def test_only_points_scaled_to_what_the_file_says_are_said_to_be(course: Course,
 
 
 def test_points_that_are_not_scaled_are_said_not_to_be(course: Course) -> None:
-    """A column with 0 possible points got the course's points without a word."""
-    says = "The file does not say how many points there are, so none are scaled; --out-of N names a number."
-    nothing = CANVAS.replace("Points Possible,,,,,10.00", "Points Possible,,,,,0")
-    assert nothing != CANVAS
-    for sheet, out_of in ((CANVAS, None), (nothing, None), (nothing, 5.0)):
-        made = canvas(course, [named(BEN, "Ben Franklin")], ExportOptions(out_of, sheet.encode(), "Slopes"))
-        assert (says in made.notes) == (sheet is nothing and out_of is None)
+    """A column with 0 possible points got the course's points without a word, and then for a reason that is untrue."""
+    reasons = {
+        "10.00": "",
+        "": "The file does not say how many points there are, so none are scaled; --out-of N names a number.",
+        "0": "The file says that 0 points are possible, so none are scaled; --out-of N names another number.",
+    }
+    for possible, says in reasons.items():
+        sheet = CANVAS.replace("Points Possible,,,,,10.00", f"Points Possible,,,,,{possible}").encode()
+        for out_of in (None, 5.0):
+            made = canvas(course, [named(BEN, "Ben Franklin")], ExportOptions(out_of, sheet, "Slopes"))
+            noted = [note for note in made.notes if "none are scaled" in note]
+            assert noted == ([says] if says and out_of is None else [])
+
+
+def test_more_points_than_the_file_says_that_there_are(course: Course) -> None:
+    """Moodle was sent grades above its maximum, which it ignores."""
+    records = [named(ADA, "Ada Lovelace"), named(BEN, "Ben Franklin")]
+    made = canvas(course, records, ExportOptions(20, CANVAS.encode(), "Slopes"))
+    assert [row[5] for row in rows(made)[3:5]] == ["20", "8"]
+    assert "The file says that 10 points are possible, fewer than --out-of names." in made.notes
+    with pytest.raises(UsageError, match=r"--out-of 60 is above the maximum grade in the worksheet, 50, and"):
+        moodle(course, records, ExportOptions(60, MOODLE.encode()))
+    for out_of in (50, 40):
+        assert rows(moodle(course, records, ExportOptions(out_of, MOODLE.encode())))[1][4] == str(out_of)
+
+
+def test_whose_points_are_entered_by_hand_is_named_however_many_they_are(course: Course) -> None:
+    """Five were named "and 26 more", and nothing named those."""
+    strangers = [f"stranger {number}" for number in range(12)]
+    for known in ("Ben Franklin", "nobody"):
+        records = [named(BEN, student) for student in (known, *strangers)]
+        (problem,) = canvas(course, records, ExportOptions(sheet=CANVAS.encode(), column="Slopes")).problems
+        if known == "nobody":
+            assert "for nobody, stranger 0, stranger 1, stranger 2, stranger 3 and 8 more: grade the class" in problem
+        else:
+            assert problem == f"No row of their own was found for {', '.join(strangers)}: enter their points by hand."
 
 
 def test_who_is_excused_in_canvas_stays_excused(course: Course) -> None:
