@@ -126,7 +126,9 @@ class Submission:
 
 
 def platform_of_several(paths: Sequence[tuple[str, ...]]) -> str:
-    """Return "Moodle" or "Canvas" if files have names of more than one student in that platform's form, else "".
+    """Return "Moodle" or "Canvas" if files have names of more than one student in that platform's form.
+
+    "Gradescope" if they hold the metadata of an export of it; else "".
 
     Args:
         paths: for each file the names of the folders that it lies in, and its own.
@@ -135,6 +137,13 @@ def platform_of_several(paths: Sequence[tuple[str, ...]]) -> str:
         named = [match for path in paths for match in list(filter(None, map(pattern.fullmatch, path)))[:1]]
         if len({match["who"] for match in named}) > 1 and len(named) > share * len(paths):
             return platform
+    exports = {path[:-1] for path in paths if path[-1] == METADATA_FILE}
+    if any(
+        path[: len(folder)] == folder and GRADESCOPE.fullmatch(path[len(folder)])
+        for path in paths
+        for folder in exports
+    ):
+        return "Gradescope"
     return ""
 
 

@@ -669,6 +669,9 @@ def _earlier_results(out: Path, exercise_of: ReadExercise) -> tuple[dict[str, Ea
 def _keys_of_others(class_folder: ClassFolder, out: Path, earlier: Mapping[str, EarlierResult]) -> dict[str, str]:
     """Return the new key of each student whose record is stored under another one, by the name of the record's file.
 
+    Whoever has a record under the new key as well was another student, unless the submission is still there: then it is
+    that student's now.
+
     Args:
         class_folder: the submissions of the class, under the students' keys.
         out: the results folder.
@@ -679,7 +682,13 @@ def _keys_of_others(class_folder: ClassFolder, out: Path, earlier: Mapping[str, 
     others = {file: each for file, each in earlier.items() if file not in files and each.points}
     records = {each.student: each.known_as for each in others.values()}
     known = keys_of_records(class_folder, records, were_listed=bool(read_basis(out).named_by))
-    return {file: known[each.student] for file, each in others.items() if each.student in known}
+    called = {submission.key: submission.known_as for submission in class_folder.submissions}
+    return {
+        file: key
+        for file, each in others.items()
+        if (key := known.get(each.student)) is not None
+        and (result_file(out, key).name not in earlier or each.student in called.get(key, ()))
+    }
 
 
 def _rename_record(

@@ -24,7 +24,7 @@ from grader.errors import ReadError
 from grader.judging.grading_pool import Reading
 from grader.judging.unanswered_stubs import is_untouched, replaced_definitions, without_copied_stubs
 from grader.quiz.answer_sheet import decode_sheet, read_sheet
-from grader.quiz.notebook_quiz import sheet_in
+from grader.quiz.notebook_quiz import places_of_sheets, sheet_in
 from grader.results.codes import TWO_ANSWERS
 from grader.results.records import Status
 from grader.sandbox.definitions import Definition, comparable_text, definitions, parse_cell
@@ -34,7 +34,7 @@ from .archives import LARGEST_ARCHIVE, MOST_UNPACKED, SubmissionWalk, is_unread_
 from .cluster_wire import pack_submission, unpack_submission
 from .exercise_names import ExerciseNames
 from .file_tree import File, Folder, UnreadableArchiveError, displayable_name, name_bytes
-from .notebook_code import BROKEN, UnreadableNotebook, code_cells, exercises_defined
+from .notebook_code import BROKEN, MOST_CELLS, UnreadableNotebook, code_cells, exercises_defined
 from .notebook_code import LARGEST as LARGEST_NOTEBOOK
 from .platform_names import KEEP_ONE, Submission, canvas_submission, platform_of_several
 
@@ -251,7 +251,14 @@ def _from_exported_notebooks(names: ExerciseNames, others: Sequence[File]) -> It
                 continue
             for name in exercises_defined(names.course, [text]) if EXPORTED.search(text) else ():
                 exercise = names.course.find(name)
-                yield AnswerFile(file, exercise, file.folders, 4, 0, False, content, is_by_content=True)
+                answer = _exported_cells(text) if exercise.is_quiz else content
+                yield AnswerFile(file, exercise, file.folders, 4, 0, False, answer, is_by_content=True)
+
+
+def _exported_cells(text: str) -> tuple[str, ...]:
+    """Return the cells in the text of a file that was exported from a notebook; the first has all that is above it."""
+    starts = [match.start() for match in EXPORTED.finditer(text)][1:MOST_CELLS]
+    return tuple(text[start:end] for start, end in zip([0, *starts], [*starts, len(text)], strict=True))
 
 
 def _from_notebook(names: ExerciseNames, file: File, above: tuple[str, ...], notes: list[str]) -> Iterator[AnswerFile]:
@@ -462,7 +469,8 @@ def _definition_notes(chosen: AnswerFile) -> tuple[str, ...]:
         if chosen.exercise.is_quiz:
             if isinstance(content, bytes):
                 read_sheet(decode_sheet(content), chosen.exercise.quiz)
-            return ()
+                return ()
+            return _quiz_notes(chosen, content)
         source = Source.of(content, chosen.file.path)
         notes = (
             *without_copied_stubs(chosen.exercise, source).notes,
@@ -473,6 +481,25 @@ def _definition_notes(chosen: AnswerFile) -> tuple[str, ...]:
     except ReadError as error:
         return (f"{chosen.file.path} cannot be read: {str(error).rstrip('.')}",)
     return notes if isinstance(content, bytes) else tuple(f"{chosen.file.path}: {note}" for note in notes)
+
+
+def _quiz_notes(chosen: AnswerFile, cells: Sequence[str]) -> tuple[str, ...]:
+    """Return notes on the answers to a quiz that later ones in the same cells replace.
+
+    Args:
+        chosen: the notebook, or the file that was exported from one.
+        cells: the texts of its cells.
+
+    Raises:
+        ReadError: the cells cannot be read.
+    """
+    name, source = chosen.exercise.id, Source.of(tuple(cells), chosen.file.path)
+    found = places_of_sheets(name, chosen.exercise.quiz, cells)
+    places = [f"line {line} of {source.cell_name(cell)}" for cell, line in found]
+    return tuple(
+        f"{chosen.file.path}: {place} holds another {name}, and was passed over: the last one, in {places[0]}, counts"
+        for place in reversed(places[1:MOST_NOTES])
+    )
 
 
 @dataclass(frozen=True)
@@ -878,6 +905,8 @@ def _suggested_name(names: ExerciseNames, file: File) -> str:
     """
     ids = [exercise.id for exercise in names.wanted]
     if similar := difflib.get_close_matches(os.path.splitext(file.name)[0].casefold(), ids, 1, 0.8):
+        if names.course.find(similar[0]).is_quiz:
+            return f" ({file.path} is no answer sheet: the quiz is handed in as {similar[0]}.yaml)"
         return f" (should {file.path} be {similar[0]}.py?)"
     content = read_content(file) if file.name.lower().endswith(".py") else b""
     with suppress(UnreadableSource):

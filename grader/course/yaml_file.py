@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from grader.errors import UsageError
 
@@ -24,6 +24,16 @@ class StrictModel(BaseModel):
     """Hold what people write under known keys; an unknown key is an error, and nothing can be changed afterwards."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _check_number(cls, value: Any, field: ValidationInfo) -> Any:
+        """Return a value as it is; raise a `ValueError` if it is `yes` or `true`, which would be 1, for a number."""
+        kind = cls.model_fields[field.field_name or ""].annotation
+        kinds = {kind, *get_args(kind)}
+        if isinstance(value, bool) and bool not in kinds and kinds & {int, float}:
+            raise ValueError("write a number")
+        return value
 
 
 class YamlFileError(UsageError):

@@ -80,12 +80,40 @@ def sheet_in(name: str, quiz: Quiz, texts: Sequence[str]) -> Sheet | None:
         ReadError: the assigned value is no answer sheet.
     """
     blank: Sheet | None = None
-    for value in _assigned_values(name, texts):
+    for _, value in _assigned_values(name, texts):
         sheet = _read_sheet(quiz, value)
         if sheet.answers:
             return sheet
         blank = blank or sheet
     return blank
+
+
+def places_of_sheets(name: str, quiz: Quiz, texts: Sequence[str]) -> list[tuple[int, int]]:
+    """Return where the cells of a notebook hold the sheet that counts, and then where they hold others.
+
+    Args:
+        name: the variable that holds the answers.
+        quiz: the quiz.
+        texts: the sources of the cells.
+
+    Returns:
+        The cell, from 0, and the line of each sheet that has answers, the last one first, which counts; those with the
+        same answers as that one, and those that cannot be read, are left out.
+
+    Raises:
+        ReadError: the cells cannot be read.
+    """
+    places, counted = list[tuple[int, int]](), None
+    for cell, value in _assigned_values(name, texts):
+        try:
+            sheet = _read_sheet(quiz, value)
+        except ReadError:
+            continue
+        answers = sheet.variant, sheet.answers
+        if sheet.answers and answers != counted:
+            counted = counted or answers
+            places.append((cell, value.lineno))
+    return places
 
 
 def _read_sheet(quiz: Quiz, value: ast.expr) -> Sheet:
@@ -110,8 +138,8 @@ def _read_sheet(quiz: Quiz, value: ast.expr) -> Sheet:
     return Sheet(_variant(entries), answers, unknown)
 
 
-def _assigned_values(name: str, texts: Sequence[str]) -> Iterator[ast.expr]:
-    """Yield the expressions that the cells assign to a name, the last one first.
+def _assigned_values(name: str, texts: Sequence[str]) -> Iterator[tuple[int, ast.expr]]:
+    """Yield the cell, from 0, and the expression, where the cells assign to a name, the last one first.
 
     Args:
         name: the variable that holds the answers.
@@ -122,11 +150,11 @@ def _assigned_values(name: str, texts: Sequence[str]) -> Iterator[ast.expr]:
     """
     broken: ReadError | None = None
     room, has_value = LARGEST, False
-    for text in reversed(texts):
+    for cell, text in reversed([*enumerate(texts)]):
         try:
             for value in reversed(list(_values_in_cell(name, text, room))):
                 has_value = True
-                yield value
+                yield cell, value
         except ReadError as error:
             broken = broken or error
         if name in text and len(text) <= room:

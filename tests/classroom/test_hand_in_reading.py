@@ -17,7 +17,9 @@ from grader.classroom.roster import match_roster, read_roster
 from grader.classroom.submissions import UnreadFile, read_submission
 from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
+from grader.judging.quiz_sheets import grade_quiz
 from grader.quiz.answer_sheet import blank_sheet, solved_sheet
+from grader.quiz.notebook_quiz import assignment_lines
 
 
 @pytest.fixture(scope="module")
@@ -201,6 +203,39 @@ def test_a_notebook_that_only_imports_the_function_is_no_answer(course, tmp_path
     assert "try.ipynb was not graded: it only imports the function" in found.notes
 
 
+def test_a_quiz_that_is_handed_in_as_a_script_is_asked_for_as_a_sheet(tmp_path) -> None:
+    """The name that was proposed was the one that the file had."""
+    course = load_course(PACKAGE.parent)
+    names = ExerciseNames(course, course.exercises)
+    file = put(tmp_path / "eve", {"quiz_04_linear.py": "quiz_04_linear = dict(variant=0)\n"})
+    says = "(quiz_04_linear.py is no answer sheet: the quiz is handed in as quiz_04_linear.yaml)"
+    assert read_submission(names, single_submission(file)).nothing.endswith(f"named after an exercise {says}")
+
+
+@pytest.mark.parametrize("form", ["notebook", "nbconvert", "VS Code"])
+def test_the_last_quiz_in_a_notebook_or_its_script_is_read_and_another_is_noted(tmp_path, form) -> None:
+    """In a script it was read as YAML, and got no points; no note named another quiz in a notebook."""
+    course = load_course(PACKAGE.parent)
+    quiz = course.find("quiz_04_linear")
+    first, last = ("\n".join(assignment_lines(quiz.id, quiz.quiz, solved=True, variant=each)) for each in (1, 0))
+    cells = (RIGHT, first, last, "x = 1")
+    above = {"nbconvert": "#!/usr/bin/env python\n# coding: utf-8\n\n", "VS Code": ""}
+    mark = {"nbconvert": "# In[{}]:\n\n\n", "VS Code": "# %%\n"}
+    file = {"hw.ipynb": notebook(*cells)}
+    if form != "notebook":
+        marked = (mark[form].format(number) + cell for number, cell in enumerate(cells, 1))
+        file = {"hw.py": above[form] + "\n\n\n".join(marked)}
+    names = ExerciseNames(course, course.exercises)
+    found = read_submission(names, single_submission(put(tmp_path / "eve", file)))
+    content = found.files[quiz.id]
+    assert isinstance(content, tuple)
+    result = grade_quiz(quiz, content)
+    assert (result.score, result.max_score) == (quiz.points, quiz.points)
+    line = {"notebook": 1, "nbconvert": 4, "VS Code": 2}[form]
+    says = f"line {line} of cell 2 holds another {quiz.id}, and was passed over: the last one, in line {line} of cell 3"
+    assert f"{next(iter(file))}: {says}, counts" in found.notes
+
+
 def test_a_quiz_that_may_be_of_several_units_is_told_where_it_belongs(tmp_path) -> None:
     course = load_course(PACKAGE.parent)
     names = ExerciseNames(course, course.select(["01_slopes", "03_one_example"]))
@@ -292,6 +327,11 @@ def test_an_answer_may_import_files_of_its_folder_wherever_it_lies(course, tmp_p
             "it holds lin_gard.py, and no file that is named after an exercise (should lin_gard.py be lin_grad.py?)",
         ),
         ({"hw.rar": b"Rar!"}, "hw.rar: such archives are not read; ask for a .zip or a .tar.gz"),
+        (
+            {"export.zip": zipped({"a/submission_metadata.yml": "", "a/submission_1/lin_grad.py": RIGHT})},
+            "it holds the work of several students, as Gradescope names files: if it is a section, name --layout "
+            "sections",
+        ),
         ({"hw.zip": b"PK"}, "hw.zip was ignored: it is damaged, or no archive; ask for it again"),
         ({"hw.tar.gz": b"\x1f\x8b"}, "hw.tar.gz was ignored: it is damaged, or no archive; ask for it again"),
         (

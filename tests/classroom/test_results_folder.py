@@ -675,6 +675,18 @@ def test_two_records_that_are_one_students_now_leave_nobody_out_of_the_class(cou
     ]  # fmt: skip
 
 
+def test_whoever_left_counts_as_nobody_who_was_another_student_in_the_last_run(course, tmp_path) -> None:
+    """`ZOË L` was said to count as zoe now, who had a record in the last run too and has the same points as then."""
+    put(tmp_path / "in", {"A/Zoë L/lin_grad.py": MEAN, "B/ZOË L/lin_grad.py": RIGHT, "B/ada/lin_grad.py": RIGHT})
+    (tmp_path / "roster.csv").write_text("Login,Name,Section\nzoe,Zoë L,A\n", encoding="utf-8")
+    roster, out = read_roster(tmp_path / "roster.csv"), tmp_path / "out"
+    for why in ("", "no longer in the class"):
+        found = match_roster(find_submissions(course, tmp_path / "in", out, "sections"), roster)
+        grade_class(course, found, out, Grading(1, "none"))
+        assert changes_in(out) == ([("ZOË L", "", "3", "", why)] if why else [])
+        shutil.rmtree(tmp_path / "in/B/ZOË L", ignore_errors=True)
+
+
 def test_a_record_of_a_roster_goes_to_nobody_who_has_a_part_of_the_name(tmp_path) -> None:
     (tmp_path / "roster.csv").write_text("login,name,email\nlee7,Bea Lee,b.lee@uni.edu\n", encoding="utf-8")
     found = match_roster(ClassFolder((), ""), read_roster(tmp_path / "roster.csv"))

@@ -91,6 +91,7 @@ def test_a_course_is_read_in_teaching_order(folder: Path) -> None:
         ("  time_limit: 3", "  time_limit: -1", 4, "policy.time_limit"),
         ("  time_limit: 3", "  time_limit: 0", 4, "policy.time_limit"),
         ("        points: 2", "        points: many", 11, "points"),
+        ("        points: 2", "        points: yes", 11, "points: write a number"),
         ("        points: 2", "        points: 0", 11, "points"),
         ("        points: 2", "        points: .nan", 11, "points"),
         ("        points: 2", "        points: .inf", 11, "points"),
