@@ -22,7 +22,7 @@ from grader.errors import UsageError, file_error
 from grader.results.records import RECORD_START
 from grader.safe_text import no_formula, plain
 
-from .archives import CLONE, MOST_ENTRIES, NAME_IT, open_tree
+from .archives import CLONE, MOST_ENTRIES, NAME_IT, open_tree, unpack
 from .exercise_names import ExerciseNames
 from .file_tree import (
     ARCHIVES,
@@ -631,7 +631,8 @@ class _LayoutFinder:
         sections = [info for info in infos if self._may_be_section(info)]
         students = [info for info in infos if info.holds_work and not info.is_of_course]
         if not sections:
-            return "plain", ""
+            doubt = self._doubt_about_archives(infos)
+            return "sections" if doubt else "plain", doubt
         names = {section.entry.name for section in sections}
         are_mixed = all(isinstance(info.entry, File) for info in students if info.entry.name not in names)
         largest = max(sum(map(_is_part_of_class, self._infos(section.inside))) for section in sections)
@@ -642,7 +643,7 @@ class _LayoutFinder:
         inner = [
             displayable_name(inner.entry.name) for inner in self._infos(sections[0].inside) if inner.may_be_submission
         ]
-        doubt = f"{shown} may be a section or a student, because it holds {first_few_names(inner)}"
+        doubt = _section_doubt(shown, inner)
         are_students = len(sections) <= len(students) and not has_class
         return "plain" if are_students or self._hold_equal_archives(sections) else "sections", doubt
 
@@ -682,6 +683,34 @@ class _LayoutFinder:
         if _download(inside) is not None:
             return True
         return not info.is_submission and sum(inner.holds_work for inner in inside) > 1
+
+    def _doubt_about_archives(self, infos: Sequence[_EntryInfo]) -> str:
+        """Return a clause on archives that may all be sections: each holds several folders or archives with work.
+
+        Empty if there is another submission, or if an archive is none of a section: no student can stop a run. Of many
+        archives the first ones decide.
+
+        Args:
+            infos: the entries of the folder of the class.
+        """
+        entries = [info.entry for info in infos if isinstance(info.entry, Folder) or info.holds_work]
+        hidden, clause = list(self.hidden), ""
+        for entry in entries[:MOST_SEARCHED]:
+            if isinstance(entry, Folder) or self._is_of_course(entry):
+                return ""
+            try:
+                _, inside = self._unwrap(unpack(entry), guesses=True)
+            except Exception:  # it is reported when it is read
+                continue
+            finally:
+                self.hidden = list(hidden)
+            if _download(inside) is not None:  # of a platform: it gets no points when it is read
+                continue
+            several = [displayable_name(info.entry.name) for info in inside if info.holds_work]
+            if len(several) < 2 or any(info.is_of_course for info in inside):
+                return ""
+            clause = clause or _section_doubt(displayable_name(entry.name), several)
+        return clause
 
     def _hold_equal_archives(self, sections: Sequence[_EntryInfo]) -> bool:
         """Return whether several folders hold archives of few names, at most half as many names as there are archives.
@@ -914,6 +943,16 @@ def _gradescope_submissions(
         )
         for key, known_as in entry.submitters
     ]  # fmt: skip
+
+
+def _section_doubt(name: str, inside: Sequence[str]) -> str:
+    """Return a clause on an entry that may be a section or a student.
+
+    Args:
+        name: the name of the entry, as it is shown.
+        inside: the names of the submissions that it holds if it is a section.
+    """
+    return f"{name} may be a section or a student, because it holds {first_few_names(inside)}"
 
 
 def _begins_like_graded_record(file: File) -> bool:

@@ -121,6 +121,30 @@ def test_sections_of_which_some_are_archives_are_asked(course, tmp_path) -> None
     assert found_in(course, put(tmp_path / "plain", {**files, **plain})).doubt == "", "no student can stop a run"
 
 
+def in_archives(files: dict[str, str]) -> dict[str, bytes]:
+    """Return an archive with the entries of each folder, in place of the folder."""
+    names = sorted({name.partition("/")[0] for name in files})
+    prefixed = {name: {path.removeprefix(f"{name}/"): files[path] for path in files if path.startswith(f"{name}/")}
+                for name in names}  # fmt: skip
+    return {f"{name}.zip": zipped(inside) for name, inside in prefixed.items()}
+
+
+@pytest.mark.parametrize("files", [SECTIONS, WEEKS, ATTEMPTS])
+def test_archives_that_may_be_sections_or_students_are_asked(course, tmp_path, files) -> None:
+    """Each was one student's, without a question, and the work of a section was mixed."""
+    path = put(tmp_path / "in", {**in_archives(files), "Z.zip": b"PK"})
+    found = found_in(course, path)
+    assert found.layout_name == "sections"
+    assert "zip may be a section or a student, because it holds" in found.doubt
+    names = sorted({name.partition("/")[0] for name in files})
+    assert keys(found_in(course, path, "plain")) == sorted([*names, "Z"])
+    assert not found_in(course, path, "plain").doubt
+    other = {"other": {"yun.zip": zipped({"lin_grad.py": RIGHT})}, "folder": {"yun/lin_grad.py": RIGHT}}
+    for name, one_more in other.items():
+        plain = put(tmp_path / name, {**in_archives(files), **one_more})
+        assert (found_in(course, plain).layout_name, found_in(course, plain).doubt) == ("plain", "")
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
