@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -102,3 +103,22 @@ def test_the_autograder_of_the_page_writes_what_classroom50_takes(repository: Pa
     found = json.loads((repository / "result.json").read_bytes())
     Draft202012Validator(CLASSROOM50).validate(found)
     assert (found["score"], found["owner"]) == (8, "ada")  # two points, counted in quarters
+
+
+@pytest.mark.parametrize("fault", ["nothing handed in", "no handgrad"])
+def test_the_autograder_leaves_no_result_of_the_learners_own(repository: Path, fault: str) -> None:
+    """A result that the learner had committed was there after the run, if there was no score; a program ran as ours."""
+    page = Document(ROOT / "docs/github.md", (ROOT / "docs/github.md").read_text("utf-8"))
+    (source,) = [body for language, body in page.blocks if language == "python"]
+    result = '{"score": 33, "max-score": 33}'
+    (repository / "result.json").write_text(result)
+    (repository / "handgrad.py").write_text(f"open('result.json', 'w').write({result!r})\n")
+    if fault == "no handgrad":
+        source = source.replace('"handgrad"]', '"no_handgrad"]')
+    else:
+        shutil.rmtree(repository / "exercises")
+        (repository / "exercises").mkdir()
+        (repository / "exercises" / "notes.txt").write_text("hi")
+    done = run(repository, [sys.executable, "-c", source])
+    assert done.returncode == 1, done.stderr
+    assert not (repository / "result.json").exists()
