@@ -497,7 +497,7 @@ def export(
     from grader.classroom.course_choice import class_course
     from grader.classroom.student_results import Note
     from grader.export.graded_work import ExportOptions
-    from grader.export.platforms import PLATFORMS
+    from grader.export.platforms import PLATFORMS, RECORD_FILES
     from grader.garbage import without_garbage_collection
 
     _refuse_unread_options(to, fill, column, out_of)
@@ -507,7 +507,11 @@ def export(
     is_known = results is not None or (gradebook is None and bool(plan.content.assignments))
     path = results_path(plan, results) if is_known else None
     exported_to = EXPORTED / ("" if path is None or path.is_file() else assignment_of(path)) / to
-    with without_garbage_collection():  # nothing is thrown away before the end
+    folder, is_single = out or exported_to, path is not None and not path.is_dir()
+    if str(folder) != STDOUT:
+        refuse_out_in_assignments(plan, folder)
+    own = RECORD_FILES.get(to, ()) if is_single else ()
+    with _putting_away(own, folder, to), without_garbage_collection():  # nothing is thrown away before the end
         records, others, source = _records(path, gradebook)
         with _naming_outdated(path) as note:
             for record in records:
@@ -520,13 +524,11 @@ def export(
         records = [record.in_units(units) for record in records] if units else records
         sheet = None if fill is None else _content(fill)
         options = ExportOptions(out_of, sheet, column, *_surroundings(course, to, records))
-        options = replace(options, is_single=path is not None and not path.is_dir())
+        options = replace(options, is_single=is_single)
         if to == "feedback":
             options = replace(options, picture=_pictures())
         exported = PLATFORMS[to](course, records, options)
-    folder = out or exported_to
-    if str(folder) != STDOUT:
-        refuse_out_in_assignments(plan, folder)
+    exported = replace(exported, absent=tuple(name for name in own if name not in exported.files))
     removed, unwritten = _write_exported(exported, folder, to, _without_score(records))
     problems = [*_not_exported(others), *exported.problems, *_first_few(unwritten), *_ungraded_students(records)]
     for line in (*exported.notes, *_capped_students(records, to), *removed, *problems):
@@ -672,7 +674,6 @@ def _write_exported(exported: Exported, out: Path, platform: str, unscored: str)
     Raises:
         UsageError: several files are to be printed, or nothing can be written to the folder.
     """
-    from grader.classroom.class_folder import REMOVED
     from grader.export.export_folder import write_export
 
     if str(out) == STDOUT:
@@ -685,11 +686,45 @@ def _write_exported(exported: Exported, out: Path, platform: str, unscored: str)
     removed, problems = write_export(exported, out, platform)
     where = "this folder" if out == Path() else out
     print_message(f"{len(exported.files) - len(problems)} file(s) written to {where}. {unscored}".rstrip())
+    return _put_away(removed, out), problems
+
+
+def _put_away(removed: Sequence[str], out: Path) -> list[str]:
+    """Return a sentence on files of an earlier export that were moved, or none.
+
+    Args:
+        removed: the names of the files.
+        out: the folder of the export.
+    """
+    from grader.classroom.class_folder import REMOVED
+
     if not removed:
-        return [], problems
+        return []
     named = ", ".join(removed[:MOST_PROBLEMS])
     more = f" and {len(removed) - MOST_PROBLEMS} more" if len(removed) > MOST_PROBLEMS else ""
-    return [f"No longer exported, and put away in {out / REMOVED}: {named}{more}."], problems
+    return [f"No longer exported, and put away in {out / REMOVED}: {named}{more}."]
+
+
+@contextmanager
+def _putting_away(names: tuple[str, ...], out: Path, platform: str) -> Iterator[None]:
+    """Put away the files of an earlier export if this one fails inside the block: a platform would read them.
+
+    Args:
+        names: the names of the files.
+        out: the folder of the export.
+        platform: the name of the platform.
+    """
+    from grader.export.export_folder import write_export
+    from grader.export.graded_work import Exported
+
+    try:
+        yield
+    except UsageError:
+        if names and out.is_dir():
+            with suppress(UsageError):  # which is not an export's folder
+                for line in _put_away(write_export(Exported({}, absent=names), out, platform)[0], out):
+                    print_message(one_line(f"handgrad: {line}"), sys.stderr)
+        raise
 
 
 def _without_score(records: Sequence[StudentResults]) -> str:

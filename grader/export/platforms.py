@@ -54,7 +54,7 @@ STATUS = {
 TAGS = {"failed": "failure", "error": "error", "todo": "skipped", BY_PERSON: "skipped"}
 PRAIRIELEARN_BYTES = 1_000_000  # the most that it accepts
 FINEST = 1000  # whole points are at most this often as many as the course's
-CLASSROOM50, CLASSROOM50_FILE = "classroom50/result/v1", "result.json"
+CLASSROOM50 = "classroom50/result/v1"
 OF_RUNNER = {  # field: the runner's environment variable
     "classroom": "CLASSROOM", "assignment": "ASSIGNMENT", "assignment_type": "ASSIGNMENT_TYPE", "owner": "OWNER",
     "submission": "SUBMISSION_TAG", "commit": "COMMIT_URL", "release": "RELEASE_URL", "review": "REVIEW_URL",
@@ -62,21 +62,16 @@ OF_RUNNER = {  # field: the runner's environment variable
 }  # fmt: skip
 
 
-def for_each_student(export_one: StudentExporter, scored: tuple[str, ...] = ()) -> Exporter:
+def for_each_student(export_one: StudentExporter) -> Exporter:
     """Return an exporter of a class that calls `export_one` for every student.
 
     The name of each file begins with that of the student's record, whoever else is in the class. The files of a record
     that is exported alone keep the names that the platform prescribes.
-
-    Args:
-        export_one: returns the files of a student.
-        scored: the names of the files that a record alone has only with a score.
     """
 
     def export(course: Course, records: Sequence[StudentResults], options: ExportOptions) -> Exported:
         if options.is_single:
-            exported = export_one(course, records[0], options)
-            return Exported(exported, absent=tuple(name for name in scored if name not in exported))
+            return Exported(export_one(course, records[0], options))
         files: dict[str, bytes] = {}
         students: dict[str, str] = {}
         for record in records:
@@ -370,7 +365,7 @@ def classroom50(course: Course, record: StudentResults, options: ExportOptions) 
         "max-score": most,
         "tests": tests,
     }
-    return {CLASSROOM50_FILE: as_json(document)}
+    return {"result.json": as_json(document)}
 
 
 def _runner_fields(variables: Mapping[str, str]) -> dict[str, str]:
@@ -423,11 +418,21 @@ OPTION_READERS: Mapping[str, tuple[str, ...]] = {  # those that read an option o
     "--column": ("canvas", "moodle"),
     "--out-of": ("canvas", "moodle", "vpl"),
 }
+RECORD_FILES: Mapping[str, tuple[str, ...]] = {  # that the platform reads, where one record is exported
+    "gradescope": ("results.json",),
+    "prairielearn": ("results.json",),
+    "junit": ("junit.xml",),
+    "classroom50": ("result.json",),
+    "github": ("annotations.txt", "summary.md"),
+    "submitty": ("validation_results.json",),
+    "vpl": ("vpl.txt",),
+    "feedback": ("feedback.html",),
+}
 PLATFORMS: Mapping[str, Exporter] = {
     "gradescope": for_each_student(results_json),
     "prairielearn": for_each_student(prairielearn),
     "junit": for_each_student(junit),
-    "classroom50": for_each_student(classroom50, (CLASSROOM50_FILE,)),
+    "classroom50": for_each_student(classroom50),
     "github": for_each_student(github),
     "canvas": canvas,
     "moodle": moodle,

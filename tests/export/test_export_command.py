@@ -21,7 +21,7 @@ from grader.cli.results import Platform
 from grader.course.course import PACKAGE, load_course
 from grader.errors import UsageError
 from grader.export.graded_work import ExportOptions
-from grader.export.platforms import OPTION_READERS, PLATFORMS
+from grader.export.platforms import OPTION_READERS, PLATFORMS, RECORD_FILES
 from grader.results.records import Adjustment, AnswerResult, ExerciseResult, StudentResults, dumps
 
 LIN = "exercises/04_linear/lin_grad.py"
@@ -63,6 +63,27 @@ def test_without_a_score_no_file_of_an_earlier_export_is_left_for_classroom50(gr
     write_folder(grades, [replace(each, reason="nothing was handed in", exercises=todo_of(each)) for each in CLASS])
     assert export(grades, "--to", "classroom50", "--out", "class").exit_code == 1
     assert sorted(path.name for path in Path("class").iterdir()) == ["index.csv", "removed"]
+
+
+def test_an_export_that_fails_leaves_no_earlier_file_for_the_platform(grades: Path) -> None:
+    """Where the record could not be read, the platform would have read the result of an earlier run."""
+    assert export(grades / "ada.json", "--to", "gradescope", "--out", "out").exit_code == 0
+    Path("broken.json").write_text("{", encoding="utf-8")
+    done = export("broken.json", "--to", "gradescope", "--out", "out")
+    assert isinstance(done.exception, UsageError)
+    assert done.stderr == "handgrad: No longer exported, and put away in out/removed: results.json.\n"
+    assert [path.name for path in Path("out").iterdir()] == ["removed"]
+    kept = grades / "results.json"  # the record of a student who is called results
+    (grades / "ada.json").rename(kept)
+    assert "broken.json" in usage_error("broken.json", "--to", "gradescope", "--out", grades)
+    assert kept.exists()
+
+
+def test_the_files_of_a_record_are_known_for_every_platform(grades: Path) -> None:
+    course = load_course(PACKAGE.parent)
+    for platform in STUDENT_PLATFORMS:
+        exported = PLATFORMS[platform](course, [CLASS[0]], ExportOptions(is_single=True))
+        assert tuple(exported.files) == RECORD_FILES[platform]
 
 
 def todo_of(record: StudentResults) -> tuple[ExerciseResult, ...]:
