@@ -319,8 +319,8 @@ def test_adjustments_and_lateness_are_lines_with_their_reason(run: Run, tmp_path
     assert run(folder).returncode == 0
     words = Page((folder / "report.html").read_text(encoding="utf-8")).words
     for says in (
-        "fay adjustment lin_grad -1 =copied, by hand", "fay adjustment +0.5 a good question",
-        "fay lateness -0.45 1 day late: 10 % a day", "fay 4.05 late",
+        "fay adjustment lin_grad \N{MINUS SIGN}1 =copied, by hand", "fay adjustment +0.5 a good question",
+        "fay lateness \N{MINUS SIGN}0.45 1 day late: 10 % a day", "fay 4.05 late",
     ):  # fmt: skip
         assert says in words
     own = [row for row in rows(folder / "report.csv") if row["student"] == "fay"]
