@@ -20,7 +20,7 @@ def _attention(q, k, v):
     return weights @ v
 
 
-def causal(q, k, v):
+def _causal_attention(q, k, v):
     """out = (q @ k.mT / sqrt(d)).masked_fill(later, -inf).softmax(-1) @ v, later = torch.ones(t, t).triu(1).bool()"""
     import torch
 
@@ -77,6 +77,17 @@ def norm(x):
     return centred / (var + 1e-5).sqrt()
 
 
+def causal(q, k, v):
+    """Return the causal attention of q and k with c columns: as in causal_attention_grad, where they have d"""
+    import torch
+
+    t, c = q.shape[-2:]
+    later = torch.ones(t, t).triu(1).bool()
+    scores = (q @ k.mT / sqrt(c)).masked_fill(later, float("-inf"))
+    weights = scores.softmax(-1)
+    return weights @ v
+
+
 def _block(x, wq, wk, wv, wo, w1, w2):
     """h = x + causal(n @ wq, n @ wk, n @ wv) @ wo, n = norm(x); out = h + (norm(h) @ w1).clamp_min(0) @ w2"""
     n = norm(x)
@@ -131,7 +142,7 @@ attention_grad = Exercise(
 
 causal_attention_grad = Exercise(
     title="Backward pass of causal attention",
-    forward=causal,
+    forward=_causal_attention,
     inputs={"q": normal("bs t d"), "k": normal("bs t d"), "v": normal("bs t e"), "out": output("bs t e")},
     answers=stored("q.g", "k.g", "v.g"),
     hints={
