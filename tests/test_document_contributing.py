@@ -166,7 +166,7 @@ def fork(tmp_path_factory: pytest.TempPathFactory) -> Path:
     platforms, results = copy / "grader/export/platforms.py", copy / "grader/cli/results.py"
     entry = next(body for _, body in CONTRIBUTING.blocks if body.startswith("# grader/export/platforms.py, in"))
     insert(platforms, "PLATFORMS:", "from .mail import mail\n\n")
-    insert(platforms, '    "gradescope"', entry.partition("\n")[2])
+    insert(platforms, '    "gradescope": for_each_student', entry.partition("\n")[2])
     insert(results, '"gradescope",', '"mail", ')
     command = next(body for _, body in CONTRIBUTING.blocks if body.startswith("# grader/cli/main.py, at"))
     insert(copy / "grader/cli/main.py", "app.add_typer", f"{command}\n")

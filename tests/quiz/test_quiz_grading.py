@@ -261,7 +261,7 @@ def test_a_class_is_graded_with_its_quizzes(real: Course, tmp_path: Path) -> Non
     }  # fmt: skip
     assert json.loads((tmp_path / "out/dan.json").read_text())["notes"] == []
     with pytest.raises(typer.Exit) as ended:
-        report(tmp_path / "out")
+        report(str(tmp_path / "out"))
     assert ended.value.exit_code == 0
     page = (tmp_path / "out/report.html").read_text(encoding="utf-8")
     assert "A rate of change was taken for the change itself." in page
