@@ -126,7 +126,7 @@ def other_sizes(axes: Sequence[Axis], rng: np.random.Generator, *, like_given: b
         axes: the axes.
         rng: chooses among the sizes.
         like_given: whether to prefer the smallest size above the given one that keeps the small divisors of that (even
-            remains even), even if it is above 7.
+            remains even), even if it is above 7; else, a size that does not keep them.
     """
     chosen = {axis.name: axis.size for axis in axes if not _can_vary(axis)}
     for axis in sorted(filter(_can_vary, axes), key=lambda axis: len(axis.others)):
@@ -136,6 +136,8 @@ def other_sizes(axes: Sequence[Axis], rng: np.random.Generator, *, like_given: b
             larger_multiples = [n for n in axis.others if n > axis.size and _keeps_divisors(axis.size, n)]
         unused = [n for n in larger_multiples or sizes if n not in chosen.values()] or larger_multiples or sizes
         small = [n for n in unused if n <= max(SMALL)] or unused
+        if not like_given:
+            small = [n for n in small if not _keeps_divisors(axis.size, n)] or small
         chosen[axis.name] = min(unused) if larger_multiples else int(rng.choice(small))
     return {axis.name: chosen[axis.name] for axis in axes}
 
