@@ -355,28 +355,48 @@ class EditOnPath(ExplanatoryRewriting):
         Raises:
             NoCandidate: the edit changes the forward pass, or replaces a target's gradient at the end.
         """
+        return self._with_gradients_of(self._edited(program), program, program)
+
+    def _edited(self, program: Program) -> Program:
+        """Return the program with the edit.
+
+        Raises:
+            NoCandidate: the edit changes the forward pass, or replaces a target's gradient at the end.
+        """
         edited = self.edit.apply(program)
         if edited.forward is not program.forward or edited.results:
             raise NoCandidate("another forward pass has no path to itself")
+        return edited
+
+    def _with_gradients_of(self, other: Program, program: Program, unedited: Program) -> Program:
+        """Return a program in which the edges of `spot` take as g the gradient of their reader in another program.
+
+        Args:
+            other: the program that has these gradients.
+            program: the program that is changed.
+            unedited: the program without the edit, whose vjps these edges keep.
+        """
+        sweep = other.sweep
 
         def rule(before: EdgeVjp) -> EdgeVjp:
-            """Return a vjp with the upstream gradient that the edit gives."""
+            """Return a vjp with the upstream gradient of the other program."""
             return lambda at: before(at._replace(g=sweep.gradient(at.node.id)))
 
-        sweep = edited.sweep
         for place in self.spot.places(program.right):
-            program = program.with_vjp(place, rule(program.edited_vjps.get(place, EdgeContext.right)))
+            program = program.with_vjp(place, rule(unedited.edited_vjps.get(place, EdgeContext.right)))
         return program
+
+    def _path(self, program: Program) -> str:
+        """Return the path along the edges of `spot` in words, such as "h in `h @ u`"."""
+        place, *_ = self.spot.places(program)
+        return with_short_names(program, f"{program.name_of(program.source(place))} in {self.spot.expression(program)}")
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return the edit's fact, as a tuple of one, whose clause names the path first.
 
         The clause is "on the path through h in `h @ u`, " followed by the clause of the edit.
         """
-        (fact,) = self.edit.facts(program)
-        place, *_ = self.spot.places(program)
-        path = f"{program.name_of(program.source(place))} in {self.spot.expression(program)}"
-        path = with_short_names(program, path)
+        (fact,), path = self.edit.facts(program), self._path(program)
         return (Fact(fact.operator, {**fact.parameters, "path": path}, f"on the path through {path}, {fact.says}"),)
 
 
@@ -390,33 +410,53 @@ class EditOffPath(EditOnPath):
         Raises:
             NoCandidate: the edit changes the forward pass, or replaces a target's gradient at the end.
         """
-        right, edited = program.sweep, self.edit.apply(program)
-        if edited.forward is not program.forward or edited.results:
-            raise NoCandidate("another forward pass has no path to itself")
-
-        def rule(before: EdgeVjp) -> EdgeVjp:
-            """Return a vjp with the upstream gradient without the edit."""
-            return lambda at: before(at._replace(g=right.gradient(at.node.id)))
-
-        for place in self.spot.places(program.right):
-            edited = edited.with_vjp(place, rule(program.edited_vjps.get(place, EdgeContext.right)))
-        return edited
+        return self._with_gradients_of(program, self._edited(program), program)
 
     def facts(self, program: Program) -> tuple[Fact, ...]:
         """Return the edit's fact, as a tuple of one, whose clause ends with the path on which it has no effect.
 
-        The clause is that of the edit, followed by "; not so on the path through h in `h @ u`".
+        The clause is that of the edit, followed by "; on the path through h in `h @ u` it is right".
         """
-        (fact,) = self.edit.facts(program)
-        place, *_ = self.spot.places(program)
-        path = f"{program.name_of(program.source(place))} in {self.spot.expression(program)}"
-        path = with_short_names(program, path)
+        (fact,), path = self.edit.facts(program), self._path(program)
         says = f"{fact.says}; on the path through {path} it is right"
         return (Fact(fact.operator, {**fact.parameters, "path": path}, says),)
 
 
 @dataclass(frozen=True, eq=False)
-class EditOfContribution(ExplanatoryRewriting):
+class EditVariant(ExplanatoryRewriting):
+    """An edit in a backward pass that differs from the right one in a further way, which most variants do not report.
+
+    A subclass says in `apply` how it differs, and in `added_rank` how much rarer the variant is than the edit alone.
+
+    Args:
+        edit: the edit, which gives the code, the spots and the facts.
+    """
+
+    edit: Edit
+    added_rank: ClassVar[float]
+
+    @property
+    def code(self) -> str:
+        """Return the public code of the mistake, such as `missing-path`: that of the edit."""
+        return self.edit.code
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        """Return the spots at which the edit is made, each the same place, or places, in every trial."""
+        return self.edit.spots
+
+    @property
+    def rank(self) -> float:
+        """Return the likelihood rank (less is likelier): that of the edit, plus a constant for the variant."""
+        return self.edit.rank + self.added_rank
+
+    def facts(self, program: Program) -> tuple[Fact, ...]:
+        """Return the facts of the edit, which say nothing about the variant."""
+        return self.edit.facts(program)
+
+
+@dataclass(frozen=True, eq=False)
+class EditOfContribution(EditVariant):
     """An edit of a vjp for a part of its upstream gradient: what the operations of one kind contribute to it.
 
     As where log-probabilities are read by two terms of a loss, and only the backward pass of one term is wrong.
@@ -426,23 +466,8 @@ class EditOfContribution(ExplanatoryRewriting):
         use: the kind of the edges by which the contribution arrives at the value of that operation.
     """
 
-    edit: Edit
     use: EdgeKind
-
-    @property
-    def code(self) -> str:
-        """Return the public code of the mistake, such as `missing-path`: that of the edit."""
-        return self.edit.code
-
-    @property
-    def spots(self) -> tuple[Spot, ...]:
-        """Return the spots at which the edit is made."""
-        return self.edit.spots
-
-    @property
-    def rank(self) -> float:
-        """Return the likelihood rank (less is likelier): that of the edit, plus a constant."""
-        return self.edit.rank + PATH_RANK
+    added_rank = PATH_RANK
 
     def apply(self, program: Program) -> Program:
         """Return the program whose edited vjps are applied to the contribution alone, and the others to all else of g.
@@ -479,39 +504,6 @@ class EditOfContribution(ExplanatoryRewriting):
         (fact,) = self.edit.facts(program)
         use = with_short_names(program, describe_edge_kind(program, self.use))
         return (Fact(fact.operator, {**fact.parameters, "use": use}, f"for what comes from {use}: {fact.says}"),)
-
-
-@dataclass(frozen=True, eq=False)
-class EditVariant(ExplanatoryRewriting):
-    """An edit in a backward pass that differs from the right one in a further way, which is not reported.
-
-    A subclass says in `apply` how it differs, and in `added_rank` how much rarer the variant is than the edit alone.
-
-    Args:
-        edit: the edit, which gives the code, the spots and the facts.
-    """
-
-    edit: Edit
-    added_rank: ClassVar[float]
-
-    @property
-    def code(self) -> str:
-        """Return the public code of the mistake, such as `missing-path`: that of the edit."""
-        return self.edit.code
-
-    @property
-    def spots(self) -> tuple[Spot, ...]:
-        """Return the spots at which the edit is made, each the same place, or places, in every trial."""
-        return self.edit.spots
-
-    @property
-    def rank(self) -> float:
-        """Return the likelihood rank (less is likelier): that of the edit, plus a constant for the variant."""
-        return self.edit.rank + self.added_rank
-
-    def facts(self, program: Program) -> tuple[Fact, ...]:
-        """Return the facts of the edit, which say nothing about the variant."""
-        return self.edit.facts(program)
 
 
 @dataclass(frozen=True, eq=False)

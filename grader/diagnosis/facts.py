@@ -608,6 +608,20 @@ def _is_repeated(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     return np.moveaxis(counts.reshape(moved.shape) > 1, end, axes)
 
 
+def _with_two_upstreams(
+    pairs: Iterable[tuple[Sample, Sample]],
+) -> Iterator[tuple[Sample, Sample, np.ndarray, np.ndarray]]:
+    """Yield the pairs of trials with the same inputs and two upstream gradients, and these: (first, second, g, g).
+
+    Args:
+        pairs: pairs of samples of one answer.
+    """
+    for sample, other in pairs:
+        g, other_g = sample.trial.out_g, other.trial.out_g
+        if sample.trial.inputs is other.trial.inputs and g is not other_g and g is not None and other_g is not None:
+            yield sample, other, np.asarray(g), np.asarray(other_g)
+
+
 def misused_upstream(answer: Answer, upstream_name: str, samples: Samples) -> Mistake | None:
     """Return the fact that an answer depends on the upstream gradient g in a wrong way; `None` where it does not.
 
@@ -620,11 +634,8 @@ def misused_upstream(answer: Answer, upstream_name: str, samples: Samples) -> Mi
         upstream_name: the learner's name of the upstream gradient; `"1"` where there is none.
         samples: the answer in each trial.
     """
-    for sample, other in itertools.combinations(samples, 2):
-        g, other_g = sample.trial.out_g, other.trial.out_g
-        if sample.trial.inputs is not other.trial.inputs or g is other_g or g is None or other_g is None:
-            continue
-        if common_ratio(np.asarray(other_g), np.asarray(g)) is not None:
+    for sample, other, g, other_g in _with_two_upstreams(itertools.combinations(samples, 2)):
+        if common_ratio(other_g, g) is not None:
             continue
         if (
             not sample.has_shape
@@ -637,7 +648,7 @@ def misused_upstream(answer: Answer, upstream_name: str, samples: Samples) -> Mi
         ):
             return UPSTREAM_NOT_IN_IT("missing-upstream", upstream=upstream_name)
         arrays, rights = (sample.given, other.given), (sample.expected, other.expected)
-        upstream = np.asarray(g), np.asarray(other_g)
+        upstream = g, other_g
         if _is_entrywise(*arrays, *upstream[::-1]) and _is_entrywise(*rights, *upstream):
             return UPSTREAM_IN_DENOMINATOR("not-linear", upstream=upstream_name)
         if not _is_entrywise(*arrays, *upstream) or common_ratio(sample.given, sample.expected) is not None:
@@ -658,11 +669,8 @@ def not_linear_in_upstream(upstream_name: str, samples: Samples) -> Mistake | No
         upstream_name: the learner's name of the upstream gradient; `"1"` where there is none.
         samples: the answer in each trial.
     """
-    for sample, other in itertools.permutations(samples, 2):
-        g, other_g = sample.trial.out_g, other.trial.out_g
-        if sample.trial.inputs is not other.trial.inputs or g is other_g or g is None or other_g is None:
-            continue
-        factor = common_ratio(np.asarray(other_g), np.asarray(g))
+    for sample, other, g, other_g in _with_two_upstreams(itertools.permutations(samples, 2)):
+        factor = common_ratio(other_g, g)
         if factor is None or factor <= 1 or not (sample.has_shape and other.has_shape):
             continue
         if not (np.isfinite(sample.given).all() and np.isfinite(other.given).all()):
