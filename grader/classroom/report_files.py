@@ -142,7 +142,9 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(points=shown, quote=partial(quote, errors="replace"), told=told, minus=with_minus_signs)
+    environment.filters.update(
+        points=shown, quote=partial(quote, errors="replace"), told_html=told_html, minus=with_minus_signs
+    )
     environment.globals.update(
         segments=segments,
         percent=percent,
@@ -164,7 +166,7 @@ def printable_and_short(value: object) -> object:
     return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}\N{HORIZONTAL ELLIPSIS}"
 
 
-def told(text: str) -> Markup:
+def told_html(text: str) -> Markup:
     """Return what a student was told, cut where it is too long, with a `<code>` element for each part in backticks."""
     from markupsafe import Markup
 

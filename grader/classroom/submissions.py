@@ -494,8 +494,8 @@ def _quiz_notes(chosen: AnswerFile, cells: Sequence[str]) -> tuple[str, ...]:
         ReadError: the cells cannot be read.
     """
     name, source = chosen.exercise.id, Source.of(tuple(cells), chosen.file.path)
-    found = places_of_sheets(name, chosen.exercise.quiz, cells)
-    places = [f"line {line} of {source.cell_name(cell)}" for cell, line in found]
+    sheets = places_of_sheets(name, chosen.exercise.quiz, cells)
+    places = [f"line {line} of {source.cell_name(cell)}" for cell, line in sheets]
     return tuple(
         f"{chosen.file.path}: {place} holds another {name}, and was passed over: the last one, in {places[0]}, counts"
         for place in reversed(places[1:MOST_NOTES])
