@@ -259,14 +259,16 @@ class ReadingPool(Closing):
     def _accept_result(self, process: _Process, task: _Task, result: ExerciseResult) -> None:
         """Store the result of a submission's current exercise, unless it is an error and another attempt is due.
 
-        After an error, the process is closed, and verdicts that were sent before count as the result.
+        After an error, the process is closed. If no other attempt is due, verdicts that were sent before count as the
+        result.
         """
-        if result.status == "error":
-            self._close_process(process)
-            task.attempts += 1
-            result = _sent_verdicts_or(task, result, result.answers[0].message)
-        if result.status != "error" or task.attempts == ATTEMPTS:
+        if result.status != "error":
             task.add(result)
+            return
+        self._close_process(process)
+        task.attempts += 1
+        if task.attempts == ATTEMPTS:
+            task.add(_sent_verdicts_or(task, result, result.answers[0].message))
 
     def _handle_loss(self, process: _Process, task: _Task, failure: str | None) -> None:
         """Close a process that was lost or failed, and record the failure if no other attempt is due.
@@ -281,15 +283,15 @@ class ReadingPool(Closing):
         code = self._close_process(process)
         is_timeout = failure is None and code == -getattr(signal, "SIGPROF", 0)
         task.attempts += 1
+        is_last = is_timeout or task.attempts == ATTEMPTS  # after a timeout, as much time would be spent again
         if task.left is None or failure is not None:
-            if is_timeout or task.attempts == ATTEMPTS:  # more time would be spent as well
+            if is_last:
                 task.failure = failure or _why_not_read(is_timeout, code)
             return
-        limit = self.course.policy.time_limit if task.verdicts is None else SEARCH_TIME
-        why, status = _why_not_judged(is_timeout, code, limit)
-        result = _sent_verdicts_or(task, self.course.find(task.left[0]).unread_result(why, status), why)
-        if result.status != "error" or task.attempts == ATTEMPTS:
-            task.add(result)
+        if is_last:
+            limit = self.course.policy.time_limit if task.verdicts is None else SEARCH_TIME
+            why, status = _why_not_judged(is_timeout, code, limit)
+            task.add(_sent_verdicts_or(task, self.course.find(task.left[0]).unread_result(why, status), why))
 
 
 class GradingPool(ReadingPool):

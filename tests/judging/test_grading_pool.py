@@ -106,7 +106,7 @@ def test_who_loses_the_grading_process_loses_that_exercise_alone(course: Course,
 
 
 def lose_the_search(happen: Callable[[], None], why: str, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check that right answers keep their points, wrong ones have their facts, and nothing is graded a second time."""
+    """Check that right answers keep their points, and that wrong ones have their facts, where every search is lost."""
     causes = Judge._causes
     monkeypatch.setattr(grading_pool, "SEARCH_TIME", 1.5)
 
