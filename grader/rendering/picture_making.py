@@ -70,7 +70,8 @@ def make_pictures(exercise: CourseExercise, result: ExerciseResult, judge: Judge
     answers = {answer.name: answer for answer in exercise.function.answers}
     pictures = tuple(_picture_of(judge, answers[answer.name], answer) for answer in wrong)
     drawn = [answers[picture.answer] for picture in pictures if picture.is_drawn]
-    return ExercisePictures(exercise.id, pictures, _graph_of(judge, drawn) if drawn else None)
+    named = {answer.name for answer in wrong if answer.status != "todo"}
+    return ExercisePictures(exercise.id, pictures, _graph_of(judge, drawn, named) if drawn else None)
 
 
 def _picture_of(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
@@ -82,6 +83,8 @@ def _picture_of(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
         return Picture(answer.name, note=RIGHT if judge.given[answer.name].samples else why_no_picture(result))
     yours = wrong.in_double.given
     grids, note = _grids(judge, answer, wrong.trial, yours)
+    if result.status == "todo":  # a body to mend: the message keeps the mistake back
+        return Picture(answer.name, _describe_trial(wrong.trial), grids, note)
     cause = _cause_of(judge, answer)
     shapes = () if cause else _figures(judge, answer, wrong.trial, yours)
     if note == MANY_RIGHT and any(figure.kind == "order" for figure in shapes):
@@ -305,12 +308,13 @@ def _agree_but_for_rounding(yours: np.ndarray, right: np.ndarray) -> np.ndarray:
     return near
 
 
-def _graph_of(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
+def _graph_of(judge: Judge, answers: Sequence[Answer], diagnosed: Container[str]) -> Graph | None:
     """Return the forward pass with the places of the diagnoses marked; `None` if the exercise has no forward pass.
 
     Args:
         judge: the judge of the result.
         answers: the answers that are drawn, at least one; the sizes are those of the trial in which the first is wrong.
+        diagnosed: the names of the answers whose message names the mistake; no place is marked for any other.
     """
     declaration, first = judge.exercise.function, judge.trials[0]
     wrong = _wrong_sample(judge, answers[0])
@@ -320,7 +324,7 @@ def _graph_of(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
     program, named_in = (faithful_program_of(declaration, trial) for trial in (drawn, first))
     if program is None or named_in is None:
         return None
-    mistakes = {answer.name: _mistake_with_places(judge, answer) for answer in answers}
+    mistakes = {answer.name: _mistake_with_places(judge, answer) for answer in answers if answer.name in diagnosed}
     named = {name: () if mistake is None else mistake.at for name, mistake in mistakes.items()}
     has_same_nodes = [node.key for node in program.nodes] == [node.key for node in named_in.nodes]
     if any(named.values()) and not has_same_nodes:  # places would be those of other nodes

@@ -48,7 +48,8 @@ FAINT = 0.05
 COLD: tuple[Style, ...] = ("cold1", "cold2", "cold3", "cold4")
 HOT: tuple[Style, ...] = ("hot1", "hot2", "hot3", "hot4")
 MARK_STYLES: dict[str, Style] = {RIGHT: "dim", NOT_FINITE: "bad"}
-DIRECTION = "from the output back to the inputs; <== is where it goes wrong"
+DIRECTION = "from the output back to the inputs"
+KEY_OF_MARKS = "; <== is where it goes wrong"
 Block = list[Line]
 MOST_ENTRIES = 8
 ACROSS, DOWN = 41, 15  # columns and rows of a scatter: odd, so that both axes are in the middle
@@ -218,7 +219,8 @@ def _length(line: Line) -> int:
 
 def _graph_lines(graph: Graph, width: int) -> Iterator[Line]:
     """Yield the lines, at most `width` columns wide, of a forward pass as a tree from the output to the inputs."""
-    yield from _note_lines(DIRECTION, width, "forward pass")
+    is_marked = any(node.marked for node in graph.nodes.values())
+    yield from _note_lines(DIRECTION + KEY_OF_MARKS if is_marked else DIRECTION, width, "forward pass")
     drawn: set[str] = set()
     for line in _tree_lines(graph, graph.out, "", "", drawn):
         yield _shortened(line, width)

@@ -294,6 +294,18 @@ def test_a_diagnosis_without_an_operation_marks_none_and_has_a_note(see: See) ->
     assert "Nothing is marked for inp.g: no operation is named." in as_text(picture_lines(found, 80))
 
 
+@pytest.mark.parametrize("exercise", ["mend_linear", "mend_cross_entropy", "mend_rnn"])
+def test_a_body_to_mend_that_is_unchanged_shows_its_numbers_and_no_mistake(
+    see: See, course: Course, exercise: str
+) -> None:
+    """As its message does not say what is wrong, its pictures do not say it either."""
+    found = see(exercise, course.find(exercise).path.read_text())
+    assert all(each.grids and not each.figures and not each.cause for each in found.pictures)
+    assert found.graph is not None
+    assert not any(node.marked or node.edges or node.change for node in found.graph.nodes.values())
+    assert "where it goes wrong" not in as_text(picture_lines(found, 80))
+
+
 def test_the_shapes_in_the_graph_are_those_of_the_trial_drawn(see: See) -> None:
     source = "def relu_grad(inp, out):\n    inp.g = out.g * (inp > 0)\n    if inp.dim() == 1:\n        inp.g *= 2\n"
     found = see("relu_grad", source)

@@ -157,7 +157,7 @@ def test_a_note_that_several_answers_share_is_printed_once() -> None:
 
 def test_the_forward_pass_is_a_tree_with_each_operation_drawn_once() -> None:
     assert text(ExercisePictures("lin_grad", (), graph()), 80).splitlines()[2:] == [
-        "  forward pass  from the output back to the inputs; <== is where it goes wrong",
+        "  forward pass  from the output back to the inputs",
         "  out = *  (bs=2, m=4)",
         "  |- @  (bs=2, m=4)",
         "  |  |- inp  (bs=2, n=3)  inp.g",
@@ -172,6 +172,7 @@ def test_the_named_operation_and_the_edge_to_it_are_marked() -> None:
     nodes["%0"] = GraphNode("%0", "@", "(bs=2, m=4)", ("inp", "w"), marked=("inp.g",), edges=frozenset(["inp"]))
     lines = shown(drawn=Graph(nodes, "%2", unmarked=("w.g", "b.g")))
     found = as_text(lines).splitlines()
+    assert "  forward pass  from the output back to the inputs; <== is where it goes wrong" in found
     assert "  |- @  (bs=2, m=4)  <== inp.g" in found
     assert "  |  |- inp  (bs=2, n=3)  <-- inp.g" in found
     assert found[-1] == "  Nothing is marked for w.g, b.g: no operation is named."
