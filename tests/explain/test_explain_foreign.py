@@ -640,3 +640,20 @@ def test_a_number_in_front_of_a_product_is_named_and_not_what_it_multiplies() ->
     inputs = {"x": torch.linspace(-1, 2, 12).reshape(3, 4), "lam": 0.3}
     (mistake,) = explain(lambda x, lam: (lam * x).sin(), inputs, backward=backward, seed=1).mistakes
     assert "`lam**0.5` is used in place of lam" in mistake.says
+
+
+@pytest.mark.parametrize(("kept", "step"), [("right", "mean"), ("smooth", "gather")])
+def test_a_path_inside_a_call_is_named_by_its_own_ends(kept: str, step: str) -> None:
+    """Both paths begin and end in the one call that the source shows."""
+
+    def backward(out, out_g, x, w, classes):
+        p, terms = (x @ w).softmax(1), {"right": 0.9 * F.one_hot(classes, w.shape[1]), "smooth": 0.1 / w.shape[1]}
+        g = (p * {"right": 0.9, "smooth": 0.1}[kept] - terms[kept]) * out_g / len(x)
+        return {"x": g @ w.T, "w": x.T @ g}
+
+    inputs = classified_backward(None)[1]
+    smoothed = explain(
+        lambda x, w, classes: F.cross_entropy(x @ w, classes, label_smoothing=0.1), inputs, backward=backward, seed=3
+    )
+    says = {mistake.says for mistake in smoothed.mistakes}
+    assert f"the path from the `log_softmax` through the `{step}` inside the `cross_entropy` is missing" in says

@@ -371,7 +371,8 @@ def describe_path(program: Program, spot: Spot, place: Place) -> str:
         spot: the edges.
         place: the edge of the spot that the words are about; see `typical_place`.
     """
-    operand, step, node = _operand_names(program, spot, place), spot.expression(program), program.reader(place)
+    operand, step = _operand_names(program, spot, place), _step_name(program, spot, place)
+    node = program.reader(place)
     if place[1] == WHOLE or node.id == SINK or spot.is_wide:
         return f"the path from {operand} through {step}"
     if direct := direct_operand(program, place):
@@ -393,7 +394,7 @@ def describe_contribution(program: Program, spot: Spot, place: Place) -> str:
         spot: the edges.
         place: the place of the spot that the words are about; see `typical_place`.
     """
-    operand, step = _operand_names(program, spot, place), spot.expression(program)
+    operand, step = _operand_names(program, spot, place), _step_name(program, spot, place)
     if not spot.is_wide and len(program.forward.uses[program.source(place)]) == 1:
         return f"the gradient of {operand} through {step}"
     return f"the contribution of {step} to the gradient of {operand}"
@@ -419,11 +420,40 @@ def describe_negation(program: Program, spot: Spot, place: Place) -> str:
     return f"{describe_contribution(program, spot, place)} has the wrong sign"
 
 
+def _is_inside_call(program: Program, spot: Spot, place: Place) -> bool:
+    """Return whether the two ends of an edge are inside one call of a composite function, which the source names alone.
+
+    Such as the log-softmax and the mean inside `F.cross_entropy(z, t, label_smoothing=0.1)`.
+
+    Args:
+        program: the program of a trial.
+        spot: the edited places.
+        place: the place of the spot that the words are about; see `typical_place`.
+    """
+    reader = program.reader(place)
+    if place[1] == WHOLE or spot.is_wide or not reader.composite or reader.operand(place[1]) is None:
+        return False
+    return program.name_of(program.source(place)) == as_code(reader.text)
+
+
+def _step_name(program: Program, spot: Spot, place: Place) -> str:
+    """Return the edited operation in the learner's words: "`x @ w`", or "the `mean` inside `F.cross_entropy(z, t)`".
+
+    Args:
+        program: the program of a trial.
+        spot: the edited places.
+        place: the place of the spot that the words are about; see `typical_place`.
+    """
+    reader = program.reader(place)
+    is_inside = _is_inside_call(program, spot, place)
+    return f"the `{reader.name}` inside {as_code(reader.text)}" if is_inside else spot.expression(program)
+
+
 def _operand_names(program: Program, spot: Spot, place: Place) -> str:
     """Return the names of the operands that the edges of a spot lead to, joined by "and": "x and h".
 
-    In a loop, what its iterations make is named alone, as h for h0 and h. Return "its operand" where there are more
-    than two names.
+    In a loop, what its iterations make is named alone, as h for h0 and h. An operation inside a call, whose source is
+    that of the call, is named by itself: "the `log_softmax`". Return "its operand" where there are more than two names.
 
     Args:
         program: the program of a trial.
@@ -432,6 +462,8 @@ def _operand_names(program: Program, spot: Spot, place: Place) -> str:
     """
     if place[1] == WHOLE:
         return program.name_of(program.reader(place).operands[0][1])
+    if _is_inside_call(program, spot, place):
+        return f"the `{program.nodes[program.source(place)].name}`"
     values = [program.source(each) for each in spot.places(program)]
     carried = [i for i in values if program.nodes[i].operands and len(program.forward.by_key[program.nodes[i].key]) > 1]
     names = list(dict.fromkeys(program.name_of(value) for value in carried or values))
@@ -523,7 +555,7 @@ def _place_fields(program: Program, spot: Spot, place: Place) -> dict[str, Calla
     reader = program.reader(place)
     slots = [slot for slot, _ in reader.operands if slot != place[1]]
     return {
-        "step": lambda: spot.expression(program),
+        "step": lambda: _step_name(program, spot, place),
         "derivative": lambda: describe_local_derivative(program, place, spot.expression(program)),
         "value": lambda: program.output_name if reader.id == SINK else program.name_of(reader.id),
         "operand": lambda: _operand_names(program, spot, place),
