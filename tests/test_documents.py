@@ -395,7 +395,7 @@ def test_the_options_of_nbgrader_that_its_page_names_are_those_of_its_commands()
         "An answer that was stored before an exception, or before a loop that never ends, counts.",
         "An answer that never ends takes the whole time limit (`time_limit` in `course.yaml`) for each exercise",
         "A line is given by its cell and its number in that cell, as in `cell 7, line 3`: code cells are counted",
-        "It is read and not run: an answer counts with and without quotes.",
+        "It is read, not run, so an answer counts with or without quotes.",
     ],
 )
 def test_the_page_on_nbgrader_says_what_surprised_an_instructor(said: str) -> None:
