@@ -8,8 +8,8 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -22,7 +22,11 @@ from grader.errors import UsageError
 from grader.safe_text import one_line, plain, print_message
 
 if TYPE_CHECKING:
+    from grader.classroom.class_file import ClassPlan, GradeOptions
+    from grader.classroom.class_folder import ClassFolder
     from grader.classroom.class_grading import Grading
+    from grader.classroom.roster import Roster
+    from grader.classroom.score_changes import ScoreChanges
     from grader.course.course import Course, CourseExercise
     from grader.nbgrader.course_folder import FolderChanges
     from grader.results.records import Isolation
@@ -132,14 +136,7 @@ def grade(
     from grader.classroom.class_file import GRADES, GradeOptions, grade_options, read_class_file, remark_on_rules
     from grader.classroom.class_grading import Grading
     from grader.classroom.course_choice import open_for_class
-    from grader.classroom.grade_terminal import (
-        confirm_layout,
-        grade_with_progress,
-        isolated_here,
-        score_line,
-        with_time_limit,
-    )
-    from grader.results.records import exit_code
+    from grader.classroom.grade_terminal import grade_with_progress, with_time_limit
 
     plan = read_class_file(Path.cwd())
     course = open_for_class(Path.cwd(), plan.content.course)
@@ -147,77 +144,158 @@ def grade(
     plan = plan.with_unit_ids(course.config)
     units = [course.config.unit_id(name) for name in unit or ()]
     if one is not None:
-        from grader.classroom.class_grading import grade_submission
-
         if out is None:
             raise UsageError(f"{ALONE}: name the record with --out, as in --out grades/ada.json.")
         if submissions is not None or roster or gradebook or student or layout:
             raise UsageError(f"{ALONE}: leave out what is for a class.")
-        if remark := remark_on_rules(plan, str(one)):
-            print_message(one_line(plain(remark)), sys.stderr)
-        alone = Grading(workers, "none", seed, _chosen_exercises(course, units, exercise or []))
-        results = grade_submission(course, one, out, isolated_here(alone, isolation), yes=yes)
-        print_message(score_line(results))
-        raise typer.Exit(exit_code(results.exercises))
+        _print_remarks([remark_on_rules(plan, str(one))])
+        alone = Grading(workers, "none", seed, _chosen_exercises(course, units, exercise or ()))
+        raise typer.Exit(_grade_one(course, one, out, alone, isolation, yes=yes))
     given = GradeOptions(out=out, units=units, exercises=exercise or (), roster=roster, layout=layout)
     options = grade_options(plan, submissions, given)
-    if options.remark:
-        print_message(one_line(plain(options.remark)), sys.stderr)
-    from grader.classroom.class_folder import find_submissions
+    _print_remarks([options.remark])
     from grader.classroom.exercise_names import ExerciseNames
-    from grader.classroom.roster import match_roster
-    from grader.classroom.score_changes import class_roster, score_changes
     from grader.nbgrader.gradebook_class import entering_in_gradebook
 
-    folder = options.out or GRADES
-    try:
-        class_folder = find_submissions(course, options.submissions, folder, options.layout)
-    except UsageError as error:
-        if not options.assignment:
-            raise
-        key = "submissions" if options.layout is None or layout else "layout"
-        raise UsageError(f"{plan.line('assignments', options.assignment, key)}: {error}") from error
-    roster_of_class = None
-    if options.roster is not None:
-        roster_of_class = class_roster(plan, options.roster, options.assignment, folder)
-        class_folder = match_roster(class_folder, roster_of_class)
-    is_named = options.layout is not None
-    confirm_layout(class_folder, options.submissions, is_named=is_named, plan=plan, assignment=options.assignment)
-    try:
-        chosen = _chosen_exercises(course, options.units, options.exercises)
-    except UsageError as error:
-        if not options.assignment:
-            raise
-        where = plan.line("assignments", options.assignment, "units")
-        raise UsageError(f"{where}: {error}") from error
-    grading = Grading(workers, "none", seed, chosen, frozenset(student or ()))
-    names = ExerciseNames(course, grading.exercises or course.exercises)
-    points = {exercise.id: exercise.points for exercise in names.wanted}
-    changes = score_changes(plan, options.assignment, class_folder, points, roster_of_class)
-    grading = replace(grading, changes=changes, is_assignment=bool(options.assignment))
-    for remark in changes.remarks:
-        print_message(one_line(plain(remark)), sys.stderr)
+    folder, assignment = options.out or GRADES, options.assignment
+    class_folder, roster_of_class = _find_class(course, plan, options, folder, is_layout_given=layout is not None)
+    with _naming_line(plan, assignment, "units"):
+        names = ExerciseNames(course, _chosen_exercises(course, options.units, options.exercises) or course.exercises)
+    changes = _score_changes(plan, assignment, class_folder, names.wanted, roster_of_class)
+    grading = Grading(
+        workers, "none", seed, names.wanted, frozenset(student or ()), changes=changes, is_assignment=bool(assignment)
+    )
     with (
         entering_in_gradebook(
-            names, gradebook, class_folder, folder, changes.adjustments, options.assignment, plan.content.assignments
+            names, gradebook, class_folder, folder, changes.adjustments, assignment, plan.content.assignments
         ) as old_points,
-        _on_cluster(scheduler, grading, isolation)
-        if scheduler
-        else nullcontext(isolated_here(grading, isolation)) as grading,
+        _isolated(grading, isolation, scheduler) as isolated,
     ):
-        code = grade_with_progress(course, class_folder, folder, grading, yes=yes, as_json=format == "json")
+        code = grade_with_progress(course, class_folder, folder, isolated, yes=yes, as_json=format == "json")
     raise typer.Exit(max(code, 1) if old_points else code)
 
 
-@contextmanager
-def _on_cluster(scheduler: str, grading: Grading, isolation: Isolation | None) -> Iterator[Grading]:
-    """Connect to a Dask cluster within the block, and yield the options of the run for it.
+def _print_remarks(remarks: Iterable[str]) -> None:
+    """Print remarks on stderr, each in one line; nothing for an empty one."""
+    for remark in filter(None, remarks):
+        print_message(one_line(plain(remark)), sys.stderr)
+
+
+def _grade_one(
+    course: Course, submission: Path, record: Path, grading: Grading, isolation: Isolation | None, *, yes: bool
+) -> int:
+    """Grade the submission of one student on this machine, and print the points.
 
     Args:
-        scheduler: the address of the cluster's scheduler, its scheduler file, or "local".
-        grading: the options of the run, for this machine.
-        isolation: the isolation on the cluster; `None` for the strongest that all workers have.
+        course: the course.
+        submission: the submission, a folder, an archive or a file.
+        record: the file that the student's record is written to.
+        grading: the options of the run.
+        isolation: how learner code is isolated; `None` for the strongest way.
+        yes: whether to give 0 points if nothing can be graded.
+
+    Returns:
+        The exit code: 3 if something could not be graded, 1 if an answer is wrong, else 0.
     """
+    from grader.classroom.class_grading import grade_submission
+    from grader.classroom.grade_terminal import isolated_here, score_line
+    from grader.results.records import exit_code
+
+    results = grade_submission(course, submission, record, isolated_here(grading, isolation), yes=yes)
+    print_message(score_line(results))
+    return exit_code(results.exercises)
+
+
+def _find_class(
+    course: Course, plan: ClassPlan, options: GradeOptions, results_folder: Path, *, is_layout_given: bool
+) -> tuple[ClassFolder, Roster | None]:
+    """Find the submissions of a class, match them with its roster, and let the user confirm a doubtful layout.
+
+    Args:
+        course: the course.
+        plan: the `class.yaml` of the current folder.
+        options: what is graded.
+        results_folder: the folder for the results, which may hold those of earlier runs.
+        is_layout_given: whether the command line names the layout.
+
+    Returns:
+        The submissions, and the roster; `None` if the class has none.
+
+    Raises:
+        UsageError: the submissions or the roster cannot be read, or the user refuses the layout; names the line of
+            `class.yaml` for an assignment.
+    """
+    from grader.classroom.class_folder import find_submissions
+    from grader.classroom.grade_terminal import confirm_layout
+    from grader.classroom.roster import match_roster
+    from grader.classroom.score_changes import class_roster
+
+    is_named = options.layout is not None
+    with _naming_line(plan, options.assignment, "layout" if is_named and not is_layout_given else "submissions"):
+        class_folder = find_submissions(course, options.submissions, results_folder, options.layout)
+    roster = None
+    if options.roster is not None:
+        roster = class_roster(plan, options.roster, options.assignment, results_folder)
+        class_folder = match_roster(class_folder, roster)
+    confirm_layout(class_folder, options.submissions, is_named=is_named, plan=plan, assignment=options.assignment)
+    return class_folder, roster
+
+
+@contextmanager
+def _naming_line(plan: ClassPlan, assignment: str, key: str) -> Iterator[None]:
+    """Name the line of `class.yaml` in an error that is raised within the block.
+
+    Args:
+        plan: the `class.yaml`.
+        assignment: the name of the assignment that is graded; empty if it is none, and no line is named.
+        key: the key of the assignment that is at fault.
+
+    Raises:
+        UsageError: the block raised one; with the line before its message.
+    """
+    try:
+        yield
+    except UsageError as error:
+        if not assignment:
+            raise
+        raise UsageError(f"{plan.line('assignments', assignment, key)}: {error}") from error
+
+
+def _score_changes(
+    plan: ClassPlan, assignment: str, class_folder: ClassFolder, exercises: Iterable[CourseExercise],
+    roster: Roster | None,
+) -> ScoreChanges:  # fmt: skip
+    """Return what changes the points of these exercises in an assignment, after printing the remarks on it.
+
+    Args:
+        plan: the `class.yaml`.
+        assignment: the name of the assignment; empty if it is none, and nothing changes points.
+        class_folder: the submissions of the class.
+        exercises: the exercises that are graded.
+        roster: the roster of the class; `None` if it has none.
+    """
+    from grader.classroom.score_changes import score_changes
+
+    points = {exercise.id: exercise.points for exercise in exercises}
+    changes = score_changes(plan, assignment, class_folder, points, roster)
+    _print_remarks(changes.remarks)
+    return changes
+
+
+@contextmanager
+def _isolated(grading: Grading, isolation: Isolation | None, scheduler: str | None) -> Iterator[Grading]:
+    """Yield the options of a run with the isolation of the machines that grade, connected to them within the block.
+
+    Args:
+        grading: the options of the run.
+        isolation: how learner code is isolated; `None` for the strongest way that all these machines have.
+        scheduler: the address of a Dask cluster's scheduler, its scheduler file, or "local"; `None` for this machine.
+    """
+    if not scheduler:
+        from grader.classroom.grade_terminal import isolated_here
+
+        yield isolated_here(grading, isolation)
+        return
     from grader.classroom.dask_pool import connected
 
     with connected(scheduler, grading.workers) as cluster:
