@@ -9,7 +9,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -155,7 +155,7 @@ def grade(
     options = grade_options(plan, submissions, given)
     _print_remarks([options.remark])
     from grader.classroom.exercise_names import ExerciseNames
-    from grader.nbgrader.gradebook_class import entering_in_gradebook
+    from grader.nbgrader.database import needs_nbgrader
 
     folder, assignment = options.out or GRADES, options.assignment
     class_folder, roster_of_class = _find_class(course, plan, options, folder, is_layout_given=layout is not None)
@@ -165,12 +165,14 @@ def grade(
     grading = Grading(
         workers, "none", seed, names.wanted, frozenset(student or ()), changes=changes, is_assignment=bool(assignment)
     )
-    with (
-        entering_in_gradebook(
+    entering: AbstractContextManager[set[str]] = nullcontext(set())
+    if gradebook is not None:
+        with needs_nbgrader():
+            from grader.nbgrader.gradebook_entry import entering_in_gradebook
+        entering = entering_in_gradebook(
             names, gradebook, class_folder, folder, changes.adjustments, assignment, plan.content.assignments
-        ) as old_points,
-        _isolated(grading, isolation, scheduler) as isolated,
-    ):
+        )
+    with entering as old_points, _isolated(grading, isolation, scheduler) as isolated:
         code = grade_with_progress(course, class_folder, folder, isolated, yes=yes, as_json=format == "json")
     raise typer.Exit(max(code, 1) if old_points else code)
 

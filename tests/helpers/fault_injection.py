@@ -29,10 +29,9 @@ from grader.cli import main as cli
 from grader.course.course import PACKAGE, load_course
 from grader.judging import grading_pool
 from grader.judging.grading import Grader
-from grader.nbgrader import gradebook_class
 from grader.sandbox.worker import Unanswered
 
-LOADED = (course_choice, grade_terminal, gradebook_class, roster)  # by a command when it runs: that is not what fails
+LOADED = (course_choice, grade_terminal, roster)  # by a command when it runs: that is not what fails
 
 NAME, SEED, STUDENTS = "lin_grad", 7, ("ada", "bob", "cem")
 LIMIT = 120.0  # seconds for one run on a busy machine

@@ -39,9 +39,8 @@ from grader.classroom.student_results import Note
 from grader.classroom.submissions import SubmissionContent
 from grader.course.course import Course, load_course
 from grader.nbgrader.course_folder import build_folder
-from grader.nbgrader.gradebook_class import write_class
+from grader.nbgrader.gradebook_entry import open_gradebook, write_class
 from grader.nbgrader.gradebook_results import read_gradebook
-from grader.nbgrader.gradebook_student import open_gradebook
 from grader.results.records import AnswerResult, ExerciseResult
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_pool")]

@@ -28,7 +28,7 @@ from test_nbgrader_gradebook import URL, course, graded, hand_in, lin_grad_resul
 from grader.classroom.submissions import SubmissionContent
 from grader.course.course import Course
 from grader.nbgrader.course_folder import build_folder
-from grader.nbgrader.gradebook_student import open_gradebook
+from grader.nbgrader.gradebook_entry import open_gradebook
 
 FULL = """
 from sqlalchemy import Engine, event
