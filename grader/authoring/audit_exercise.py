@@ -516,7 +516,7 @@ def _question_problems(question: AnswerableQuestion) -> Iterator[str]:
 
 
 def _answer_texts(question: AnswerableQuestion) -> Iterator[str]:
-    """Yield all texts of a question about its answers, with those that are shown only after an answer."""
+    """Yield the texts of a question other than what it asks: its options, and what is said after an answer."""
     if isinstance(question, Choices):
         yield from (part for option in question.right.values() for part in (option.text, option.says))
     if isinstance(question, (Choice, Choices)):

@@ -274,7 +274,7 @@ def watch_arrays(value: Any, watch: DifferenceWatch | None) -> Any:
 def _without_watch(value: Any) -> Any:
     """Return a watched array, or each watched array in a list or tuple, as a plain numpy array.
 
-    Other values unchanged.
+    Any other value is returned unchanged.
     """
     if isinstance(value, _Watched):
         return value.view(np.ndarray)

@@ -161,7 +161,7 @@ class GradedExercise(ExerciseResult):
 
     @cached_property
     def standings(self) -> tuple[tuple[str, Standing], ...]:
-        """Return the name of each answer, and the standing of a student in it."""
+        """Return the name of each answer, with its standing, such as "passed", "wrong" or "adjusted"."""
         return tuple(
             (answer.name, "adjusted" if self.is_adjusted and answer.status == "error" else standing_with(answer))
             for answer in self.answers
@@ -180,7 +180,7 @@ class GradedExercise(ExerciseResult):
     @cached_property
     def table_cells(self) -> tuple[str, ...]:
         """Return the CSV text of each answer's line in the table of a class, without the student's name."""
-        return tuple(_cells(self, answer) for answer in self.answers)
+        return tuple(_csv_line(self, answer) for answer in self.answers)
 
 
 def standing_with(answer: AnswerResult) -> Standing:
@@ -199,7 +199,7 @@ def number(points: float) -> str:
     return repr(float(points)).removesuffix(".0")
 
 
-def _cells(exercise: GradedExercise, answer: AnswerResult) -> str:
+def _csv_line(exercise: GradedExercise, answer: AnswerResult) -> str:
     """Return the line of an answer in the table of a class as CSV text, from its unit to its message."""
     status, score = answer.status, None if answer.status == "error" else answer.score
     shown_status = BY_PERSON if status == "error" and exercise.is_adjusted else status

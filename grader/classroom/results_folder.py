@@ -308,9 +308,10 @@ class ResultsFolder:
         self.table.add_failure(name, student, why)
 
     def leave_blank(self, name: str, results: StudentResults) -> None:
-        """Write the record of a student of whom nothing could be graded; move one with points to `removed/` before.
+        """Write the record of a student of whom nothing could be graded, after moving an earlier one with points away.
 
-        Points of 0 that a person entered for the same reason stay entered, unless the submission has changed.
+        An earlier record is moved to the folder `removed/`. Points of 0 that a person entered for the same reason stay
+        entered, unless the submission has changed.
 
         Args:
             name: the student's key.

@@ -575,7 +575,10 @@ def keys_of_records(
 
 
 def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Match]]) -> Iterator[str]:
-    """Yield sentences on submissions whose students were found by a number without its zeros, or in an unknown column.
+    """Yield remarks on students who were found on the roster in another way than by their name or address.
+
+    There is one for each further column that names of submissions were found in, and one on numbers that agree only
+    without their leading zeros.
 
     Args:
         roster: the roster.

@@ -420,10 +420,10 @@ class RowContributions:
     width: int
 
     def counted_rows(self) -> Array | None:
-        """Return c of ones and zeros with `array == sum(c[r] * parts[r] for r)`, but for rounding; shape: (rows,).
+        """Return 1 for each row whose contribution the learner's array counts, and 0 for the others; shape: (rows,).
 
-        `parts[r]` is what row r alone adds to the answer. Of several c it is one with the most ones. Return `None`
-        where there is none.
+        The array is the sum of the counted contributions, but for rounding. Where several choices of rows give it, the
+        one with the most rows is returned; `None` where no choice does.
         """
         choices, bound = _row_choices(len(self.parts)), MATCH * np.abs(self.parts).max()
         for entries in (slice(None, None, 1 + self.array.size // FEW_ENTRIES), slice(None)):  # first a few of them
@@ -432,10 +432,10 @@ class RowContributions:
         return np.asarray(choices[0]) if len(choices) else None
 
     def weights(self) -> Array | None:
-        """Return the weights c with `array == sum(c[r] * parts[r] for r)`, but for rounding; shape: (rows,).
+        """Return the weight that the learner's array gives to the contribution of each row; shape: (rows,).
 
-        `parts[r]` is what row r alone adds to the answer. Return `None` where there are no such weights, or several, or
-        where they are all equal.
+        The array is the weighted sum of the contributions, but for rounding. Return `None` where no weights give it, or
+        several do, or where they are all equal.
         """
         if not (np.isfinite(self.parts).all() and np.isfinite(self.array).all()):  # LAPACK may never end
             return None

@@ -239,7 +239,7 @@ def certificate_page(cards: Sequence[Card], curves: Mapping[str, str], day: date
 
 
 def _unit_row(card: Card) -> str:
-    """Return a unit as a row of a table: its title, a bar, and how many exercises are solved."""
+    """Return the progress in the unit of a card as an HTML table row: title, bar, and number of solved exercises."""
     share = 100 * len(card.solved) / card.exercises if card.exercises else 0
     bar = (
         '<svg class="bar" width="100%" height="12" aria-hidden="true">'

@@ -154,7 +154,7 @@ def _plane_lines(training: Training) -> Iterator[Line]:
 
 
 def verdict_lines(training: Training) -> Iterator[Line]:
-    """Yield the verdict on a training as lines, of which only a long one is broken."""
+    """Yield the verdict on a training as lines for the terminal, each sentence wrapped at its width."""
     for sentence, style in verdict_sentences(training):
         yield from wrapped(sentence, report_width(), "", style, indent=0)
 

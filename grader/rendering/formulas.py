@@ -297,7 +297,7 @@ def _cells(columns: Sequence[Sequence[FormulaToken]]) -> str:
 
 
 def _has_equals(column: Sequence[FormulaToken]) -> bool:
-    """Return whether a column is an equation."""
+    """Return whether a column has an equals sign, and so is an equation."""
     return any(token.text == "=" for token in column)
 
 
