@@ -377,7 +377,7 @@ class Program:
     def pullback(self, value: int, g: Array) -> dict[str, Array]:
         """Return the gradient of sum(g * value) for each target, by a backward pass that begins at one value.
 
-        The edits of this program hold on the way, except those of the loss's edges (SINK, k).
+        The edited vjps of this program are used, except those of the edges (SINK, k) of its outputs.
 
         Args:
             value: the id of the value.

@@ -159,10 +159,14 @@ def arrangements(program: Program, place: Place) -> Iterator[Arrangement]:
 
 
 def _arrays_to_transpose(arrangement: Arrangement) -> tuple[ProductArray, ...]:
-    """Return the arrays of a contribution, such as ("partner", "result"), to transpose for a wrong arrangement.
+    """Return which arrays of the product g @ partner must be transposed so that it gives a wrong arrangement.
 
-    To exchange the factors A and B, both and their product are transposed, since B A = (A.T B.T).T: for
-    `Arrangement((), exchanged=True)`, ("partner", "upstream", "result").
+    These are the factors that the arrangement transposes. If it exchanges them, A @ B becomes B @ A = (A.T @ B.T).T:
+    then they are the factors that it does not transpose, and the result.
+
+    Returns:
+        Names such as ("partner",) for `Arrangement(("partner",))`, and ("partner", "upstream", "result") for
+        `Arrangement((), exchanged=True)`.
     """
     if not arrangement.exchanged:
         return arrangement.transposed

@@ -520,7 +520,7 @@ def assign_selected(program: Program, place: Place, choice: Assignments) -> Prog
 
 @assign_selected.example
 def _() -> Example:
-    """Show x[i] * (1 - f) + x[i + 1] * f whose gradient of `x` is assigned to both for one i after another."""
+    """Show x[i] * (1 - f) + x[i + 1] * f whose backward loop assigns to dx[i] and dx[i + 1], not adds."""
 
     def forward(x: Tensor, i: Tensor, f: Tensor) -> Tensor:
         return x[i] * (1 - f) + x[(i + 1) % len(x)] * f
@@ -2224,9 +2224,8 @@ GROUP_SUMS = {
 def group_mistakes(program: Program, place: Place) -> Iterator[GroupMistake]:
     """Yield the `GroupMistake`s of a softmax over groups: `"own"`, `"unweighted"`, and `"index"` for each other index.
 
-    "own" uses each row's own product p * g in place of the sum over its group, "unweighted" sums g in place of p * g.
-    Another index is an array of whole numbers, one for each row, all of them
-    numbers of groups.
+    "own" uses each row's own product p * g in place of the sum over its group, "unweighted" sums g in place of p * g,
+    and "index" sums over the groups of another index: an array with the number of a group for each row.
 
     Args:
         program: the program of a trial.

@@ -871,9 +871,10 @@ Copies = Literal["every entry", "every row", "this"]
 
 
 def copies_of_output(program: Program, place: Place) -> Iterator[Copies]:
-    """Yield how the output may stand in place of the gradient of the target `place`, if their shapes differ.
+    """Yield the ways to give the output in place of the gradient of the target `place`, if their shapes differ.
 
-    Broadcast to the target's shape, `"every row"`, or, for a loss, `"every entry"`; or as it is, `"this"`.
+    `"this"`: as it is. `"every row"`: broadcast to the target's shape, or `"every entry"` if the output is a number.
+    Nothing is yielded if the shapes are equal.
     """
     output, shape = program.nodes[program.forward.outputs[-1]].value, shape_of(program, place)
     if output.shape != shape:
