@@ -34,7 +34,7 @@ from grader.sandbox.warm_process import Closing, states_below
 from grader.sandbox.worker import Worker, start_worker, worker_mode
 from grader.sandbox.worker_probe import probe
 
-from .lazy_grader import new_grader
+from . import new_grader
 
 if TYPE_CHECKING:
     from .grading import Grader

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from grader.course.course import Course, CourseExercise
 from grader.errors import HandgradError, InfrastructureError, SpecError
-from grader.judging.lazy_grader import new_grader
+from grader.judging import new_grader
 from grader.rendering.picture_data import ExercisePictures, Picture, no_pictures
 from grader.results.records import ExerciseResult
 from grader.sandbox.source_text import Content, Part, importable_files

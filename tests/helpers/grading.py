@@ -11,8 +11,7 @@ import pytest
 
 from grader.child.protocol import Frame
 from grader.course.course import Course, CourseExercise
-from grader.judging import grading_pool
-from grader.judging.lazy_grader import new_grader
+from grader.judging import grading_pool, new_grader
 from grader.results.records import ExerciseResult
 from grader.sandbox.isolation import Isolation
 from grader.sandbox.worker import Unanswered, Worker

@@ -12,7 +12,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from grader.course.course import load_course
-from grader.judging.lazy_grader import new_grader
+from grader.judging import new_grader
 from grader.sandbox.worker import start_worker
 
 with start_worker("none") as worker:
