@@ -161,7 +161,7 @@ def changed(source: str, changes: str) -> str:
     lines = source.split("\n")
     places = []
     for block in filter(None, re.split(r"\n\n+", changes.strip("\n"))):
-        old, new = _block(block.split("\n"))
+        old, new = _lines_before_and_after(block.split("\n"))
         starts = [start for start in range(len(lines)) if lines[start : start + len(old)] == old]
         if len(starts) != 1:
             raise ValueError(f"the base has {len(starts)} times what this block changes, not once:\n{block}")
@@ -171,8 +171,11 @@ def changed(source: str, changes: str) -> str:
     return "\n".join(lines)
 
 
-def _block(block: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the lines of the base that a block takes out or keeps, and the lines that stand there after the change.
+def _lines_before_and_after(block: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the lines that a block of changes stands for: as they are in the text, and as they are after the change.
+
+    Args:
+        block: the lines, each behind `#-` (taken out), `#+` (put in) or `# ` (kept).
 
     Raises:
         ValueError: a line begins with no mark of a change.

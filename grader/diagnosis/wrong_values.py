@@ -164,8 +164,9 @@ def wrong_value_of_loop(
 ) -> Node | None:
     """Return a node of a loop such that wrong gradients of its values, in all iterations, explain the answers `names`.
 
-    It is as in `wrong_value`, but with an array in place of the gradient in each iteration. Of several nodes it is one
-    with the fewest entries, and of these the one nearest to the loss: as many unknowns say the least.
+    As in `wrong_value`, these gradients are found by least squares; here there is one for each iteration. Of several
+    nodes it is one with the fewest entries, which are the unknowns, because many unknowns explain any answer; of these,
+    it is the one nearest to the loss.
 
     Args:
         case: the case.
