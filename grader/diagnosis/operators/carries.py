@@ -457,15 +457,16 @@ def segments_of_other_operands(program: Program, steps: list[Step], number: int,
 
 
 def _of_updated_gradient(step: Step, key: Key, way: Segment, carried: bool) -> EdgeVjp:
-    """Return a vjp for an operand of a loop's step: the wrong contribution to it minus the right one.
+    """Return the error in the contribution to an operand of a loop, if dh is updated before it is used.
 
-    The wrong contribution is made with the gradient of the state before the iteration, the right one with that after
-    it. Added to the right backward pass as an edge, the vjp gives the wrong one.
+    The wrong contribution takes the gradient of the state before the iteration, which is already updated; the right one
+    takes that of the state after it. The vjp gives the wrong one minus the right one: as a further edge of the right
+    backward pass, it makes the contribution wrong.
 
     Args:
         step: the iteration.
-        key: the key of the state.
-        way: how the state after the iteration depends on the operand.
+        key: the key of the state h, whose gradient is dh.
+        way: the segment of the iteration from the operand to the state after it.
         carried: whether the gradient of the earlier state is only what this iteration passes back to it.
     """
     is_constant = key not in step.before

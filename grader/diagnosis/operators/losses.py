@@ -329,7 +329,7 @@ def _prediction_at(difference: Difference, x: Array) -> Array:
 
 
 def _one_hot(difference: Difference) -> Array:
-    """Return the one-hot classes of a difference whose label is smoothed: shaped like x."""
+    """Return the label of a difference before it was smoothed: 1 at the right class, else 0; shaped like x."""
     assert difference.marks is not None
     return difference.marks
 

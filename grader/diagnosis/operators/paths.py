@@ -647,7 +647,7 @@ def is_first_of_joined_calls(program: Program, place: Place) -> bool:
 
 
 def function_called(program: Program, place: Place) -> Iterator[str]:
-    """Yield the name of the function whose call computes the value `place`, such as `f` of the call `f(y)`."""
+    """Yield one choice: the name of the function whose call computes the value `place`, `f` for the call `f(y)`."""
     yield program.nodes[place[0]].call.partition("(")[0]
 
 
@@ -1001,7 +1001,7 @@ SCALING = ("mul", "div", "mean")  # by a number, or by a size: what a learner ma
 
 
 def scaling_edge(program: Program, place: Place) -> Place | None:
-    """Return the edge by which a sum is read, if it is read once: to be multiplied or divided by a number, or averaged.
+    """Return the only edge by which a sum is read, if its reader scales it: by a number, or as a mean does.
 
     For `(a + b) / 2` and the edge of a in the sum: the edge of the sum in the quotient.
 
@@ -1010,7 +1010,7 @@ def scaling_edge(program: Program, place: Place) -> Place | None:
         place: an edge into the sum.
 
     Returns:
-        The edge; `None` where the reader of `place` is no sum or difference, or is read in another way.
+        The edge; `None` where the reader of `place` is no sum or difference, is read several times, or is not scaled.
     """
     node = program.reader(place)
     if node.name not in ("add", "sub") or len(node.operands) < 2 or len(program.forward.uses[node.id]) != 1:
