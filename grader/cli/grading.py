@@ -172,7 +172,7 @@ def grade(
         entering = entering_in_gradebook(
             names, gradebook, class_folder, folder, changes.adjustments, assignment, plan.content.assignments
         )
-    with entering as old_points, _isolated(grading, isolation, scheduler) as isolated:
+    with entering as old_points, _prepare_machines(grading, isolation, scheduler) as isolated:
         code = grade_with_progress(course, class_folder, folder, isolated, yes=yes, as_json=format == "json")
     raise typer.Exit(max(code, 1) if old_points else code)
 
@@ -285,8 +285,10 @@ def _score_changes(
 
 
 @contextmanager
-def _isolated(grading: Grading, isolation: Isolation | None, scheduler: str | None) -> Iterator[Grading]:
-    """Yield the options of a run with the isolation of the machines that grade, connected to them within the block.
+def _prepare_machines(grading: Grading, isolation: Isolation | None, scheduler: str | None) -> Iterator[Grading]:
+    """Choose the isolation on the machines that grade, and yield the options of the run with it.
+
+    A cluster is connected within the block.
 
     Args:
         grading: the options of the run.
