@@ -687,8 +687,9 @@ class _LayoutFinder:
     def _doubt_about_archives(self, infos: Sequence[_EntryInfo]) -> str:
         """Return a clause on archives that may all be sections: each holds several folders or archives with work.
 
-        Empty if there is another submission, or if an archive is none of a section: no student can stop a run. Of many
-        archives the first ones decide.
+        Empty as soon as an entry is one student's work: a folder, a file of the course, or an archive with such a file,
+        or with fewer than two folders or archives. So no student alone can make the command ask. Of many entries the
+        first ones are looked at. An archive that cannot be read, or is a platform's download, is passed over.
 
         Args:
             infos: the entries of the folder of the class.

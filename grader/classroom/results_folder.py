@@ -640,7 +640,7 @@ def open_results_folder(
 
 
 def _earlier_results(out: Path, exercise_of: ReadExercise) -> tuple[dict[str, EarlierResult], dict[str, StoredGrades]]:
-    """Return, for each record in a folder, what tells whether it belongs to this run, and its grades.
+    """Return, for each record in a folder, the run and student that it is of, and the grades that it holds.
 
     Args:
         out: the results folder.

@@ -1,7 +1,8 @@
 """The training loop, gradient descent with momentum; its text is sent to the child, where the learner's code runs.
 
 It imports nothing of the grader. `training` is a unit's `training.py`: `weights()`, `batch(data, step)`,
-`loss(weights, batch)`, and `gradients(weights, batch)`, which lets the learner's functions store them.
+`loss(weights, batch)`, and `gradients(weights, batch)`, which lets the learner's functions store them. It may import
+`stored` from here.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ def _visits_of_walk(walk: Walk, trial: Trial) -> Iterator[Visits]:
 
 
 def visits_of_walk(walk: Walk, forward: Forward) -> Visits:
-    """Return the values that a backward pass visits, in order; a visit is a value that passes on its gradient.
+    """Return the visits of a backward pass: the values that pass on their gradient, in order, and arrows between them.
 
     An arrow leads to each visit of a value from each user of that value: from the user's first visit that comes later
     or, if none does, from the user's last one. Values that the output does not depend on are left out.
