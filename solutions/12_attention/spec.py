@@ -257,7 +257,7 @@ _BLOCK_HINTS = {
     "x": (
         "How many paths start at `x`? Look at both lines of the forward pass.",
         "The short path goes straight through both sums. The others go through the norm, and through q, k or v.",
-        "Add the three gradients after the norm and take the sum through the norm once; then add the skip connection.",
+        "Pass the sum of the three gradients back through the norm once; then add the gradient of the skip connection.",
     ),
     "wq": (
         "If `wk.g` and `wv.g` are right, which product is left to look at?",
@@ -271,7 +271,7 @@ _BLOCK_HINTS = {
     ),
     "wv": (
         "What is the gradient of v? Is there a softmax on this path?",
-        "The output of the attention is multiplied by `wo`; take the gradient back through that first.",
+        "The output of the attention is multiplied by `wo`; pass the gradient back through `wo` first.",
         "The transposed weights times the upstream gradient; then the linear layer, whose input is `x` after the norm.",
     ),
     "wo": (

@@ -1053,7 +1053,7 @@ fixed_point_grad = Exercise(
     hints={
         "x.g": (
             "`out` is on both sides of its equation. How many paths lead to it, then?",
-            "Let u be the total gradient of `out`: `out.g`, plus u taken back once through tanh and `w`.",
+            "Let u be the total gradient of `out`: `out.g`, plus u passed back once through tanh and `w`.",
             "Either solve that equation for u, or iterate it until u no longer changes.",
         ),
         "w.g": (
