@@ -336,7 +336,8 @@ def _case_sample(trial: Trial, program: Program, given: Mapping[str, Array], ans
 def _contract(g: Array, jacobian: Array, target: Array) -> Array:
     """Return a gradient: the sum over the output's axes of the upstream gradient g times a Jacobian.
 
-    A Jacobian of another shape than `(*output, *target)` is returned unchanged.
+    An array of another shape than `(*output, *target)` becomes NaN, so that no wrong gradient of the target agrees with
+    it: a Jacobian summed over the outputs has the target's shape.
 
     Args:
         g: the upstream gradient, shaped like the output.
@@ -344,10 +345,10 @@ def _contract(g: Array, jacobian: Array, target: Array) -> Array:
         target: the target's value.
 
     Returns:
-        Shape: that of the target.
+        Shape: that of the target; that of `jacobian` where it is NaN.
     """
     if jacobian.shape != (*g.shape, *target.shape):
-        return jacobian
+        return np.full(jacobian.shape, np.nan)
     return np.tensordot(g, jacobian, g.ndim)
 
 

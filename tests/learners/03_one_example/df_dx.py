@@ -111,7 +111,7 @@ def df_dx(x, w, b):
     return w[:, 0]
 
 
-# %% wrong: summed over the outputs | return: wrong-shape or missing-local
+# %% wrong: summed over the outputs | return: wrong-shape or summed-wrong-axis
 def df_dx(x, w, b):
     J = w.t()
     return J.sum(0)
