@@ -377,7 +377,9 @@ def right_in_some_trials(answer: Answer, samples: Samples) -> Mistake | None:
                 return kind("shape-special", kinds=_setting_kinds_with_sizes(trials))
     if kinds[1] == {LARGE_UPSTREAM_KIND} and all(map(_is_right_or_shrunk, samples)):
         return RIGHT_FOR_SMALL_UPSTREAM("not-linear")
-    if where := options_of_right_trials(answer, right, wrong):
+    where = options_of_right_trials(answer, right, wrong)
+    is_choice = " and " in where  # one of several options is the reason: a wrong shape says more
+    if where and (have_right_shapes(samples) or not is_choice):
         return RIGHT_ONLY_WHERE("hard-coded", where=where)
     ranks = [{trial.setting.rank for trial in trials} for trials in (right, wrong)]
     any_rank = any(axis.startswith("_") for axis in right[0].setting.sizes)
