@@ -24,7 +24,7 @@ SIZES = ((1, 3), (4, 4), (5, 7), (2, 2), (3, 1))
 SCALES = ((1.0, "float32"), (1000.0, "float64"))
 RELATIVE, OF_UPSTREAM = 1e-4, 1e-6  # how far a gradient may be off: of itself, and of the greatest upstream entry
 
-COMPARING = ("unread", "uncompared", "sums", "first", "loose")  # the probes that hide wrong backward passes
+COMPARING = ("uncalled", "unread", "uncompared", "sums", "first", "loose")  # the probes that hide wrong backward passes
 CLOSELY = ("exact", "near-zero")  # and those that hide right ones
 
 Blind = Mapping[str, tuple[str, str, str]]
@@ -67,8 +67,8 @@ def examination(
     given += [backward_pass(body, says, "", CLOSELY) for says, body in rights[1:]]
     for says, body, *spots in wrongs:
         unread = [gradient for gradient in gradients if gradient in spots]  # says more than how gradients are compared
-        first, *comparing = COMPARING
-        probes = (first, *unread, *comparing, *(spot for spot in spots if spot not in unread))
+        first, second, *comparing = COMPARING
+        probes = (first, second, *unread, *comparing, *(spot for spot in spots if spot not in unread))
         given.append(backward_pass(body, says, "", probes))
     for name in hiding:
         condition, says, hint = blind[name]
@@ -113,6 +113,13 @@ def _probes(right: str, gradients: Sequence[str]) -> list[tuple[str, str, str, s
     names = " and ".join(gradients)
     return [
         (
+            "uncalled",
+            'raise RuntimeError("this backward pass does not work")',
+            "Your test accepts even a backward pass that raises an error: it never calls `backward`, or it catches the"
+            " error",
+            "Where does your test call `backward`, and with which arguments?",
+        ),
+        (
             "unread",
             "pass",
             f"Your test never looks at {names}, so a backward pass that does nothing is accepted as well",
@@ -152,7 +159,7 @@ def _probes(right: str, gradients: Sequence[str]) -> list[tuple[str, str, str, s
         (
             "uncompared",
             each("G = 3 * G.flip(0) - 2"),
-            f"Your test compares no entry of {names} with anything, so any numbers of the right shape are accepted",
+            f"Your test compares no entry of {names} with anything, so any numbers are accepted",
             "What should the entries be? In which two ways can you find out?",
         ),
     ]
