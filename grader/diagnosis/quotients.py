@@ -258,9 +258,9 @@ SLIPS = (
          lambda q: (q.height(q.ahead) - q.at(q.h)) / q.run),
     Slip("h-added-to-value", "wrong-point", "{h} is added to the value of {f}; it must be added to {x}",
          lambda q: (q.height(0) + q.h - q.height(q.behind)) / q.run),
-    Slip("first-at-h", "wrong-point", "{f} is taken at {h}; it must be taken at {ahead}",
+    Slip("first-at-h", "wrong-point", "{f} is evaluated at {h}; it must be evaluated at {ahead}",
          lambda q: (q.at(q.h) - q.height(q.behind)) / q.run),
-    Slip("step-multiplied", "wrong-point", "{f} is taken at {x} * {h}; it must be taken at {ahead}",
+    Slip("step-multiplied", "wrong-point", "{f} is evaluated at {x} * {h}; it must be evaluated at {ahead}",
          lambda q: (q.at(q.x * q.h) - q.height(q.behind)) / q.run),
     Slip("heights-added", "wrong-sign", "the two values of {f} are added; one must be subtracted from the other",
          lambda q: (q.height(q.ahead) + q.height(q.behind)) / q.run),
@@ -324,9 +324,9 @@ def slips_of_offsets(ahead: float, behind: float) -> Iterator[Slip]:
                 yield Slip(
                     "function-at-other-places",
                     "wrong-point",
-                    f"{{f}} is taken at {_point_text(first)} and {_point_text(second)}"
+                    f"{{f}} is evaluated at {_point_text(first)} and {_point_text(second)}"
                     + ("" if run == first - second else ", and the change divided by {run}")
-                    + "; it must be taken at {ahead} and {behind}",
+                    + "; it must be evaluated at {ahead} and {behind}",
                     lambda q, first=first, second=second, run=run: q.rise(first, second) / (run * q.h),  # type: ignore[misc]
                 )
 
@@ -345,7 +345,7 @@ def _point_text(steps: float) -> str:
 def wrong_quotient(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that an answer is a certain wrong difference quotient in every trial; `None` where it is none.
 
-    Such as "f is taken at x and x - h; it must be taken at x + h and x".
+    Such as "f is evaluated at x and x - h; it must be evaluated at x + h and x".
 
     Args:
         answer: the answer; `None` is returned unless it is a value.

@@ -12,7 +12,7 @@ from grader.course.exercise import RETURN, Answer, Declaration
 from grader.course.shapes import axes_of, shape_of
 from grader.diagnosis.mistake import Mistake
 from grader.reference.compare import scaled_error
-from grader.reference.trial import Trial, describe_options, requested_gradients
+from grader.reference.trial import Trial, requested_gradients, when_requested
 from grader.sandbox.checked_reply import Facts, Nudged, read
 from grader.sandbox.worker import Unanswered
 
@@ -84,7 +84,7 @@ def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Mistake | None:
     if everything is not None:
         (_, whole), (without, less) = alike[everything], alike[everything - {answer.wrt}]
         if 0 < whole.work <= less.work:
-            return Mistake("extra-work", f"{answer.name} is computed even where {describe_options(without)}")
+            return Mistake("extra-work", f"{answer.name} is computed even{when_requested(without)}")
     return None
 
 

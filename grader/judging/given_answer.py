@@ -25,7 +25,7 @@ from grader.diagnosis.words import all_of, with_words
 from grader.reference.compare import RTOL, agrees, scaled_error, tolerance, wrong_entries
 from grader.reference.kinks import allowed_gradient, wrong_shares
 from grader.reference.references import rounding
-from grader.reference.trial import Sample, Trial, request_texts
+from grader.reference.trial import Sample, Trial, when_requested
 from grader.reference.trials import trial_of_entries
 from grader.sandbox.checked_reply import Call, Value
 
@@ -337,8 +337,8 @@ class GivenAnswer:
         if last.trial is not self.trials[-1] or any(sample.trial is not last.trial for sample in self.wrong):
             return None
         again = any(agrees(last.given, sample.given) for sample in earlier)
-        outcome = "gives the earlier answer again" if again else "gives a wrong answer; every other trial is right"
-        says = f"a second call with other numbers of the same sizes {outcome}"
+        outcome = "returns the first answer again" if again else "gives a wrong answer; all other trials are right"
+        says = f"a second call with arrays of the same shapes but other entries {outcome}"
         return Mistake("not-repeatable", says, hints.KEPT_BETWEEN_CALLS)
 
     @cached_property
@@ -358,7 +358,7 @@ class GivenAnswer:
             return mistake
         expected = self._expected(trial)
         if expected is None:
-            says = f"it is not asked for{_where(trial)}, but the function stores it"
+            says = f"this gradient is not asked for{when_requested(trial)}, but the function stores it"
             return None if value.kind in {"none", "ellipsis"} else Mistake("extra-work", says)
         if value.kind == "ellipsis":
             return Mistake("todo", "not attempted yet")
@@ -380,7 +380,7 @@ class GivenAnswer:
         given_count = (
             f"{len(returned.items)} values" if returned.kind == "items" else f"one {returned.type or returned.kind}"
         )
-        what = "numbers" if expected is not None and expected.ndim == 0 else "tensors in a list"
+        what = "numbers" if expected is not None and expected.ndim == 0 else "tensors"
         return Mistake("wrong-type", f"the function returns {given_count}; it must return {wanted} {what}")
 
     def _diagnose_type(self, value: Value) -> Mistake:
@@ -410,15 +410,7 @@ class GivenAnswer:
             return Mistake("wrong-attribute", says)
         if RETURN not in trial.expected and call.returned.kind in {"tensor", "items", "ndarray"}:
             return Mistake("returned-not-stored", f"the function returns something, but it must store {answer.name}")
-        return Mistake("missing-answer", f"nothing was stored in {answer.name}{_where(trial)}")
-
-
-def _where(trial: Trial) -> str:
-    """Return " where wrt is {'x'}" for a trial with an argument that says which gradients are wanted.
-
-    Else an empty text.
-    """
-    return "".join(f" where {name} is {value}" for name, value in request_texts(trial).items())
+        return Mistake("missing-answer", f"nothing was stored in {answer.name}{when_requested(trial)}")
 
 
 def _zeros_at(sample: Sample) -> str:

@@ -581,7 +581,7 @@ def _changed_inputs(call: Call, trial: Trial) -> Iterator[tuple[bool, Mistake]]:
     for name, argument in trial.arguments.items():
         if not isinstance(argument, Array):
             if name in call.after:
-                yield False, Mistake("mutated-input", f"the function changes {name} in place")
+                yield False, Mistake("mutated-input", f"the function changes `{name}` in place")
             continue
         watched = [(name, call.after.get(name), argument.values)] if name in call.after else []
         if argument.g is not None and f"{name}.g" not in trial.expected:
@@ -589,7 +589,7 @@ def _changed_inputs(call: Call, trial: Trial) -> Iterator[tuple[bool, Mistake]]:
         for changed, value, before in watched:
             after = value.array if value is not None else None
             if after is None or after.shape != before.shape or after.tobytes() != before.tobytes():
-                message = f"the function changes {changed} in place"
+                message = f"the function changes `{changed}` in place"
                 if after is None or not agrees(after, before, "float64"):
                     yield False, Mistake("mutated-input", message)
                 else:

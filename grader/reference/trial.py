@@ -160,6 +160,11 @@ def describe_options(trial: Trial) -> str:
     return " and ".join(f"{name} is {value}" for name, value in described.items())
 
 
+def when_requested(trial: Trial) -> str:
+    """Return " when `wrt` is {'x'}" for a trial that asks for some gradients only; otherwise an empty text."""
+    return "".join(f" when `{name}` is {value}" for name, value in request_texts(trial).items())
+
+
 def request_texts(trial: Trial) -> dict[str, str]:
     """Return by name the arguments that ask for some gradients only, written as Python sets: `{"needs": "{'w'}"}`.
 

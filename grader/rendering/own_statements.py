@@ -20,7 +20,7 @@ LONGEST = 100_000  # characters of a file or a cell that is read
 MOST_STATEMENTS, MOST_LINES = 3, 6
 MOST_NODES = 1_000  # of an answer's statement and of what its variables are made of
 LINE_OF_ERROR = re.compile(r"\(\S+, line (\d+): ")
-CHANGED_ARGUMENT = re.compile(r"the function changes (\S+?):? in place")
+CHANGED_ARGUMENT = re.compile(r"the function changes `(\S+?)` in place")
 VIEWS = (  # of an array, which share its memory or may do so
     "T", "data", "detach", "expand", "flatten", "numpy", "permute", "ravel", "reshape", "squeeze", "t", "transpose",
     "unsqueeze", "view", "view_as",

@@ -161,8 +161,8 @@ SHORTER: Sequence[tuple[re.Pattern[str], str]] = tuple(
     (re.compile(long), short)
     for long, short in (
         ("the upstream gradient", "g"),
-        ("in reversed order along (?:the )?", "reversed, "),
-        ("(?:are |is )?in reversed order", "reversed"),
+        ("in reverse order along (?:the )?", "reversed, "),
+        ("(?:are |is )?in reverse order", "reversed"),
         (" by one entry along (.*), towards the (beginning|end)", r" to the \2 of \1"),
         (", divided by the number of entries", " / n"),
         (r" \(\w+ = .* here\)", ""),

@@ -667,7 +667,7 @@ def _tensor_slips():
             yield code, says, Engine(walk=walk)
     yield "shared-array", _ONE_ARRAY, Engine({"add": ("upstream", "upstream")}, walk={"keep": _in_place})
     for name in ("add", "mul", "relu", "softmax"):
-        says = f"the step `{name}` writes its result in place into its input, which other steps still need"
+        says = f"the step `{name}` overwrites its input, which other steps still need"
         yield "shared-array", says, Engine(_BY_VALUE, in_place=(name,))
     yield from _other_steps(_OTHER_TENSORS)
     for names in (("add", "mul"), ("add",), ("mul",)):

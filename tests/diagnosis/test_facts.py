@@ -366,4 +366,4 @@ def test_a_measured_answer_is_still_called_imprecise() -> None:
 def test_a_jacobian_whose_rows_are_in_another_order_is_no_matter_of_masks() -> None:
     shifted = Exercise("x + b", lambda x, b: x + b, {"x": normal("m"), "b": normal("m")}, returned_jacobian("b"))
     said = verdict(shifted, lambda v: torch.eye(len(v["b"]), dtype=torch.float64).flip(0))
-    assert (said.code, said.says) == ("wrong-operand", "the rows of the right answer are in reversed order")
+    assert (said.code, said.says) == ("wrong-operand", "the rows of the right answer are in reverse order")

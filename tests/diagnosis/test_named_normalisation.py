@@ -81,18 +81,18 @@ CASES: list[tuple[Exercise, Rule, str]] = [
     (SOFTMAX, lambda v: v["out"] - v["out_g"], "wrong-local: out.g is subtracted from `out`"),
     (SOFTMAX, lambda v: v["out_g"].softmax(-1), "wrong-local: the softmax is applied to the upstream gradient"),
     (LOG, lambda v: log(v["out"], v["out_g"]), "wrong-point: the logarithm of the softmax of x"),
-    (LOG, lambda v: log(v["x"].exp(), v["out_g"]), "missing-local: the exponential is not divided by its sum"),
+    (LOG, lambda v: log(v["x"].exp(), v["out_g"]), "missing-local: the exponentials are not divided by their sum"),
     (LOG, lambda v: v["out_g"] - total(v["out_g"]), "missing-local: not multiplied by"),
     (LOG, lambda v: (1 - v["out"].exp()) * v["out_g"], "diagonal-only: only its own output"),
     (LOG, lambda v: soft(v["out"].exp(), v["out_g"]), "wrong-local: the derivative of softmax is used"),
     (LOG, lambda v: v["out_g"] / v["out"].exp(), "missing-local: only the logarithm"),
     (LOG, lambda v: v["out_g"] - v["out"].exp(), "missing-upstream: missing from the sum over the row"),
     (LOG, lambda v: v["out_g"], "missing-local: this is the gradient with respect to `out`"),
-    (LSE, lambda v: v["x"].exp() * v["out_g"][:, None], "missing-local: the exponential is not divided by its sum"),
+    (LSE, lambda v: v["x"].exp() * v["out_g"][:, None], "missing-local: the exponentials are not divided by their sum"),
     (LSE, lambda v: v["x"].softmax(0) * v["out_g"][:, None], "summed-wrong-axis"),
     (LSE, lambda v: v["x"].sigmoid() * v["out_g"][:, None], "wrong-local: the sigmoid of x"),
     (LSE, lambda v: v["out_g"][:, None] / v["x"].softmax(-1), "wrong-local: the reciprocal of each probability"),
-    (LSE, lambda v: v["x"].exp() / v["out"][:, None] * v["out_g"][:, None], "wrong-point: the logarithm of its sum"),
+    (LSE, lambda v: v["x"].exp() / v["out"][:, None] * v["out_g"][:, None], "wrong-point: the logarithm of their sum"),
 ]
 
 

@@ -45,18 +45,18 @@ def of_sine(wrong: Slope) -> str:
     ("wrong", "sentence"),
     [
         (lambda x, h: (math.sin(x + h) - math.sin(x - h)) / (2 * h),
-         "wrong-point: fun is taken at at + step and at - step; it must be taken at at + step and at"),
+         "wrong-point: fun is evaluated at at + step and at - step; it must be evaluated at at + step and at"),
         (lambda x, h: (math.sin(x + 2 * h) - math.sin(x)) / h,
-         "wrong-point: fun is taken at at + 2 * step and at, and the change divided by step; it must be taken at"
-         " at + step and at"),
+         "wrong-point: fun is evaluated at at + 2 * step and at, and the change divided by step; it must be evaluated"
+         " at at + step and at"),
         (lambda x, h: (math.sin(x + h) + math.sin(x)) / h,
          "wrong-sign: the two values of fun are added; one must be subtracted from the other"),
         (lambda x, h: (math.sin(x + h) - math.sin(h)) / h,
          "wrong-point: the value that is subtracted is fun at step; it must be fun at at"),
         (lambda x, h: (math.sin(h) - math.sin(x)) / h,
-         "wrong-point: fun is taken at step; it must be taken at at + step"),
+         "wrong-point: fun is evaluated at step; it must be evaluated at at + step"),
         (lambda x, h: (math.sin(x * h) - math.sin(x)) / h,
-         "wrong-point: fun is taken at at * step; it must be taken at at + step"),
+         "wrong-point: fun is evaluated at at * step; it must be evaluated at at + step"),
         (lambda x, h: (math.sin(x + 1) - math.sin(x)) / 1, "hard-coded: the step is 1, whatever step is"),
         (lambda x, h: (math.sin(x + 3e-6) - math.sin(x)) / 3e-6,
          "hard-coded: the step is a tiny number, whatever step is"),

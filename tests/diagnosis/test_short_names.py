@@ -24,6 +24,10 @@ def states(x: Tensor, h: Tensor, w: Tensor) -> Tensor:
     return h
 
 
+def softplus(x: Tensor) -> Tensor:
+    return (1 + x.exp()).log()
+
+
 def program_of(forward: Callable[..., Tensor], sizes: Mapping[str, int], **shapes: tuple[int, ...]) -> Program:
     """Return the program of a forward pass at inputs of the given shapes, whose upstream gradient is called `out.g`."""
     inputs = {name: torch.randn(shape, dtype=torch.float64) for name, shape in shapes.items()}
@@ -33,6 +37,20 @@ def program_of(forward: Callable[..., Tensor], sizes: Mapping[str, int], **shape
 
 ATTENTION = program_of(attention, {}, q=(4, 3), k=(4, 3), v=(4, 4))
 STATES = program_of(states, {"bs": 2, "t": 3, "m": 4}, x=(2, 3, 4), h=(2, 4), w=(4, 4))
+
+
+SOFTPLUS = program_of(softplus, {}, x=(4, 3))
+
+
+@pytest.mark.parametrize(
+    ("clause", "shorter"),
+    [
+        ("the derivative of `(1 + x.exp()).log()` is missing", "the derivative of the logarithm is missing"),
+        ("the derivative of `x.exp()` is missing", "the derivative of `x.exp()` is missing"),
+    ],
+)
+def test_a_function_of_what_it_computes_is_named_alone(clause: str, shorter: str) -> None:
+    assert with_short_names(SOFTPLUS, clause) == shorter
 
 
 @pytest.mark.parametrize(

@@ -656,4 +656,4 @@ def test_a_path_inside_a_call_is_named_by_its_own_ends(kept: str, step: str) -> 
         lambda x, w, classes: F.cross_entropy(x @ w, classes, label_smoothing=0.1), inputs, backward=backward, seed=3
     )
     says = {mistake.says for mistake in smoothed.mistakes}
-    assert f"the path from the `log_softmax` through the `{step}` inside the `cross_entropy` is missing" in says
+    assert f"the path from the `log_softmax` through the `{step}` inside `cross_entropy` is missing" in says

@@ -250,16 +250,16 @@ def test_of_a_routine_with_several_answers_the_call_shows_each_with_its_own(grad
 @pytest.mark.parametrize(
     ("wanted", "code", "says"),
     [
-        ("True", "extra-work", "it is not asked for where needs is {'b'}, but the function stores it"),
-        ("len(needs) > 1", "missing-answer", "nothing was stored in inp.g where needs is {'inp'}"),
-        ("False", "missing-answer", "nothing was stored in inp.g where needs is {'inp', 'w', 'b'}"),
+        ("True", "extra-work", "this gradient is not asked for when `needs` is {'b'}, but the function stores it"),
+        ("len(needs) > 1", "missing-answer", "nothing was stored in inp.g when `needs` is {'inp'}"),
+        ("False", "missing-answer", "nothing was stored in inp.g when `needs` is {'inp', 'w', 'b'}"),
         (
             "needs['inp']",
             "error",
             f"TypeError: {words_of('set()[0]')} (lin_grad_needed.py, line 5: if needs['inp']: "
             "inp.g = out.g @ w.t()). Here needs is {'inp', 'w', 'b'}",
         ),
-        ("worked_out is None", "extra-work", "inp.g is computed even where needs is {'w', 'b'}"),
+        ("worked_out is None", "extra-work", "inp.g is computed even when `needs` is {'w', 'b'}"),
     ],
 )
 def test_what_needs_held_is_said(grade: Grade, wanted: str, code: str, says: str) -> None:

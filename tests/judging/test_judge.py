@@ -140,11 +140,11 @@ VALUES = {
     "returned": ("return inp.t() @ out.g", "returned-not-stored", "it must store w.g"),
     "integers": ("w.g = (inp.t() @ out.g).long()", "wrong-dtype", "dtype is int64; it should be that of w, float32"),
     "far too large": ("w.g = b.new_zeros(1).expand(1 << 40)", "wrong-shape", "far too large"),
-    "a changed input": ("inp += 1; w.g = inp.t() @ out.g", "mutated-input", "the function changes inp in place"),
+    "a changed input": ("inp += 1; w.g = inp.t() @ out.g", "mutated-input", "the function changes `inp` in place"),
     "a changed upstream": (
         "w.g = inp.t() @ out.g; out.g.zero_()",
         "mutated-input",
-        "the function changes out.g in place",
+        "the function changes `out.g` in place",
     ),
     "inf": ("w.g = inp.t() @ out.g / 0", "not-finite", "entries are inf or nan"),
 }

@@ -183,7 +183,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "def leaky_relu_grad(inp, out, slope):\n"
         "    inp.g = out.g * torch.where(inp > 0, slope, torch.ones_like(inp))\n",
         "inp.g",
-        "the two branches of the `where` are exchanged in the backward pass: each gets a"
+        "the two branches of `where` are exchanged in the backward pass: each gets a"
         " gradient where the other one was chosen",
     ),
     "the gain has its name from the stub": (
@@ -205,6 +205,36 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    a.g, b.g = scores_g @ b, scores_g @ a\n",
         "b.g",
         "in the gradient of b through `a @ b.t()`, the upstream gradient must be transposed",
+    ),
+    "a wrong length is no choice between two options": (
+        "unfold_grad",
+        "def unfold_grad(inp, out, size, step):\n"
+        "    inp.g = torch.zeros(inp.shape[0], (out.shape[1] - 1) * step + size)\n"
+        "    for i in range(out.shape[1]):\n"
+        "        inp.g[:, i * step : i * step + size] += out.g[:, i]\n",
+        "inp.g",
+        "its shape is (bs=#, #); it should be that of inp, (bs=#, t=#); here `size` is # and `step` is #",
+    ),
+    "a Jacobian that is summed over the outputs lacks no upstream gradient": (
+        "df_dx",
+        "def df_dx(x, w, b):\n    return w.sum(1)\n",
+        "return",
+        "this is the right answer summed over m; the answer must keep this axis",
+    ),
+    "a test that calls nothing is told so": (
+        "test_softmax",
+        "def test_softmax(backward):\n    assert torch.randn(4, 6).softmax(1).sum() > 0\n",
+        "verdicts",
+        "your test rejects # of # wrong backward passes and accepts # of # right ones. One of the wrong ones that it"
+        " accepts returns the gradient and stores nothing. Your test accepts even a backward pass that raises an error:"
+        " it never calls `backward`, or it catches the error",
+    ),
+    "a mean that is copied to every entry has the right shape": (
+        "pad_grad",
+        "def pad_grad(inp, out, before, after):\n"
+        "    inp.g = out.g[:, before : before + inp.shape[1]].mean(1, keepdim=True).expand(inp.shape)\n",
+        "inp.g",
+        "this is the right answer averaged over n; each entry must get its own gradient",
     ),
     "three faults of one product are a list": (
         "rnn_step_grad",

@@ -84,7 +84,7 @@ def test_an_array_that_is_filled_is_shown_by_what_fills_it(text: str, name: str,
     assert [each.line for each in statements_of([text], function, _wrong(name))] == lines
 
 
-CHANGED = "the function changes {} in place"
+CHANGED = "the function changes `{}` in place"
 
 
 @pytest.mark.parametrize(

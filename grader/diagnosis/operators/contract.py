@@ -397,7 +397,7 @@ def describe_contribution(program: Program, spot: Spot, place: Place) -> str:
     operand, step = _operand_names(program, spot, place), _step_name(program, spot, place)
     if not spot.is_wide and len(program.forward.uses[program.source(place)]) == 1:
         return f"the gradient of {operand} through {step}"
-    return f"the contribution of {step} to the gradient of {operand}"
+    return f"the contribution of the path through {step} to the gradient of {operand}"
 
 
 def describe_negation(program: Program, spot: Spot, place: Place) -> str:

@@ -164,7 +164,7 @@ def is_broadcast_to(operand: Array, value: Array) -> bool:
 
 
 def omission_fields(program: Program, place: Place, choice: Omission) -> dict[str, str]:
-    """Return the fields `what`, `is` and `where` of a message: the operands, or mask, that are lost, and in which pass.
+    """Return the fields `what`, `is` and `where` of a message: which operands or mask are lost, how, and where.
 
     Args:
         program: the program of a trial.
@@ -179,7 +179,7 @@ def omission_fields(program: Program, place: Place, choice: Omission) -> dict[st
         owner = "the mask in " if multiplies_by_mask(node, choice.kept) else "the constant array in "
     else:
         owner = f"{' and '.join(others)} in " if others else ""
-    verb = "are" if " and " in owner else "is"
+    verb = "is never applied" if "mask" in owner else f"{'are' if ' and ' in owner else 'is'} left out"
     return {"what": owner, "is": verb, "where": describe_affects(program, choice.affects)}
 
 
@@ -195,7 +195,7 @@ def _number_in_slot(node: Node, slot: int) -> float:
     at=nodes,
     choices=omissions,
     fields=omission_fields,
-    message="{what}{step} {is} left out{where}",
+    message="{what}{step} {is}{where}",
     hints={
         "wrong-point": (
             "You recompute a part of the forward pass. Compare it line by line with the one in the docstring.",

@@ -70,7 +70,7 @@ class ValueOfIteration:
         Such as `h of the last iteration`, or `h of the previous iteration`.
         """
         name = "the value" if self.key is None else program.name_of(program.forward.by_key[self.key][0])
-        where = {"before": "of the previous iteration", "mirrored": "of the iterations in reversed order"}
+        where = {"before": "of the previous iteration", "mirrored": "of the iterations in reverse order"}
         return f"{name} {where.get(self.which, f'of the {self.which} iteration')}"
 
 
@@ -349,7 +349,7 @@ def _() -> Example:
 
 @replace_partner.example
 def _() -> Example:
-    """Show a sum of taps x[k : k + n] @ w[k], whose gradient of x has the taps in reversed order."""
+    """Show a sum of taps x[k : k + n] @ w[k], whose gradient of x has the taps in reverse order."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         n, out = len(x) - len(w) + 1, torch.zeros(len(x) - len(w) + 1, w.shape[-1], dtype=x.dtype)
@@ -1807,11 +1807,11 @@ def joined_partner_slots(program: Program, place: Place) -> Iterator[int]:
     rank=2.5,
     at=edges.where(has_partner),
     choices=joined_partner_slots,
-    message="in the gradient of {operand} through {step}, the parts of {joined} are joined in reversed order",
+    message="in the gradient of {operand} through {step}, the parts of {joined} are joined in reverse order",
     fields=lambda program, place, choice: {"joined": program.name_of(program.source((place[0], choice)))},
 )
 def reverse_parts_of_partner(program: Program, place: Place, choice: int) -> Program | None:
-    """Compute the contribution of the edge `place` with the joined parts of a partner operand in reversed order.
+    """Compute the contribution of the edge `place` with the joined parts of a partner operand in reverse order.
 
     The choice is the slot of the partner, which a `cat` or `stack` makes: for cat([x, h]) @ w and its edge of w, slot
     0, it is cat([h, x]).T @ g. Returns `None` where a constant is in that slot.

@@ -304,7 +304,8 @@ def _reached_entries(program: Program, place: Place) -> Array:
     code="overwritten",
     rank=2.0,
     at=edges.where(may_overwrite),
-    message="the contribution of {step} to the gradient of {operand} overwrites the others; add it to them",
+    message="the contribution of the path through {step} to the gradient of {operand} overwrites the others; add it to"
+    " them",
 )
 def overwrite_contributions(program: Program, place: Place, choice: None) -> Program:
     """Set the further contributions to an operand to zero at the entries that the edge `place` contributes to.
@@ -929,7 +930,7 @@ def _() -> Example:
     code="wrong-factor",
     rank=2.0,
     at=edges.where(has_fellow_contributions),
-    message="{path} is added twice",
+    message="{path} is counted twice",
 )
 def count_path_twice(program: Program, place: Place, choice: None) -> Program:
     """Double the contribution of the edge `place`, whose operand also gets contributions along further edges."""
@@ -1085,7 +1086,7 @@ def is_one_of_two_contributions(program: Program, place: Place) -> bool:
     code="missing-path",
     rank=2.0,
     at=edges.where(is_one_of_two_contributions),
-    message="{path} is added twice and the other path is missing; the two are not equal",
+    message="{path} is counted twice and the other path is missing; the two are not equal",
 )
 def take_path_for_both(program: Program, place: Place, choice: None) -> Program:
     """Double the contribution of the edge `place`, and leave out the second contribution to its operand.
@@ -1308,8 +1309,8 @@ def chain_of(program: Program, place: Place, steps: int) -> tuple[Place, ...] | 
     rank=2.6,  # more than a factor that one answer has too many: several have it
     at=edges.of_family("pointwise"),
     choices=shared_chain_lengths,
-    message="the contribution of {step} to the gradient of {operand} is computed in place and overwrites the gradient"
-    " of {shared}, which is still needed; compute it in a new array",
+    message="the contribution of the path through {step} to the gradient of {operand} is computed in place and"
+    " overwrites the gradient of {shared}, which is still needed; compute it in a new array",
     fields=lambda program, place, choice: {
         "shared": expression_of(program, program.reader(chain[0]))
         if (chain := chain_of(program, place, choice))

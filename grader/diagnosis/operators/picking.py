@@ -135,7 +135,7 @@ def _() -> Example:
 ORDERS: Mapping[str, tuple[str, Callable[[EdgeContext], Array]]] = {
     "stays in the order of the sorted values": ("missing-local", lambda at: _unsorted_gradient(at)),
     "is sorted once more": ("wrong-operand", lambda at: _gradient_sorted_again(at)),
-    "is put back in reversed order": (
+    "is put back in reverse order": (
         "wrong-operand", lambda at: at.node.vjp(at.slot, np.flip(at.g, _sorted_axis(at.node))),
     ),
 }  # fmt: skip

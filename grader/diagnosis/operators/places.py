@@ -83,7 +83,7 @@ QUOTED_FUNCTIONS = frozenset(
     ("reshape", "view", "transpose", "permute", "t", "flatten", "unsqueeze", "squeeze", "expand", "chunk", "detach",
      "tril", "triu", "flip", "roll", "scatter", "clone", "diagonal", "norm")
 )  # fmt: skip
-# The word for a function of which a forward pass has only one call; others are quoted: the `conv1d`.
+# The word for a function of which a forward pass has only one call; others are quoted: `conv1d`.
 WORDS: Mapping[str, str] = {
     "softmax": "the softmax", "log_softmax": "the log-softmax", "logsumexp": "the logsumexp", "tanh": "the tanh",
     "sigmoid": "the sigmoid", "exp": "the exponential", "log": "the logarithm", "sqrt": "the square root",
@@ -410,9 +410,12 @@ def with_short_names(program: Program, clause: str) -> str:
         node = next((node for node in program.nodes if node.operands and node.text == text
                      and operation in (None, node.name)), None)  # fmt: skip
         is_short = not operation and len(text) <= LONGEST_QUOTE and "..." not in text
-        if node is None or is_short or OTHER_OPERATION.search(clause[: quoted.start()]):
-            return quoted[0]
         before, after = clause[: quoted.start()], clause[quoted.end() :]
+        if node is None or OTHER_OPERATION.search(before):
+            return quoted[0]
+        if is_short:  # the derivative of `(1 + x.exp()).log()` would be that of three operations
+            is_outermost = before.endswith("derivative of ") and _has_computed_operand(text)
+            return (_word_for_call(program, node) if is_outermost else "") or quoted[0]
         is_value = "derivative of" not in before and bool(OF_VALUE.search(before) or after.startswith(" is used"))
         is_call, is_long = bool(_called(text)), "..." in text or len(text) > LONGEST_TEXT
         word = "" if AFTER_NOUN.search(before) else _word_for_call(program, node)
@@ -490,7 +493,7 @@ def _with_time_steps(clause: str) -> str:
 
 
 def _word_for_call(program: Program, node: Node) -> str:
-    """Return the word for the function that a node's expression calls, such as "the softmax" or "the `conv1d`".
+    """Return the word for the function that a node's expression calls, such as "the softmax" or "`conv1d`".
 
     Empty where the expression is no call, or where the forward pass calls a function of this name elsewhere, too.
     """
@@ -501,7 +504,20 @@ def _word_for_call(program: Program, node: Node) -> str:
     if function == "pow":
         is_square = len(node.values) > 1 and node.operand(1) is None and bool(np.all(np.equal(node.values[1], 2)))
         return "the square" if is_square else ""
-    return WORDS.get(function, f"the `{function}`")
+    return WORDS.get(function, f"`{function}`")
+
+
+@cache
+def _has_computed_operand(text: str) -> bool:
+    """Return whether an expression calls a function of what it computes itself, as `(x @ w).tanh()` does."""
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return False
+    if not isinstance(tree, ast.Call):
+        return False
+    operands = [tree.func.value] if isinstance(tree.func, ast.Attribute) else []
+    return any(isinstance(operand, ast.Call | ast.BinOp) for operand in (*operands, *tree.args))
 
 
 @cache

@@ -345,7 +345,8 @@ def following_function(program: Program, place: Place) -> Place | None:
     code="extra-factor",
     rank=2.1,
     at=edges.of_family("contraction").where(lambda program, place: following_function(program, place) is not None),
-    message="in the contribution of {step} to the gradient of {operand}, the derivative of {function} is applied twice",
+    message="in the contribution of the path through {step} to the gradient of {operand}, the derivative of"
+    " {function} is applied twice",
     choices=lambda program, place: (None,),
     fields=lambda program, place, choice: {
         "function": expression_of(program, program.reader(following_function(program, place) or place))
@@ -778,7 +779,9 @@ LIKE_FUNCTIONS = (
     ("asinh", "acosh", "atanh"),
 )
 FUNCTIONS_IN_WORDS = {
-    "square": "the square", "sqrt": "the square root", "reciprocal": "the reciprocal", "abs": "the absolute value",
+    "tanh": "the tanh", "sigmoid": "the sigmoid", "relu": "the relu", "softmax": "the softmax",
+    "exp": "the exponential", "log": "the logarithm", "square": "the square", "sqrt": "the square root",
+    "reciprocal": "the reciprocal", "abs": "the absolute value",
 }  # fmt: skip
 
 
@@ -952,7 +955,7 @@ def values_for_function_value(
 
     First a `FunctionOperand`, which stands for the function's operand x; then the name of each value of y's shape;
     then, in a loop, a `ValueOfIteration` each for y of the last, next, previous and first iteration, and of the
-    iterations in reversed order, and for what loops end with.
+    iterations in reverse order, and for what loops end with.
     """
     node = program.reader(place)
     operand = program.source(place)
@@ -1122,8 +1125,8 @@ def roles_of_upstream(program: Program, place: Place) -> Iterator[str]:
     rank=2.5,
     at=functions.where(depends_on_operand),
     choices=roles_of_upstream,
-    message="in the gradient of {operand} through {step}, the derivative is computed from the upstream gradient in"
-    " place of {replaced}",
+    message="in the gradient of {operand} through {step}, the derivative is computed from the upstream gradient"
+    " instead of {replaced}",
     fields=lambda program, place, choice: {
         "replaced": program.name_of(place[0] if choice == "value" else program.source(place))
     },
@@ -1274,7 +1277,7 @@ FORMULAS = (
             lambda g, x, y, n: n * y - g),
     Formula("pow square", "extra-factor", "the factor {exponent} is there twice",
             lambda g, x, y, n: g * n * n * x ** (n - 1)),
-    Formula("pow square", "wrong-sign", "the sign of {operand} is lost",
+    Formula("pow square", "wrong-sign", "{operand} has the wrong sign",
             lambda g, x, y, n: g * n * np.abs(x) ** (n - 1)),
     Formula("div", "wrong-local", "the denominator is not squared", lambda g, x, y, n: g * -y, slot=1),
     Formula("reciprocal", "wrong-local", "the denominator is not squared", lambda g, x, y, n: g * -y),

@@ -224,7 +224,7 @@ def describe_contribution(program: Program, place: Place) -> str:
     if value in program.forward.targets.values() and program.forward.uses[value] == (place,):
         return "every entry"
     step = expression_of(program, program.reader(place))
-    return f"the contribution of {step} to the gradient of {program.name_of(value)}"
+    return f"the contribution of the path through {step} to the gradient of {program.name_of(value)}"
 
 
 def count_of(program: Program, place: Place, letters: str) -> int:
@@ -644,7 +644,8 @@ def axes_to_sum(program: Program, place: Place) -> Iterator[SummedAxis]:
     rank=2.7,  # behind what is wrong with a sum that is there
     at=edges.of_family("contraction", "pointwise", "normalisation").in_every_iteration,
     choices=axes_to_sum,
-    message="the contribution of {step} to the gradient of {operand} is {how} over {axis}; this axis must be kept",
+    message="the contribution of the path through {step} to the gradient of {operand} is {how} over {axis}; this axis"
+    " must be kept",
     fields=lambda program, place, choice: {
         "how": "averaged" if choice.averaged else "summed",
         "axis": program.name_of_axis(program.source(place), choice.axis),
@@ -1564,7 +1565,7 @@ def names_of_axes(program: Program, place: Place, choice: WrongAxis) -> dict[str
     message="in the recomputed forward pass, {function} of {operand} is taken along {axis}; it must be taken along"
     " {right}",
     fields=lambda program, place, choice: {
-        "function": WORDS.get(name := program.nodes[place[0]].name, f"the `{name}`"),
+        "function": WORDS.get(name := program.nodes[place[0]].name, f"`{name}`"),
         "operand": program.name_of(program.nodes[place[0]].operands[0][1]),
         **names_of_axes(program, place, choice),
     },
@@ -1643,7 +1644,7 @@ RUNNING_SUMS: Mapping[str, Callable[[Array, int], Array]] = {
     "over the whole axis": lambda g, dim: np.broadcast_to(g.sum(dim, keepdims=True), g.shape),
     "over the entry itself": lambda g, dim: g,
     "backwards without the entry itself": lambda g, dim: _sum_back(g, dim) - g,
-    "backwards, but left in reversed order": lambda g, dim: np.cumsum(np.flip(g, dim), dim),
+    "backwards, but left in reverse order": lambda g, dim: np.cumsum(np.flip(g, dim), dim),
     "forwards, and then reversed": lambda g, dim: np.flip(np.cumsum(g, dim), dim),
     "times the number of entries that follow, the entry itself included": lambda g, dim: (
         g * np.flip(np.cumsum(np.ones_like(g), dim), dim)
@@ -1672,11 +1673,11 @@ def clause_of_running_sum(choice: str) -> str:
     """
     if choice == "backwards without the entry itself":
         return "the running sum of the upstream gradient from the end of the axis, but each sum lacks the entry itself"
-    if choice == "backwards, but left in reversed order":
-        return "the right running sum in reversed order; flip it back"
+    if choice == "backwards, but left in reverse order":
+        return "the right running sum in reverse order; flip it back"
     wrong = {
         "forwards": "the running sum of the upstream gradient from the beginning of the axis",
-        "forwards, and then reversed": "the running sum from the beginning of the axis in reversed order",
+        "forwards, and then reversed": "the running sum from the beginning of the axis in reverse order",
         "over the whole axis": "the sum of the upstream gradient over the whole axis",
         "over the entry itself": "the upstream gradient itself",
     }
@@ -1926,21 +1927,22 @@ def _() -> Example:
 
 @operator(
     "norm-not-differentiated",
-    code=lambda choice: "missing-local" if choice == "unchanged" else "wrong-local",
+    code=lambda choice: "missing-local" if "whole" in choice else "wrong-local",
     rank=1.8,
     at=edges.of("norm", "logsumexp").where(reduces_several_entries),
-    choices=lambda program, place: ("unchanged", "divided by the number of entries"),
-    message="the derivative of {step} is missing; every entry of {operand} gets the upstream gradient {choice}",
+    choices=lambda program, place: ("the whole upstream gradient", "equal shares of the upstream gradient"),
+    message="in the gradient of {operand} through {step}, all entries get {choice}; how much an entry gets must depend"
+    " on its value",
 )
 def skip_norm(program: Program, place: Place, choice: str) -> Program:
     """Repeat the upstream gradient of a norm or logsumexp for each entry of its operand, as for a sum or a mean.
 
-    With the choice "unchanged" each entry gets g, with "divided by the number of entries" g / n of the n entries.
+    With the whole upstream gradient each of n entries gets g, with equal shares g / n.
     `place` is an edge into the norm or logsumexp.
     """
 
     def rule(at: EdgeContext) -> Array:
-        return broadcast_to_operand(at.node, at.g) / (1 if choice == "unchanged" else reduced_count(at.node))
+        return broadcast_to_operand(at.node, at.g) / (1 if "whole" in choice else reduced_count(at.node))
 
     return program.with_vjp(place, rule)
 

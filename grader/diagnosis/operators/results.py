@@ -431,10 +431,12 @@ def axis_totals(program: Program, place: Place) -> Iterator[AxisTotal]:
     choices=axis_totals,
     fields=lambda program, place, choice: {
         "how": "averaged" if choice.how == "mean" else "summed",
-        "axis": "all of its entries" if choice.axis is None else program.name_of_axis(place[0], choice.axis),
-        "kept": "its axes" if choice.axis is None else "this axis",
+        "axis": "all entries" if choice.axis is None else program.name_of_axis(place[0], choice.axis),
+        "kept": "each entry must get its own gradient"
+        if choice.kept == "filled"
+        else f"the answer must keep {'its axes' if choice.axis is None else 'this axis'}",
     },
-    message="this is the right answer {how} over {axis}; the answer must keep {kept}",
+    message="this is the right answer {how} over {axis}; {kept}",
 )
 def sum_result(program: Program, place: Place, choice: AxisTotal) -> Program:
     """Replace the gradient of the target `place` by its sum or mean over an axis that it must keep, or over all axes.
@@ -480,11 +482,11 @@ ENTRIES: Mapping[str, GradientFunction] = {
     "the first entry is right, and the others are 0": lambda r: with_zeros(r, slice(1, None)),
     "the last entry is right, and the others are 0": lambda r: with_zeros(r, slice(0, -1)),
     "only every other row is right, and the others are 0": lambda r: r * _every_other_row(r),
-    "the rows of the right answer are in reversed order": lambda r: np.flip(r, 0),
+    "the rows of the right answer are in reverse order": lambda r: np.flip(r, 0),
     "each row is the previous row of the right answer": lambda r: np.roll(r, 1, 0),
     "each row is the next row of the right answer": lambda r: np.roll(r, -1, 0),
     "each row is the running sum of the rows of the right answer": lambda r: np.cumsum(r, 0),
-    "the columns of the right answer are in reversed order": lambda r: np.flip(r, -1),
+    "the columns of the right answer are in reverse order": lambda r: np.flip(r, -1),
     "each column is the first column of the right answer": lambda r: np.broadcast_to(r[..., :1], r.shape),
 }
 

@@ -87,7 +87,7 @@ def _log_total(x: Array, axes: Axes) -> Array:
 
 PROBABILITIES: Mapping[str, Probabilities] = {
     "the exponential": Probabilities(
-        "missing-local", lambda x, axes: np.exp(x), "the exponential is not divided by its sum"
+        "missing-local", lambda x, axes: np.exp(x), "the exponentials are not divided by their sum"
     ),
     "the operand divided by its sum": Probabilities("missing-local", lambda x, axes: x / total(x, axes)),
     "the reciprocal of the sum of the exponentials": Probabilities(
@@ -99,7 +99,7 @@ PROBABILITIES: Mapping[str, Probabilities] = {
     "the exponential divided by the logarithm of its sum": Probabilities(
         "wrong-point",
         lambda x, axes: np.exp(x) / _log_total(x, axes),
-        "the exponential is divided by the logarithm of its sum; it must be divided by the sum itself",
+        "the exponentials are divided by the logarithm of their sum; they must be divided by the sum itself",
     ),
     "the softmax of the probabilities": Probabilities("wrong-point", lambda x, axes: softmax(softmax(x, axes), axes)),
     "the sigmoid of the operand": Probabilities("wrong-local", lambda x, axes: sigmoid(x)),

@@ -489,7 +489,7 @@ class KernelTurn:
     """A wrong order of the entries of a kernel.
 
     Args:
-        names: a clause that says how the kernel is turned, such as `"in reversed order along the last axis"`.
+        names: a clause that says how the kernel is turned, such as `"in reverse order along the last axis"`.
         axes: the axes of the kernel that this is about, counted from the end.
         exchanged: whether these two axes are exchanged; otherwise the kernel is reversed along them.
     """
@@ -512,10 +512,10 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
     sizes = _sizes(program.reader(place), "size")
     count = len(sizes)
     if count == 1 and sizes[0] > 1:
-        yield KernelTurn("in reversed order", (-1,))
+        yield KernelTurn("in reverse order", (-1,))
     elif count > 1:
-        yield KernelTurn("in reversed order along all axes", tuple(range(-count, 0)))
-        yield from (KernelTurn(f"in reversed order along {axis_in_words(axis)}", (axis,)) for axis in range(-count, 0))
+        yield KernelTurn("in reverse order along all axes", tuple(range(-count, 0)))
+        yield from (KernelTurn(f"in reverse order along {axis_in_words(axis)}", (axis,)) for axis in range(-count, 0))
         if sizes[-1] == sizes[-2]:
             yield KernelTurn("transposed", (-2, -1), exchanged=True)
 
@@ -536,7 +536,7 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
 def turn_kernel(program: Program, place: Place, choice: KernelTurn) -> Program:
     """Compute the contribution to the input with the kernel reversed or transposed, or turn the one to the kernel so.
 
-    The choice is along which axes. For `KernelTurn("in reversed order", (-1,))`, w.flip(-1) is used in place of w if
+    The choice is along which axes. For `KernelTurn("in reverse order", (-1,))`, w.flip(-1) is used in place of w if
     the edge `place` is that of the input; if it is that of the kernel w, dw.flip(-1) is its contribution in place of
     dw.
     """
@@ -1045,7 +1045,7 @@ def chosen_entries(program: Program, node: Node) -> Array | None:
         if choice.order == "mean"
         else f"the last {choice.order} overwrites the contributions of the others"
     },
-    message="where the windows of {step} overlap, {how} in the gradient of {operand}; add them",
+    message="where the windows of {step} overlap, {how} in the gradient of {operand}; add all contributions",
 )
 def overwrite_windows(program: Program, place: Place, choice: Assignment) -> Program:
     """Assign or average the contributions of overlapping windows to the array in place of adding them.
