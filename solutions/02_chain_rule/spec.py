@@ -180,6 +180,13 @@ dout_dx = Exercise(
             says="the three derivatives are added; they must be multiplied",
             hints=("Along one path, do derivatives add or multiply?",),
         ),
+        Misconception(
+            "wrong-local",
+            "return",
+            lambda x: (6 * x + 2) / x.numel(),
+            says="the factors multiply x alone; they must multiply the whole of `y`",
+            hints=("Insert a number for `x`: what is `y`, and what does your formula use in its place?",),
+        ),
     ),
 )
 

@@ -153,7 +153,7 @@ def dout_dx(x):
     return 6 * (x + 2) ** 2 / x.numel()
 
 
-# %% wrong: 2 added after the multiplication by 6 | return: unknown or wrong-local
+# %% wrong: 2 added after the multiplication by 6 | return: wrong-local
 def dout_dx(x):
     return (6 * x + 2) / x.numel()
 
