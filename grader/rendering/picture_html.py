@@ -13,7 +13,7 @@ from html import escape
 from .figure_html import ABOVE, BELOW, STRONGEST, figures_html, largest_in_scatters, with_opacity
 from .heat_maps import NAMELESS, NOT_FINITE, Band, Cell, Table, TableLimits, bands, omission
 from .picture_data import OUT, ExercisePictures, Graph, GraphNode, Picture, merge_equal_notes
-from .svg_drawing import SvgDrawing
+from .svg_drawing import SMALLEST, SvgDrawing
 
 BROKEN = "#d7323c"
 ROOM = TableLimits(rows=24, columns=24, slices=3)
@@ -190,12 +190,27 @@ def forward_pass_html(graph: Graph) -> str:
     if graph.unmarked:
         notes.append(f"Nothing is marked for {', '.join(graph.unmarked)}: no operation is named.")
     below = "".join(f'<p class="dim key">{escape(note)}</p>' for note in notes)
-    drawn = f'<div class="scroll" {SCROLLS} aria-label="The forward pass">{graph_svg(graph)}</div>'
+    label = 'aria-label="The forward pass"'
+    drawn = f'<div class="scroll" {SCROLLS} {label}>{graph_svg(graph)}{_first_mark_html(graph)}</div>'
     html = f'<figure class="drawing"><figcaption>{head}</figcaption>{drawn}{below}</figure>'
     if len(graph.nodes) <= LONG or any(node.marked for node in graph.nodes.values()):
         return html
     summary = '<summary class="summary">the forward pass, in which nothing is marked</summary>'
     return f'<details class="folded">{summary}{html}</details>'
+
+
+def _first_mark_html(graph: Graph) -> str:
+    """Return an empty element over the first marked node, to which a narrow page scrolls the graph at first.
+
+    Empty if no node is marked.
+    """
+    placed, marked = layout(graph), [key for key, node in graph.nodes.items() if node.marked]
+    if not marked:
+        return ""
+    drawn = f"min({round(placed.width)}px,max(100%,{SMALLEST * placed.width:.0f}px))"  # the width on the page
+    wide = placed.node_width + 2 * MARGIN
+    left, width = (share / placed.width for share in (placed.places[marked[0]][0] - wide / 2, wide))
+    return f'<span class="first" style="left:calc({left:.3f}*{drawn});width:calc({width:.3f}*{drawn})"></span>'
 
 
 @dataclass(frozen=True)

@@ -390,6 +390,28 @@ def test_what_goes_on_behind_the_right_edge_fades_out_there(browser: Any, pages:
     page.close()
 
 
+SEEN = """(one) => {
+  const box = one.getBoundingClientRect(), mark = one.querySelector(".marked").getBoundingClientRect();
+  return one.scrollWidth <= one.clientWidth || (box.left <= mark.left && mark.right <= box.right);
+}"""
+
+
+@pytest.mark.parametrize("kind", ["check_0", "notebook"])
+def test_the_first_mark_of_a_graph_is_seen_on_a_phone_without_scrolling(browser: Any, pages: Path, kind: str) -> None:
+    page = browser.new_page(viewport={"width": 360, "height": 900}, bypass_csp=True, offline=True)
+    page.goto((pages / f"{kind}.html").as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
+    page.wait_for_timeout(500)
+    graphs = [each for each in page.locator("[aria-label='The forward pass']").all() if each.locator(".marked").count()]
+    assert any(each.evaluate("(one) => one.scrollLeft") for each in graphs)
+    assert all(each.evaluate(SEEN) for each in graphs)
+    moved = max(graphs, key=lambda each: each.evaluate("(one) => one.scrollLeft"))
+    moved.evaluate("(one) => { one.scrollLeft = 7; }")
+    page.wait_for_timeout(200)
+    assert moved.evaluate("(one) => one.scrollLeft") == 7  # it stays where the reader scrolls it
+    page.close()
+
+
 COLUMNS = """(all) => all.filter((band) => band.children.length > 1).map((band) => [...band.children].map((map) => {
   const head = [...map.querySelectorAll("tr:first-of-type th[scope=col]")], left = head[0].getBoundingClientRect().left;
   return head.slice(1).map((cell) => Math.round(cell.getBoundingClientRect().right - left));
