@@ -27,27 +27,21 @@ CHANGES: Mapping[str, tuple[str, ...]] = {
     "sum-for-mean": ("mean -> sum",),
     "extra-factor": ("* {factor}",),
     "missing-local": ("{missing} -> 1", "{partner} -> 1"),
-    "missing-path": ("{operand} -> 0",),
     "missing-upstream": ("{gradient} -> 1",),
-    "missing-batch-sum": ("sum(0) -> no sum",),
-    "extra-batch-sum": ("no sum -> sum(0)",),
-    "partial-batch": ("sum -> part of it",),
     "sum-of-products": ("sum(a*b) -> sum(a)*sum(b)",),
     "summed-wrong-axis": ("axis -> {axis}", "{right} -> {wrong}"),
-    "reshape-for-transpose": (".t() -> reshape",),
     "elementwise-for-matmul": ("@ -> *",),
     "wrong-point": ("f'({operand}) -> f'({choice})", "{own} -> {other}"),
     "wrong-operand": ("= {formula}", "{own} -> {other}"),
     "value-for-gradient": ("{gradient} -> {other}", "g -> value"),
     "forward-value": ("g -> value",),
-    "inverse-for-transpose": (".t() -> inverse",),
     "inverted-mask": ("mask -> 1 - mask",),
     "overwritten": ("+= -> =",),
     "wrong-order": ("1, 2 -> 2, 1",),
-    "hard-coded": ("size -> a number",),
 }
-# By operator, the same where its code does not say enough. A label is left out unless all its fields are known.
-CHANGES_BY_OPERATOR: Mapping[str, str] = {
+# By operator, the same where its code does not say enough: the first of several that is short, of which all fields are
+# known. The label is left out where there is none.
+CHANGES_BY_OPERATOR: Mapping[str, str | tuple[str, ...]] = {
     "path-counted-twice": "added twice",
     "derivative-with-another-value": "{value} -> {other}",
     "derivative-of-another-function": "f' -> {name}'",
@@ -57,7 +51,6 @@ CHANGES_BY_OPERATOR: Mapping[str, str] = {
     "function-at-another-value": "{source} -> {point}",
     "stops-early": "gradient of {choice}",
     "gradient-of-another-target": "gradient of {choice}",
-    "gradient-of-another-value-for-operand": "gradient of {other}",
     "gradients-exchanged": "gradient of {choice}",
     "values-exchanged": "exchanged with {other}",
     "other-gradient-added": "+ {other}",
@@ -68,7 +61,6 @@ CHANGES_BY_OPERATOR: Mapping[str, str] = {
     "divided-by-another-count": "/ {right} -> / {count}",
     "size-of-another-axis": "{right} -> {wrong}",
     "value-mistaken": "{value} -> {choice}",
-    "number-missing": "without {right}",
     "operation-left-out": "left out",
     "only-one-path": "only {choice}",
     "kernel-turned": "kernel {how}",
@@ -80,7 +72,7 @@ CHANGES_BY_OPERATOR: Mapping[str, str] = {
     "normalisation-scaled-otherwise": "/ {scale} {choice}",
     "factor-expression": "* {expression}",
     "function-of-result": "{choice}",
-    "other-probabilities": "{wrong}",
+    "other-probabilities": ("softmax -> {wrong}", "{wrong}"),
     "other-entries-selected": "goes to {choice}",
     "function-of-gradient": "f' * g -> f(g)",
     "product-of-paths": "product of both derivatives",
@@ -93,18 +85,40 @@ CHANGES_BY_OPERATOR: Mapping[str, str] = {
     "entries-of-result": "{what}",
     "masked-with-zeros": "-inf -> 0",
     "number-mistaken": "{right} -> {wrong}",
+    "other-variance": "{right} -> {wrong}",
     "other-pairs": "{wrong} paired",
     "wrongly-transposed": "{arrangement}",
+    "result-summed": "{how} over {axis}",
+    "sum-missing": "not summed over {axes}",
+    "taps-dropped": "{which}",
+    "border-entries-missing": "nothing {choice}",
+    "read-too-early": "passed on too early",
+    "selection-forgotten": "goes to every entry",
+    "some-terms-summed": "sum -> part of it",
+    "largest-term-alone": "sum -> part of it",
+    "reshaped-in-product": "{reshape}",
+    "contribution-added-behind": "added after the derivative",
+    "channels-reshaped": ".t() -> reshape",
+    "one-hot-reshaped": ".t() -> reshape",
+    "reshaped-back": "transpose -> reshape",
+    "reshape-in-forward": "transpose -> reshape",
+    "inverse-in-product": ".t() -> inverse",
 }
 # By code, what a label says where no formula does.
 KINDS: Mapping[str, str] = {
     "imprecise": "measured or rounded",
+    "wrong-sign": "a wrong sign",
     "missing-upstream": "upstream gradient missing",
     "missing-local": "a derivative is missing",
     "extra-factor": "one factor too many",
     "missing-path": "a path is missing",
-    "summed-wrong-axis": "summed over a wrong axis",
+    "missing-batch-sum": "a sum is missing",
+    "extra-batch-sum": "one sum too many",
+    "partial-batch": "only a part is used",
+    "summed-wrong-axis": "along a wrong axis",
     "transposed": "transposed",
+    "reshape-for-transpose": "entries are mixed up",
+    "inverse-for-transpose": "inverse, not transpose",
     "diagonal-only": "only the diagonal",
     "broadcast-accident": "broadcast by accident",
     "wrong-factor": "a wrong factor",
@@ -113,6 +127,7 @@ KINDS: Mapping[str, str] = {
     "stale-gradient": "old gradient not cleared",
     "shared-array": "two values share an array",
     "shape-special": "right for some sizes only",
+    "hard-coded": "right for some inputs only",
     "not-linear": "not linear in g",
     "wrong-local": "a wrong derivative",
 }
@@ -141,13 +156,13 @@ NAMES = frozenset(
         "wrong",
     )
 )  # fields of code
+VALUES = NAMES - {"factor", "gradient", "name", "upstream"}
 WHOLE = frozenset(
     (
         "function-of-result",
         "gain-misplaced",
         "gradient-of-another-target",
         "gradients-exchanged",
-        "gradient-of-another-value-for-operand",
         "normalisation-scaled-otherwise",
         "other-entries-selected",
         "other-pairs",
@@ -184,11 +199,23 @@ SHORTER: Sequence[tuple[re.Pattern[str], str]] = tuple(
         ("the logarithm of the base .* is a divisor", "* log -> / log"),
         ("the number of entries that follow", "the number that follow"),
         ("the running sum of g from the beginning of the axis", "running sum from the start"),
+        (r"the entries marked by .* are set to", "entries set to"),
+        ("the sign of .* is lost", "a sign is lost"),
+        ("the rows of the two factors are in different orders.*", "rows in different orders"),
+        ("the difference between each entry of g and .*", "differences of g"),
+        ("the plain mean of g over .* is used", "plain mean, not weighted"),
+        ("the result is divided by the number of entries in the row", "result / number of entries"),
+        ("the terms of the sum over the row", "the terms"),
+        ("the probability of the entry|the probabilities", "p"),
+        ("all of its entries", "all entries"),
+        (" of (?:the kernel|each window)", ""),
         (" of the right answer", ""),
         (r"\b(?:is|are) ", ""),
         ("the ", ""),
+        ("^sum over row", "sum"),
     )
 )
+APPOSITION = re.compile(r", the [^,]+,(?= is )")  # to a name in a message field
 EXPLAINED = re.compile(
     r"(?:, the | \(the |, for each |, as if |; |: ).*"
 )  # what follows a name or a clause in a message field
@@ -239,14 +266,22 @@ class Named:
             place: one of these places.
         """
         if len(self.facts) > 1 and len(self.facts) != len(places):
-            return change_of(self.code, {})
+            return change_of(self.code)
         number = places.index(place) if len(self.facts) > 1 else 0
         operator, parameters = self.facts[number] if self.facts else ("", {})
         node = program.nodes[place[0]]
         own = _change_by_operator(operator, parameters, program, place)
         label = _with_function(_formula_of(self.code, parameters) if own is None else own, node)
+        if place != places[number] and node.text != program.nodes[places[number][0]].text and _names(parameters, label):
+            return change_of(self.code)  # it is of the other operands of the first place
         is_short = 0 < len(label) <= LONGEST_CHANGE
-        return label if is_short else "" if number else change_of(self.code, {})
+        return label if is_short else "" if number else change_of(self.code)
+
+
+def _names(parameters: Mapping[str, Any], label: str) -> bool:
+    """Return whether a label has the name of a value from the message fields of a mistake, other than a gradient's."""
+    values = (str(value) for name, value in parameters.items() if name in VALUES)
+    return any(name and name in label for name in map(code_name, values))
 
 
 def named_mistake(mistake: Mistake) -> Named:
@@ -254,16 +289,12 @@ def named_mistake(mistake: Mistake) -> Named:
     return Named(mistake.code, tuple((fact.operator, fact.parameters) for fact in mistake.facts))
 
 
-def change_of(code: str, parameters: Mapping[str, Any]) -> str:
-    """Return a formula of what must be and what is done instead, such as `+= -> =`.
+def change_of(code: str) -> str:
+    """Return words for a mistake of which no more than its code is known, or a formula such as `+= -> =`.
 
-    If there is none, the words for the code in `KINDS`, or an empty text.
-
-    Args:
-        code: the public code of a mistake.
-        parameters: the message fields of the mistake, of which short ones are filled in.
+    Empty if the code has neither.
     """
-    return _formula_of(code, parameters) or KINDS.get(code, "")
+    return KINDS.get(code, "") or _formula_of(code, {})
 
 
 def _formula_of(code: str, parameters: Mapping[str, Any]) -> str:
@@ -289,7 +320,7 @@ def _filled(template: str, parameters: Mapping[str, Any], names: Container[str])
     """
     values = {}
     for name in FIELD.findall(template):
-        text = EXPLAINED.sub("", str(parameters.get(name, "")))
+        text = EXPLAINED.sub("", APPOSITION.sub("", str(parameters.get(name, ""))))
         shown = _name(text, is_factor=template.startswith("* ")) if name in names else text.replace("`", "")
         values[name] = shown
     formula = short_words(template.format(**values)) if all(values.values()) else ""
@@ -371,6 +402,11 @@ def _change_by_operator(operator: str, parameters: Mapping[str, Any], program: P
         return _value_of_another_step(str(parameters.get("own", "")), str(parameters.get("other", "")))
     if operator == "gradient-for-partner":
         return _gradient_in_place(str(parameters.get("own", "")), str(parameters.get("other", "")))
+    if operator in ("gradient-of-another-value", "gradient-of-another-value-for-operand"):
+        return _used_gradient(str(parameters.get("mistake", "")))
+    if operator == "number-missing":
+        right = code_name(str(parameters.get("right", "")))
+        return right and (f"{right} -> 0" if "0 is used" in str(parameters.get("lack", "")) else f"without {right}")
     if operator == "trained-partner":
         own = code_name(str(parameters.get("own", "")))
         return own and f"{own} -> {'updated' if parameters.get('rate') else 'gradient of'} {own}"
@@ -380,11 +416,12 @@ def _change_by_operator(operator: str, parameters: Mapping[str, Any], program: P
         return _upstream_inside(parameters, node)
     if operator == "probabilities-over-other-axes":
         return _other_axes(parameters, program, node)
-    template = CHANGES_BY_OPERATOR.get(operator)
-    if template is None:
+    templates = CHANGES_BY_OPERATOR.get(operator)
+    if templates is None:
         return None
-    whole = _filled(template, parameters, ()) if operator in WHOLE else ""
-    return whole or _filled(template, parameters, NAMES)
+    names = ((), NAMES) if operator in WHOLE else (NAMES,)
+    templates = (templates,) if isinstance(templates, str) else templates
+    return next(filter(None, (_filled(each, parameters, own) for each in templates for own in names)), "")
 
 
 def _missing_derivative(program: Program, node: Node, slot: int) -> str:
@@ -424,6 +461,22 @@ def _gradient_in_place(own: str, other: str) -> str:
     """
     right, used = code_name(own), code_name(other)
     return f"{right} -> gradient of {used}" if right and used else ""
+
+
+def _used_gradient(mistake: str) -> str:
+    """Return the label `gradient of h` for the gradient that is used in place of another, or `gradient -> out.g`.
+
+    Where that means that a division is missing, return `/ rms missing`. Empty if an expression has no name.
+
+    Args:
+        mistake: the clause that says which gradient is used, or which division is missing.
+    """
+    if missing := re.fullmatch("the division by (.+) is missing", mistake):
+        divisor = code_name(missing[1])
+        return divisor and f"/ {divisor} missing"
+    used = mistake.partition(" is used ")[0]
+    name = code_name(used.removeprefix(GRADIENT_OF))
+    return name and (f"gradient of {name}" if used.startswith(GRADIENT_OF) else f"gradient -> {name}")
 
 
 def _mistaken_cofactors(parameters: Mapping[str, Any], program: Program, place: Place) -> str:

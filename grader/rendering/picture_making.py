@@ -66,12 +66,11 @@ def make_pictures(exercise: CourseExercise, result: ExerciseResult, judge: Judge
         result: the result of the exercise.
         judge: the judge that made the result and holds the learner's arrays.
     """
-    wrong = [answer for answer in result.answers if answer.status != "passed"]
+    wrong = {answer.name: answer for answer in result.answers if answer.status != "passed"}
     answers = {answer.name: answer for answer in exercise.function.answers}
-    pictures = tuple(_picture_of(judge, answers[answer.name], answer) for answer in wrong)
+    pictures = tuple(_picture_of(judge, answers[name], answer) for name, answer in wrong.items())
     drawn = [answers[picture.answer] for picture in pictures if picture.is_drawn]
-    named = {answer.name for answer in wrong if answer.status != "todo"}
-    return ExercisePictures(exercise.id, pictures, _graph_of(judge, drawn, named) if drawn else None)
+    return ExercisePictures(exercise.id, pictures, _graph_of(judge, drawn, wrong) if drawn else None)
 
 
 def _picture_of(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
@@ -308,13 +307,13 @@ def _agree_but_for_rounding(yours: np.ndarray, right: np.ndarray) -> np.ndarray:
     return near
 
 
-def _graph_of(judge: Judge, answers: Sequence[Answer], diagnosed: Container[str]) -> Graph | None:
+def _graph_of(judge: Judge, answers: Sequence[Answer], results: Mapping[str, AnswerResult]) -> Graph | None:
     """Return the forward pass with the places of the diagnoses marked; `None` if the exercise has no forward pass.
 
     Args:
         judge: the judge of the result.
         answers: the answers that are drawn, at least one; the sizes are those of the trial in which the first is wrong.
-        diagnosed: the names of the answers whose message names the mistake; no place is marked for any other.
+        results: by name their results; no place is marked for an answer whose message does not name a mistake.
     """
     declaration, first = judge.exercise.function, judge.trials[0]
     wrong = _wrong_sample(judge, answers[0])
@@ -324,7 +323,11 @@ def _graph_of(judge: Judge, answers: Sequence[Answer], diagnosed: Container[str]
     program, named_in = (faithful_program_of(declaration, trial) for trial in (drawn, first))
     if program is None or named_in is None:
         return None
-    mistakes = {answer.name: _mistake_with_places(judge, answer) for answer in answers if answer.name in diagnosed}
+    mistakes = {
+        answer.name: _mistake_with_places(judge, answer) if results[answer.name].mistake else None
+        for answer in answers
+        if results[answer.name].status != "todo"  # a body to mend
+    }
     named = {name: () if mistake is None else mistake.at for name, mistake in mistakes.items()}
     has_same_nodes = [node.key for node in program.nodes] == [node.key for node in named_in.nodes]
     if any(named.values()) and not has_same_nodes:  # places would be those of other nodes
@@ -383,7 +386,7 @@ def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Gr
 def _change_of_rule(mistake: Mistake) -> str:
     """Return the label of a step whose backward rule is wrong: the diagnosis's clause, or else that of its code."""
     clause = short_words(mistake.says.partition(": ")[2])
-    return clause if 0 < len(clause) <= LONGEST_CHANGE else change_of(mistake.code, {})
+    return clause if 0 < len(clause) <= LONGEST_CHANGE else change_of(mistake.code)
 
 
 def _mistake_with_places(judge: Judge, answer: Answer) -> Mistake | None:

@@ -392,7 +392,6 @@ def _() -> Example:
     message="in the gradient of {operand} through {step}, {mistake}",
     fields=lambda program, place, choice: {
         "mistake": describe_replacement(program, place, choice),
-        "other": choice.value.describe(program),
     },
 )
 def use_gradient_of_value_for_operand(program: Program, place: Place, choice: GradientReplacement) -> Program | None:

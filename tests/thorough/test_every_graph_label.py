@@ -1,0 +1,57 @@
+"""The label of a marked operation says what the finding says: for every submission of the corpus with a mistake."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from helpers.corpus import PAGES, WRONG
+
+from grader.course.course import Course
+from grader.judging.grading import Grader
+from grader.judging.judge import Judge
+from grader.rendering.picture_making import make_pictures
+from grader.sandbox.worker import Worker
+
+# What a label may say, and what of this its finding must say then.
+PROMISES = [
+    ("^(not summed|summed|averaged) over", "summed over|averaged over"),
+    ("^averaged", "averaged"),
+    ("^not summed", "not summed"),
+    ("reshape", "reshape"),
+    ("inverse", "inverse"),
+    ("without|left out", "missing|left out|margin"),
+    ("-> 0$", r"\b0\b|zero"),
+    ("mean -> sum", "mean|divi"),
+    ("^sum( /| -> mean)", r"mean|averag|divided|\b1/\d"),
+    ("^sum -> part", "only|largest"),
+    (r"\(-1\)", "sign|subtracted|`-`"),
+    ("twice", "twice"),
+    ("reversed", "revers"),
+]
+NOT_NAMES = {"a", "b"}  # of sum(a*b), and the article
+
+
+@pytest.mark.parametrize("page", sorted(name for name in PAGES if any(each.expected for each in PAGES[name])))
+def test_a_label_says_what_its_finding_says(page: str, course: Course, grader: Grader, worker: Worker) -> None:
+    """It names no input and no kind of mistake that the sentence of the answer does not name."""
+    untrue = []
+    for submission in PAGES[page]:
+        if submission.id not in WRONG or "timeout" in str(submission.expected):
+            continue
+        exercise, judges = course.find(submission.exercise), list[Judge]()
+        result = grader.grade(exercise, submission.source.encode(), worker, judges.append)
+        graph = make_pictures(exercise, result, judges[-1]).graph if judges else None
+        finding = {answer.name: answer for answer in result.answers}
+        for node in graph.nodes.values() if graph is not None else ():
+            if not node.change or (finding[node.marked[0]].mistake or {}).get("cause"):
+                continue
+            said, words = finding[node.marked[0]].message, {*re.findall(r"[A-Za-z_]\w*", node.change)}
+            lacks = [
+                name for name in words & {*exercise.function.inputs} - NOT_NAMES if not re.search(rf"\b{name}\b", said)
+            ]
+            lacks += [
+                label for label, needs in PROMISES if re.search(label, node.change) and not re.search(needs, said)
+            ]
+            untrue += [f"{submission.id}: {node.change!r} for {said!r}: {lacks}"] if lacks else []
+    assert not untrue, "\n".join(untrue)
