@@ -8,7 +8,7 @@ from grader.rendering.svg_drawing import GridIndex, SvgDrawing
 
 Table = list[list[float]]
 SMALL_WIDTH, SMALL_HEIGHT = 40, 24
-HEAVIEST = 0.75
+HEAVIEST = 0.45  # a colour over a cell, on which its number can be read in the dark too
 
 
 def _heat(picture: SvgDrawing, x: float, y: float, rows: Table, limit: float, show: str = "{:.2f}") -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from pictures_09_10 import HEAVIEST
+
 from grader.rendering.svg_drawing import CELL_HEIGHT, CELL_WIDTH, SvgDrawing
 
 INPUTS, WX, WH, FIRST_STATE = (1.0, -1.0, 2.0), 1.0, 0.5, 0.5
@@ -104,7 +106,7 @@ def _heat(picture: SvgDrawing, x: float, y: float, row: Sequence[float], limit: 
     """One row of shaded cells with their numbers: orange above 0, blue below."""
     for j, value in enumerate(row):
         left = x + j * CELL_WIDTH
-        shade = min(1.0, abs(value) / limit) * 0.75
+        shade = min(1.0, abs(value) / limit) * HEAVIEST
         style = "backward-fill" if value >= 0 else "forward-fill"
         picture.box(left, y, CELL_WIDTH, CELL_HEIGHT, "box", 0)
         picture.parts.append(
