@@ -7,6 +7,7 @@ rewritings: `apply` makes of the right program of any trial the program that the
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -744,6 +745,8 @@ class WithFactor:
         for name in self.names:
             factor = explained_factor(case, name, partial(self._arrays, name))
             if factor is not None and (factor.code != "hard-coded" or not self.edit.code):
+                if self._factor_undoes_edit(case, name):
+                    continue
                 is_number = all(sample.given[name].ndim == 0 for sample in case.samples if name in sample.given)
                 part = {"part": "the answer"} if is_number else {}
                 besides = {"besides": True} if self.edit.code else part
@@ -752,6 +755,20 @@ class WithFactor:
                 facts = (replace(mistake.facts[0], says=says),) if says else mistake.facts
                 mistakes[name] = replace(mistake, facts=facts, rewrite=None)
         return mistakes
+
+    def _factor_undoes_edit(self, case: Case, name: str) -> bool:
+        """Return whether the edit and the factor together give the right gradient of a target in every trial.
+
+        Then they do not explain the answer, which is close to the right one: an edit flips the sign, say, and so does
+        the factor.
+        """
+        for sample in case.samples:
+            if name in sample.given and not sample.is_vague(name):
+                array, plain = self._arrays(name, sample)
+                ratio, right_ratio = (factors.common_ratio(each, plain) for each in (array, sample.right[name]))
+                if ratio is not None and not math.isclose(ratio, right_ratio or 0.0, rel_tol=factors.CLOSE):
+                    return False
+        return True
 
     def changes_right_answer(self, case: Case) -> bool:
         """Return whether the edit, without a factor, changes a gradient that the learner got right."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from helpers.hand_made import ANSWER, KINDS, SIZES, Change, samples_of, trials
-from helpers.verdicts import Rule, named, told, verdict
+from helpers.verdicts import Rule, named, told, verdict, verdicts
 
 from grader.course.exercise import Exercise, Routine, returned_jacobian, stored
 from grader.course.sampling import away_from, normal, output
@@ -361,6 +361,25 @@ def test_a_measured_answer_is_still_called_imprecise() -> None:
     noise = torch.from_numpy(1 + 1e-3 * np.sin(np.arange(400.0)))
     answer = verdict(RELU, lambda v: v["out_g"] * (v["x"] > 0) * noise[: v["x"].numel()].view(v["x"].shape))
     assert answer.code == "imprecise"
+
+
+@pytest.mark.parametrize("error", [1e-5, 1.5e-5, 2e-5, 5e-5])
+def test_two_sign_errors_that_cancel_are_never_told_of_a_measured_answer(error: float) -> None:
+    """The answer times 1 is the right one as nearly as the answer times -1 is the right one times -1."""
+    linear = Exercise(
+        "inp @ w + b",
+        lambda inp, w, b: inp @ w + b,
+        {"inp": normal("bs n"), "out": output(), "w": normal("n m"), "b": normal("m")},
+        stored("inp.g", "w.g", "b.g"),
+    )
+    rng = np.random.default_rng(0)
+
+    def measured(v: dict[str, Any]) -> Any:
+        right = v["right"]
+        return right + error * np.abs(right).max() * rng.standard_normal(right.shape)
+
+    answers = verdicts(linear, {answer.name: measured for answer in linear.answers})
+    assert {answer.code for answer in answers.values()} == {"imprecise"}
 
 
 def test_a_jacobian_whose_rows_are_in_another_order_is_no_matter_of_masks() -> None:
