@@ -122,7 +122,7 @@ bias_grad = Exercise(
         "return": (
             "Nudge `b[l]`. Which outputs move, and at what rate?",
             "Write the sum over the outputs with the zeros and ones of the Jacobian in it. Which terms remain?",
-            "Only one output changes, at the rate 1: what is the gradient of the loss for that output?",
+            "Only one output changes, at rate 1: what is the gradient of the loss with respect to that output?",
         ),
     },
 )

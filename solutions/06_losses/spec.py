@@ -142,7 +142,7 @@ mse_sum_grad = Exercise(
         "inp.g": (
             "Nudge one prediction by 0.001. Does the change of the sum depend on how many others there are?",
             "There are three steps: difference, square, sum. What is the derivative of a sum?",
-            "Take the answer for the mean, and omit the factor that the mean brings.",
+            "Every term of a sum has the derivative 1. Which factor does the square bring, and which exponent remains?",
         ),
     },
 )

@@ -326,7 +326,7 @@ pad_grad = Exercise(
         "inp.g": (
             "What happens to the upstream gradient at the zeros?",
             "Those entries of `out` do not depend on `inp`. Where in `out` does `inp` begin, and how long is it?",
-            "Take a slice of `out.g`; make sure that it is not empty where `after` is 0.",
+            "The answer is a slice of `out.g`, as long as `inp`. Where does it begin and end, even if `after` is 0?",
         ),
     },
 )

@@ -239,7 +239,7 @@ batchnorm_grad = Exercise(
         "gamma.g": (
             "What is `gamma` multiplied by: `inp`, or something computed from it?",
             "You need the standardized values; `out` holds them, but scaled and shifted.",
-            "It is the other factor times `out.g`, summed over the axis that `gamma` does not have.",
+            "`gamma.g` is the other factor times `out.g`, summed over the axis that `gamma` does not have.",
         ),
         "beta.g": (
             "What is the derivative of `out` with respect to `beta`?",
@@ -272,7 +272,7 @@ batchnorm_eval_grad = Exercise(
         "gamma.g": (
             "What was `gamma` multiplied by?",
             "`gamma` was multiplied by the standardized input, computed with the `mean` and `var` that you are given.",
-            "It is the other factor times `out.g`, summed over the batch.",
+            "`gamma.g` is the other factor times `out.g`, summed over the batch.",
         ),
         "beta.g": (
             "Does the gradient of `beta` depend on which statistics are used?",
@@ -313,7 +313,7 @@ layernorm_grad = Exercise(
         "gamma.g": (
             "How many rows use one entry of `gamma`? Count all of them.",
             "The means are taken over `n`, but `gamma` is shared over `bs` and `t`.",
-            "It is the other factor times `out.g`, summed over every axis that `gamma` does not have.",
+            "`gamma.g` is the other factor times `out.g`, summed over every axis that `gamma` does not have.",
         ),
         "beta.g": (
             "How many rows use one entry of `beta`? Count all of them.",
@@ -347,7 +347,7 @@ rmsnorm_grad = Exercise(
         "gamma.g": (
             "What was `gamma` multiplied by?",
             "`gamma` was multiplied by the row after the division; every row of the batch uses the same `gamma`.",
-            "It is the other factor times `out.g`, summed over the batch.",
+            "`gamma.g` is the other factor times `out.g`, summed over the batch.",
         ),
     },
 )
@@ -373,7 +373,7 @@ groupnorm_grad = Exercise(
         "gamma.g": (
             "`gamma` has one entry for each channel. Which axes does it not have?",
             "`gamma` is multiplied by the standardized input, reshaped back to `(bs, c, l)`.",
-            "It is the other factor times `out.g`, summed over examples and positions.",
+            "`gamma.g` is the other factor times `out.g`, summed over examples and positions.",
         ),
         "beta.g": (
             "How many times is one entry of `beta` added?",
