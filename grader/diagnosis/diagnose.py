@@ -19,7 +19,7 @@ from grader.results.records import AnswerResult
 
 from .case import LARGE, Case, ProgramSample, WrongAnswers, is_near
 from .facts import nothing_to_compare
-from .hints import FIX_THE_CAUSE
+from .hints import fix_first
 from .mistake import Fact, Mistake, fact_kind
 from .observations import observations
 from .operators import OPERATORS
@@ -33,7 +33,6 @@ NO_SENTENCE = "this is the result of a known mistake"  # of a declared mistake w
 FOLLOWS = fact_kind(
     "follows",
     "this is right, given your {answers}; fix {those} first",
-    hints=FIX_THE_CAUSE,
 )
 
 
@@ -245,10 +244,10 @@ def _mistakes_of_group(
         names[target]: replace(mistake, cause=names.get(mistake.cause, ""))
         for target, mistake in explain(case, OPERATORS, others, budget, earlier).items()
     }
-    return mistakes | {
-        names[target]: FOLLOWS("follows", answers=[names[root] for root in roots])
-        for target, roots in case.roots_of_followers.items()
-    }
+    for target, roots in case.roots_of_followers.items():
+        wrong = [names[root] for root in roots]
+        mistakes[names[target]] = replace(FOLLOWS("follows", answers=wrong), hints=fix_first(wrong, is_same=False))
+    return mistakes
 
 
 def declared_mistakes(exercise: Declaration, case: Case, right: tuple[Answer, ...]) -> Iterator[DeclaredMistake]:

@@ -123,7 +123,7 @@ def _probes(right: str, gradients: Sequence[str]) -> list[tuple[str, str, str, s
             "unread",
             "pass",
             f"Your test never looks at {names}, so a backward pass that does nothing is accepted as well",
-            "Where does a backward pass leave its answer?",
+            "Does your test call `backward`? If that does nothing at all, which line of your test fails?",
         ),
         (
             "sums",

@@ -62,10 +62,19 @@ OFFSET = fact_kind(
 VARYING_FACTOR = fact_kind(
     "varying-factor",
     "{varying}",
+    hints=(
+        "Compare the factor with the numbers of that call. Which argument or intermediate value is it made of?",
+        "Which value does your code compute and never use, or use twice?",
+    ),
 )
 STEP_OF_TRAINING = fact_kind(
     "step-of-training",
     "this is {variable} {verb} {number} times its gradient: a step of training, not a gradient",
+    hints=(
+        "What is asked for: the gradient, or the variable after a step of training?",
+        "Who uses the gradient afterwards, and takes the step?",
+        "Which part of your formula is the gradient?",
+    ),
 )
 WEIGHTS_OF_PRIOR = fact_kind(
     "weights-of-prior",
@@ -86,6 +95,7 @@ RIGHT_FOR_SMALL_UPSTREAM = fact_kind(
 WRONG_WITH = fact_kind(
     "wrong-with",
     "it is right only when {name} does not use {parts}",
+    hints=("Take a function that uses nothing else, with numbers of your own, and work out the result by hand.",),
 )
 RIGHT_ONLY_WHERE = fact_kind(
     "right-only-where",
@@ -94,6 +104,7 @@ RIGHT_ONLY_WHERE = fact_kind(
         "Go through your code by hand with an argument for which it is wrong. Which line does not fit the forward"
         " pass?",
         "Print the shape after every line, once where the answer is right and once where it is wrong.",
+        "Which entries are wrong there: the first, the last, all of them? Which line makes these?",
     ),
 )
 RIGHT_ONLY_FOR_RANK = fact_kind(
@@ -117,6 +128,7 @@ WRONG_WHERE_EXACT = fact_kind(
             "result?"
         ),
         "Which comparison or division in your code assumes that no entry is 0 and no two are equal?",
+        "Nudge such an entry by hand. How far does the result move, and what does your code say?",
     ),
 )
 WRONG_WHERE_TIED = fact_kind(
@@ -134,6 +146,7 @@ WRONG_AT_VALUE = fact_kind(
     hints=(
         "Go through your code with an entry that has exactly this value. What is the result?",
         "Which comparison in your code has this value on one side?",
+        "Nudge such an entry by hand. How far does the result move, and what does your code say?",
     ),
 )
 WRONG_WHERE_ZERO = fact_kind(
@@ -141,7 +154,8 @@ WRONG_WHERE_ZERO = fact_kind(
     "it is wrong only where {zero} is exactly 0: in {wrong} of {entries} entries, such as {zero}{index}",
     hints=(
         "Go through your code with an entry that is exactly 0. What is the result?",
-        "Which comparison or division in your code assumes that no entry is 0?",
+        "Which comparison, mask or division in your code treats an entry that is 0 in a way of its own?",
+        "Nudge such an entry by hand. How far does the result move, and what does your code say?",
     ),
 )
 UPSTREAM_NOT_IN_IT = fact_kind(

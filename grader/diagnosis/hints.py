@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 
 STEPS = 3  # hints for an answer, shown one at a time
 
+COMPUTE_ONE_ENTRY = (
+    "Compute one entry by hand, one operation at a time, and compare each number with that in your code."
+)
 HINTS: Mapping[str, Sequence[str]] = {
     "missing-upstream": (
         "If the upstream gradient were all zeros, what should your answer be?",
@@ -14,27 +17,31 @@ HINTS: Mapping[str, Sequence[str]] = {
     ),
     "wrong-sign": (
         "Nudge one entry up by 0.001: does the loss rise or fall?",
-        "Check the order of every difference and quotient along the path.",
+        "Where does the forward pass subtract or divide? Which sign does the derivative of each of these steps have?",
+        "Write out the derivative term by term: which terms are added, and which are subtracted?",
     ),
     "missing-local": (
         "List the operations between the loss and this variable. Is the derivative of each of them in your code?",
-        "Each operation contributes its derivative exactly once: one of them is missing.",
+        "Which of these derivatives is missing, and in which line of your code does it belong?",
+        COMPUTE_ONE_ENTRY,
     ),
     "wrong-factor": (
-        "A number is missing, or there is one too many. Where could it come from?",
-        "Where does that factor appear in the forward pass, and how many times?",
+        "Where could this factor come from: an operation of the forward pass, a mean, a term that counts twice?",
+        "Write down each factor in your formula. Which operation of the forward pass does it come from?",
+        COMPUTE_ONE_ENTRY,
     ),
     "extra-factor": (
-        "There is one factor too many: which operation did you differentiate twice?",
-        "Each operation contributes its derivative exactly once.",
+        "Write down each factor in your formula. Which operation of the forward pass does it come from?",
+        "Which of these factors is there once too often, or belongs to another operation?",
+        COMPUTE_ONE_ENTRY,
     ),
     "mean-for-sum": (
         "Is there a mean over this axis in the forward pass, or a sum?",
         "Where does the forward pass take a mean? Only there is the gradient divided by the number of entries.",
-        "If the loss takes the mean, the upstream gradient already contains the division.",
+        "Does the effect of one entry shrink when there are more entries beside it?",
     ),
     "sum-for-mean": (
-        "Is there a sum of these numbers in the forward pass, or an average?",
+        "Does the forward pass take a sum here, or a mean?",
         "A mean is a sum and a division: the division has a derivative too.",
         "How many entries does the mean run over?",
     ),
@@ -46,14 +53,17 @@ HINTS: Mapping[str, Sequence[str]] = {
     "reshape-for-transpose": (
         "The shape is right, but the numbers are in the wrong places. What moved them?",
         "A reshape is not a transpose: it keeps the entries in memory order.",
+        "Number the entries 0, 1, 2, ... and print them after every line. Where does each of them end up?",
     ),
     "elementwise-for-matmul": (
         "How many outputs does one input entry affect?",
         "Each output that the entry affects contributes, and the contributions add up.",
+        "Write one entry of the matrix product as a sum. How many products does it have, and how many has your code?",
     ),
     "diagonal-only": (
         "Which pairs of an output and an input entry does your answer leave out?",
         "A Jacobian has one entry for every pair of output and input.",
+        "Nudge one input entry. Which outputs change, and is each of these changes in your answer?",
     ),
     "missing-batch-sum": (
         "Compare the axes of your answer with those of the variable: which one is left over, or too long?",
@@ -61,94 +71,127 @@ HINTS: Mapping[str, Sequence[str]] = {
         "What is copied in the forward pass is summed in the backward pass.",
     ),
     "extra-batch-sum": (
-        "Does every example have its own copy of this variable?",
+        "Which axes does the variable have? Does each of its entries need a gradient of its own?",
         "Sum over an axis only if its entries share the variable.",
+        "Which line of your code sums over this axis, or averages over it?",
     ),
     "partial-batch": (
-        "How many times is this variable used in the forward pass? How many of these uses contribute in your code?",
+        "Which entries or terms does the forward pass use here? Which of these does your code leave out?",
         "Every use contributes to the gradient.",
+        "Where do your loops, slices and masks begin and end, and which entries lie outside?",
     ),
     "summed-wrong-axis": (
         "Write the name of each axis next to its number.",
-        "Which axes does the variable have? These must remain.",
-        "Which axis does the forward pass sum over, or copy along?",
+        "Along which axis does the forward pass work, and which axis does your code name?",
+        "Print the shape after every line: does each sum, mean or maximum remove the axis that you mean?",
     ),
     "sum-of-products": (
         "Is the sum of products the product of the sums? Try it with two terms.",
         "Multiply first, term by term; then add.",
+        "In which line of your code does a sum come before the product?",
     ),
     "wrong-shape": (
         "A gradient has the shape of its variable.",
-        "What would `b -= lr * b.g` do with this shape?",
+        "Which axis is one too many, is missing, or has the wrong size?",
+        "Print the shape after every line: from which line on is it not the one that you expect?",
     ),
     "broadcast-accident": (
         "An array of shape (n, 1) minus one of shape (n,): what shape is the result?",
-        "Print the shape after every line: one array is larger than the arrays it was made from.",
+        "Write the two shapes below each other, aligned at the last axis. Which axes are matched?",
+        "Where must an axis of size 1 be inserted or kept, so that the right axes are matched?",
     ),
     "wrong-point": (
         "At which value must this derivative be taken? Which one did you use?",
         "Write down what the forward pass feeds into this operation, and compare it with your code.",
+        "Print this value in your code, and the same value of the forward pass, for one small input.",
     ),
     "wrong-operand": (
-        "Which array must be used? Write down what the forward pass does with this variable.",
-        "Write down the name and shape of every array, and follow one entry.",
+        "Follow one entry through the forward pass. What is it multiplied by, and where does it end up?",
+        "Which arrays, and which of their entries, does your code combine here? Compare them with the forward pass.",
+        COMPUTE_ONE_ENTRY,
     ),
     "value-for-gradient": (
         "A value and its gradient are two different arrays. Which one did you use?",
         "A value does not say how the loss reacts to it; its gradient does.",
+        "In which line does your code use the value where the gradient belongs?",
     ),
     "forward-value": (
         "This array comes from the forward pass; nothing in it was differentiated.",
-        "How does the loss move when you nudge one entry? That number belongs here.",
+        "Nudge one entry. How far does the result move per unit of the nudge? That rate belongs here.",
+        "What is the derivative of each operation of the forward pass? Which line of your code contains it?",
     ),
     "missing-path": (
-        "Underline every use of the variable in the forward pass.",
-        "The variable reaches the output along several paths; your code follows only some of them.",
+        "Draw the forward pass as a graph. Along which paths does this variable reach the output?",
+        "Which of these paths does your code leave out, or lose on the way?",
         "The contributions of all paths add up.",
     ),
     "overwritten": (
         "What was stored there before the last assignment?",
-        "A variable that is used twice gets two contributions, which must be added.",
+        "What is used twice gets two contributions, which must be added.",
+        "Which line writes to a place that holds a contribution already?",
+    ),
+    "shared-array": (
+        "After `a = b`, where both are arrays: what does `a += 1` do to `b`?",
+        "Which line writes into an array that is still needed elsewhere?",
+        "Make a new array there: `a = a + b` in place of `a += b`.",
+    ),
+    "stale-gradient": (
+        "What does this gradient contain at the beginning of each loop, and of each iteration?",
+        "Which of these contributions have been passed on already?",
+        "Where must it start from zeros again?",
+    ),
+    "wrong-order": (
+        "In which order does the forward pass compute its values? The backward pass takes the reverse order.",
+        "Which contributions must have been added before a gradient is used or passed on?",
+        "For each line of your backward pass: which gradients does it read, and are they complete at that point?",
     ),
     "mutated-input": (
         "Print the arguments before and after your function.",
-        "`a = b` makes no copy: both names refer to the same array.",
-        "Which line writes into an existing array? Create a new one there.",
+        "`a = b` makes no copy: both names refer to the same object.",
+        (
+            "Which line changes an existing object: `+=`, an assignment to a part, or a method such as `pop`, or one "
+            "whose name ends in `_`? Make a new object there."
+        ),
     ),
     "hard-coded": (
-        (
-            "Your answer does not change with one of the inputs. Is that input used? Is a number typed in where the "
-            "input belongs?"
-        ),
-        "Read every size from a tensor, and use every option of the function.",
+        "Which inputs, sizes and options does the right answer depend on? Does your code use each of them?",
+        "Is a number typed in, or a size assumed, where your code should read it from an argument?",
+        "Go through your code by hand with other arguments. Which line should give another result, and does not?",
     ),
     "shape-special": (
         "Your answer is right for some sizes only. What does your code assume about the shapes?",
-        "Try your formula by hand with a single example, and with as many examples as columns.",
+        "Try your formula by hand where an axis has size 1, and where two axes have the same size.",
+        "Print the shape after every line, once where the answer is right and once where it is wrong.",
     ),
     "not-linear": (
         "If every upstream gradient were ten times as large, what should happen to your answer?",
-        "Look for something that clips, rounds or squares the upstream gradient.",
+        "Where does your code do more with the upstream gradient than multiply and add?",
+        "Write the answer as the upstream gradient times a derivative. What may this derivative depend on?",
     ),
     "imprecise": (
-        "This looks like a finite difference, not a formula.",
-        "Derive the formula by hand; or keep the full precision of the inputs.",
+        "Does your code take a small step, round a number, or add a small one?",
+        "Derive the formula by hand; keep the full precision of the inputs.",
+        "Which constants are typed in, and with how many digits?",
     ),
     "inverted-mask": (
         "For which inputs does the output change at all?",
         "Where the function is flat, its gradient is 0.",
+        "Take one entry that should get a gradient and one that should not. Which of them does your code select?",
     ),
     "inverse-for-transpose": (
         "Are you inverting the layer, or asking how the loss reacts to its input?",
         "The backward pass of a matrix product uses a transpose, never an inverse.",
+        "Write one entry of the output as a sum, and differentiate it: does anything have to be divided?",
     ),
     "wrong-local": (
-        "The rest of the chain is right: what is the derivative of this operation?",
+        "What is the derivative of this operation? Write it down without looking at your code.",
         "Check it with numbers: nudge the input of the operation and watch its output.",
+        COMPUTE_ONE_ENTRY,
     ),
     "error": (
         "Read the end of the message: what could Python not do, and in which line?",
         "Print the values that this line uses, just before it.",
+        "Split the line, so that each line has one operation. Which of them fails?",
     ),
     "syntax-error": (
         "Python stopped reading at this line: look at it and at the line above it.",
@@ -160,7 +203,11 @@ HINTS: Mapping[str, Sequence[str]] = {
         "Is its name misspelt, or is the function indented so that it is part of something else?",
         "handgrad reset puts the stub back and keeps what you wrote.",
     ),
-    "wrong-type": ("Which type is asked for, and which does your code return? `print(type(...))` shows it.",),
+    "wrong-type": (
+        "Which type is asked for, and which does your code give? `print(type(...))` shows it.",
+        "Read the docstring again: what must come back, and how many values?",
+        "In which line does the value get its type? Print the type after every line.",
+    ),
     "crash": (
         "Which line ends the program, or exits Python?",
         "Leave out everything but the formula; does the program still end?",
@@ -169,19 +216,38 @@ HINTS: Mapping[str, Sequence[str]] = {
     "used-autograd": (
         "Here the point is to do what autograd does, by hand.",
         "You may check your answer with autograd, but outside your function.",
+        "Write down the operations of the forward pass, and the derivative of each. Which of them lets torch do it?",
     ),
-    "returned-not-stored": ("Where will the next function look for this gradient?",),
-    "missing-answer": ("Which attribute does the next function read?",),
+    "returned-not-stored": (
+        "Where will the next function look for this gradient?",
+        "Compare the last line of your function with the docstring: what is stored, and in which attribute?",
+        "An attribute is stored with `=`: the variable and `.g` on the left, the gradient on the right.",
+    ),
+    "missing-answer": (
+        "Which attribute does the next function read?",
+        "Is the line that stores it there, and is it reached? Print something just before it.",
+        "Is the gradient stored on the argument itself, or on a copy of it?",
+    ),
     "wrong-attribute": (
         "The name of the attribute is `g`.",
         "torch's own attribute is called `grad`; these exercises use another.",
         "Write it exactly as the stub did.",
     ),
-    "wrong-dtype": ("What is the dtype of the variable that this gradient belongs to?",),
+    "wrong-dtype": (
+        "What is the dtype of the variable that this gradient belongs to?",
+        "Print the dtype after every line. Where does it change?",
+        "Which call, constant or conversion in that line changes it?",
+    ),
     "not-finite": (
         "Where could you divide by zero, or take the logarithm, the root or a power of 0 or of a negative number?",
+        "Print the intermediate values of a call with inf or nan. Which is the first that is not finite?",
+        "Can you write that line so that it needs no such division, and no exponential of a large number?",
     ),
-    "not-repeatable": ("What does your function keep from one call to the next?",),
+    "not-repeatable": (
+        "What does your function keep from one call to the next, or draw at random?",
+        "Which line gives something else in the second call, or is not reached there?",
+        "Compute the answer from the arguments of this call alone.",
+    ),
     "memory": (
         "Multiply the sizes of the axes: how many numbers is the largest array you make?",
         "Can you sum before the whole array exists?",
@@ -192,7 +258,11 @@ HINTS: Mapping[str, Sequence[str]] = {
         "Print the loop's counter: does it change?",
         "A `for` loop over the rows of a tensor ends by itself; a `while` loop needs a condition that becomes false.",
     ),
-    "extra-work": ("Which gradients were asked for?",),
+    "extra-work": (
+        "Which gradients are asked for in this call?",
+        "Which line computes or stores this gradient, and under which condition is it reached?",
+        "Where a gradient is not asked for, nothing is stored: neither the gradient nor zeros.",
+    ),
     "measured": (
         "How many times does your function run the forward pass to find one gradient?",
         "A formula takes about as much work as the forward pass itself, however many entries there are.",
@@ -203,16 +273,51 @@ HINTS: Mapping[str, Sequence[str]] = {
 
 OF_ANY_FUNCTION = frozenset(
     {
-        "crash", "error", "hard-coded", "memory", "missing-function", "mutated-input", "not-finite", "not-repeatable",
-        "syntax-error", "timeout", "used-autograd", "wrong-dtype", "wrong-type",
+        "crash", "error", "extra-work", "hard-coded", "memory", "missing-function", "mutated-input", "not-finite",
+        "not-repeatable", "syntax-error", "timeout", "used-autograd", "wrong-dtype", "wrong-type",
     }
 )  # fmt: skip
 """Codes whose hints fit any function; the hints of the others ask about a loss and its derivatives."""
 
+OF_FORMULA = frozenset({"extra-factor", "missing-local", "wrong-factor", "wrong-local"})
+"""Codes of a mistake in a formula, which the last hint that an exercise declares for its only answer is about."""
+
+
+FIRST_WRONG_NUMBER = (
+    "Work out a small case by hand, and print every intermediate value. Which is the first wrong one?",
+    "Which line computes this value, and what does it read?",
+)
+"""Hints on a mistake in a function that derives nothing, behind those of the mistake."""
+
 # Hints of several operators.
 OTHER_FACTOR = (
-    "What is this variable multiplied by in the forward pass?",
+    "Which two factors does this product have in the forward pass?",
     "The gradient of each factor of a product needs the other factor. Which one did you use?",
+)
+WHICH_POSITION = (
+    "At which index of the output does the first entry of the input stand, and which index does your code use?",
+    "Number the entries 0, 1, 2, ... and follow them through the forward pass. Where does each of them end up?",
+    "Print the first and the last entry that your code takes or writes, and compare them with the forward pass.",
+)
+WHICH_ORDER = (
+    "In which order does the forward pass take or name the parts, and in which order does your code?",
+    "Follow one entry of the first part to the output, and its gradient back. Where does it arrive?",
+    "Compare the names, or the indices, on both sides of each assignment.",
+)
+WHERE_WINDOWS_BEGIN = (
+    "Write down where each window begins and how long it is. Which argument says which of the two?",
+    "Follow the second window back to the entries that it was made from.",
+    "Print the first and the last index that your code uses, and compare them with the forward pass.",
+)
+SUMMED_TOO_FAR = (
+    "Which operation in your code takes a sum or a mean over entries that must stay apart?",
+    "Print the array before and after this operation. Which of the two has a number for each entry?",
+    "Nudge two entries, one after the other. Does the result move by the same amount?",
+)
+CHANGED_AFTERWARDS = (
+    "Which operation in your code has no counterpart in the forward pass or in its derivative?",
+    "Leave this operation out, and compare the answer with the nudge.",
+    "Print the array before and after each operation of your formula. From where on are the numbers wrong?",
 )
 USES_OF_AN_ENTRY = ("How many times does the forward pass use each entry, and how many times does your sum?",)
 FOLLOW_ONE_ENTRY = (
@@ -258,13 +363,23 @@ ZERO_EVERYWHERE = (
 )
 MASKED_ROW = ("Is there a row in which every entry is masked? What does the softmax of that row divide by?",)
 UNKNOWN_NAME = ("Is the name spelt as in its definition? Names from a module must be imported.",)
-NOTHING_RETURNED = ("What does a function return that ends without `return`?",)
-NONE_AMONG_SEVERAL = ("What is the gradient of a value before anything is added to it? And if nothing is ever added?",)
+NOTHING_RETURNED = (
+    "What does a function return that ends without `return`?",
+    "Is there a way through your function, past an `if` or a loop, that reaches no `return`?",
+    "Which variable holds the answer at the end?",
+)
+NONE_AMONG_SEVERAL = (
+    "What is the gradient of a value before anything is added to it? And if nothing is ever added?",
+    "Which of the returned values is `None`, and which line should have set it?",
+    "What do you start from: `None`, or zeros?",
+)
 CHANGED_BY_ROUNDING = (
     "Does adding h and subtracting it again restore the value exactly? Save the value and put it back.",
 )
 KEPT_BETWEEN_CALLS = (
     "What does your code keep from one call to the next, in a global variable or in an attribute of the function?",
+    "Which line is not reached in the second call, or uses what the first one computed?",
+    "Compute the answer from the arguments of this call alone.",
 )
 DRAWN_AT_RANDOM = ("What is drawn at random in your test, and what makes it draw the same numbers again?",)
 BY_TYPE: Mapping[str, tuple[str, ...]] = {
@@ -274,19 +389,50 @@ BY_TYPE: Mapping[str, tuple[str, ...]] = {
     "function that was not called": ("Which pair of parentheses calls the function?",),
 }
 """By the type of what is returned in place of an array or a number, as a message calls it."""
-FIX_THE_CAUSE = ("Fix the other answer first, then look again.",)
-"""For an answer whose mistake is that of another answer."""
 
 
-def hints_for(code: str, own: Sequence[str], answers: Sequence[str], *, derives: bool = True) -> tuple[str, ...]:
+def fix_first(names: Sequence[str], is_same: bool) -> tuple[str, ...]:
+    """Return the hints for an answer that has the mistake of another answer, or is wrong only because others are.
+
+    Args:
+        names: the names of the other answers, such as "inp.g"; at least one.
+        is_same: whether it is the same mistake; else the answer is right, given the wrong ones.
+    """
+    others = " and ".join(f"`{name}`" for name in names)
+    lines = (
+        "Which lines lead to both answers, or are written alike? The mistake is in these lines."
+        if is_same
+        else "The lines of this answer alone are right. Which wrong array do they read?"
+    )
+    return f"Fix {others} first, then look again.", lines, f"The further hints for {others} fit here, too."
+
+
+def hints_for(
+    code: str,
+    own: Sequence[str],
+    answers: Sequence[str],
+    *,
+    derives: bool = True,
+    alone: bool = True,
+    loss: str = "the loss",
+) -> tuple[str, ...]:
     """Return three hints: those of the mistake, else of its code, filled up with the last ones of the answer.
+
+    The hints of a mistake or a code ask how to find it. The last one of the answer is about the whole formula: it is
+    shown where the mistake is in the formula (`OF_FORMULA`) and this is the only answer, because with several answers
+    the mistake may be in what leads to this one. Where nothing is derived, a mistake that has hints of its own is
+    found by the first number that is wrong; without any, the hints are those of the answer.
 
     Args:
         code: the public code of the mistake.
         own: the hints of the mistake; may be empty.
         answers: the three hints that the exercise declares for the answer.
         derives: whether the answer is derived from a forward pass, which the hints of most codes speak of.
+        alone: whether it is the only answer of the exercise.
+        loss: what is differentiated: "the loss", or "the output" where the exercise has no loss.
     """
-    fitting = HINTS.get(code, ()) if derives or code in OF_ANY_FUNCTION else ()
-    ladder = (*own, *(hint for hint in fitting if hint not in own))[:STEPS]
+    fitting = HINTS.get(code, ()) if derives or code in OF_ANY_FUNCTION else FIRST_WRONG_NUMBER if own else ()
+    ladder = (*own, *(hint.replace("the loss", loss) for hint in fitting if hint not in own))[:STEPS]
+    if not own and alone and code in OF_FORMULA:
+        ladder = ladder[: STEPS - 1]
     return (*ladder, *answers[len(ladder) : STEPS])

@@ -10,7 +10,7 @@ from typing import Any
 
 from grader.course.exercise import RETURN
 
-from .hints import FIX_THE_CAUSE
+from .hints import fix_first
 from .mistake import FACT_KINDS, Fact, Mistake
 
 ITEMS = ("first", "second", "third", "fourth", "fifth", "sixth")
@@ -18,7 +18,7 @@ ITEMS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 def with_words(mistake: Mistake) -> Mistake:
     """Return a mistake with a clause about the answer in `says`, made from its facts, and with hints that fit it."""
-    hints = FIX_THE_CAUSE if mistake.cause else mistake.hints
+    hints = fix_first([mistake.cause], is_same=True) if mistake.cause else mistake.hints
     return replace(mistake, says=message_of(mistake), hints=hints)
 
 

@@ -434,8 +434,11 @@ def answer_result(
     if mistake is None:
         return AnswerResult(answer.name, "passed", points, points)
     answer_status: Status = "todo" if mistake.code == "todo" else status
-    answer_hints, derives = declaration.hints.get(answer.name, ()), isinstance(declaration, Exercise)
-    hints = hints_for(mistake.code, mistake.hints, answer_hints, derives=derives)
+    answer_hints, alone = declaration.hints.get(answer.name, ()), len(declaration.answers) == 1
+    derives = isinstance(declaration, Exercise) and bool(answer.wrt)  # a returned loss is no gradient
+    has_loss = not isinstance(declaration, Exercise) or declaration.gives_upstream or answer.stored
+    loss = "the loss" if has_loss else "the output"
+    hints = hints_for(mistake.code, mistake.hints, answer_hints, derives=derives, alone=alone, loss=loss)
     record = mistake.record if mistake.facts else None
     earned = part(exercise.points, len(declaration.answers), share)
     return AnswerResult(

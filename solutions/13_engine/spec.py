@@ -200,6 +200,22 @@ _OF_SUMS = (
     "What does your engine do when a value gets a second gradient, from another step or another call?",
     "Contributions are added, and the gradients of the inputs add up over all calls.",
 )
+_PRINT_GRADIENTS = "Print the gradient of every value at the moment when it is passed on. Which is the first wrong one?"
+_OF_ORDER = (
+    "Draw the graph of a short program. In which order does your backward pass visit its values, and which not at all?",
+    "How does your backward pass decide whether a value was visited already, and whether it is complete?",
+    _PRINT_GRADIENTS,
+)
+_OF_SAVED = (
+    "Where does a step keep what its backward rule needs? What if the same operation is used twice?",
+    "Print what each step reads when its backward rule runs. Is it what this step has saved?",
+    _PRINT_GRADIENTS,
+)
+_OF_START = (
+    "What does the gradient of the last value start with, and that of every other value?",
+    "Take a program of a single step. What does its backward rule multiply, and what are the numbers in your engine?",
+    _PRINT_GRADIENTS,
+)
 _OF_DETACH = (
     "Which values does a detached value depend on, as the backward pass sees it?",
     "A detached value has the same number, and no parents.",
@@ -213,6 +229,12 @@ def _declared(code, says, rule):
         hints = {
             "overwritten": _OF_SUMS,
             "shared-array": _OF_ARRAYS,
+            "missing-path": _OF_ORDER,
+            "wrong-order": _OF_ORDER,
+            "wrong-point": _OF_SAVED,
+            "missing-upstream": _OF_START,
+            "value-for-gradient": _OF_START,
+            "hard-coded": _OF_START,
             "wrong-graph": (computed,) if says.startswith("the step ") else _OF_DETACH,
         }
         return Misconception(code, "return", rule, says, hints.get(code, ()))

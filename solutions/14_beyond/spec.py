@@ -182,6 +182,16 @@ _WRONG_NUMBERS = (
     (float, "forward-value", "a plain number is used as its own tangent; it is a constant, so its tangent must be 0"),
 )  # fmt: skip
 
+_OF_RULE = (
+    "Take one operation of this kind, with dual numbers of your own, and work out the tangent of the result by hand.",
+    "Move each operand by a thousandth of its tangent. How far does the result move? Compare this with your method.",
+    "Which values and which tangents does each term of this rule need, and which does your method use?",
+)
+_OF_NUMBER = (
+    "When `x` moves along `v`, how fast does the number 3 change?",
+    "Which line of your code turns a plain number into a dual number?",
+    "Take `x + 3` and `3 * x`, with an `x` of your own, and work out both tangents by hand.",
+)
 _DUAL_HINTS = {
     "missing-path": ("How many of the operands depend on `x`? Each of them contributes to the tangent.",),
     "missing-upstream": ("If `v` were all zeros, what must the result be? Check that every rule uses the tangent.",),
@@ -216,7 +226,8 @@ def _of_inverse(product, power=lambda a, da, n: n * a ** (n - 1) * da):
 
 
 def _by_other_rules(code, says, forward_mode):
-    return Misconception(code, "return", forward_mode.push, says, _DUAL_HINTS.get(code, ()))
+    of_rule = _OF_NUMBER if forward_mode.number is not None else _OF_RULE
+    return Misconception(code, "return", forward_mode.push, says, (*_DUAL_HINTS.get(code, ()), *of_rule)[:3])
 
 
 jvp_dual = Routine(

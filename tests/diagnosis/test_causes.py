@@ -283,7 +283,7 @@ def test_one_mistake_in_several_answers_is_told_once_at_the_first_of_them() -> N
         said = told[name]
         assert said.cause == "inp.g"
         assert said.says == "the same mistake as in inp.g"
-        assert said.hints == ("Fix the other answer first, then look again.",)
+        assert said.hints[0] == "Fix `inp.g` first, then look again."
 
 
 def test_a_mistake_nearest_to_the_loss_is_told_at_the_first_answer() -> None:
@@ -331,7 +331,7 @@ def test_a_mistake_at_a_step_is_told_at_that_step_and_by_its_name() -> None:
     }  # fmt: skip
     assert "`(mean + 1) ** -0.5`" in told["mean.g"].says
     assert told["inp.g"].says == "this is right, given your mean.g; fix mean.g first"
-    assert told["inp.g"].hints == ("Fix the other answer first, then look again.",)
+    assert told["inp.g"].hints[0] == "Fix `mean.g` first, then look again."
 
 
 def test_an_answer_with_a_mistake_of_its_own_does_not_follow() -> None:

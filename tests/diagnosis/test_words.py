@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import grader.diagnosis.diagnose  # noqa: F401  # every kind of fact is made where it is found
-from grader.diagnosis.hints import FIX_THE_CAUSE, HINTS, OF_ANY_FUNCTION, STEPS, hints_for
+from grader.diagnosis.hints import FIRST_WRONG_NUMBER, HINTS, OF_ANY_FUNCTION, OF_FORMULA, STEPS, fix_first, hints_for
 from grader.diagnosis.mistake import FACT_KINDS, Fact, Mistake, fact_kind
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.words import clause, message_of, with_words
@@ -97,7 +97,7 @@ def test_what_follows_from_another_answer_says_so() -> None:
         cause="b1.g",
     )
     assert message_of(follows) == "the same mistake as in b1.g"
-    assert with_words(follows).hints == ("Fix the other answer first, then look again.",)
+    assert with_words(follows).hints[0] == "Fix `b1.g` first, then look again."
 
 
 def test_a_finding_keeps_the_mistake_that_it_is_made_from() -> None:
@@ -113,11 +113,19 @@ def test_a_finding_keeps_the_mistake_that_it_is_made_from() -> None:
     assert mistake.facts[0].record == {"operator": "mask-inverted", "parameters": {"step": "`relu(x)`"}}
 
 
-def test_an_answer_with_the_mistake_of_another_one_has_its_hint_alone() -> None:
+def test_an_answer_with_the_mistake_of_another_one_has_no_hints_on_the_mistake() -> None:
     fact = Fact("truncated", {}, "the loop is cut short")
     own = with_words(Mistake("wrong-operand", facts=(fact,), hints=("Its own.",)))
     assert own.hints == ("Its own.",)
-    assert with_words(Mistake("wrong-operand", facts=(fact,), hints=("Its own.",), cause="x.g")).hints == FIX_THE_CAUSE
+    same = with_words(Mistake("wrong-operand", facts=(fact,), hints=("Its own.",), cause="x.g"))
+    assert same.hints == fix_first(["x.g"], is_same=True)
+    assert len(set(same.hints)) == STEPS
+
+
+def test_an_answer_that_is_right_given_wrong_ones_is_told_which_to_fix() -> None:
+    hints = fix_first(["x.g", "w.g"], is_same=False)
+    assert hints[0] == "Fix `x.g` and `w.g` first, then look again."
+    assert len(set(hints)) == STEPS
 
 
 def test_a_mistake_has_the_hints_of_its_kind_of_fact() -> None:
@@ -165,7 +173,31 @@ def test_every_failure_comes_with_three_different_hints(code: str) -> None:
 
 def test_a_matched_misconception_speaks_first_and_the_answer_last() -> None:
     assert hints_for("wrong-sign", ("its own",), ANSWER) == ("its own", *LADDERS["wrong-sign"][:2])
-    assert hints_for("inverse-for-transpose", (), ANSWER)[-1] == "almost there"
+
+
+@pytest.mark.parametrize("code", sorted(OF_FORMULA))
+def test_the_last_hint_of_an_only_answer_is_about_a_mistake_in_its_formula(code: str) -> None:
+    assert hints_for(code, (), ANSWER) == (*LADDERS[code][:2], "almost there")
+    assert hints_for(code, (), ANSWER, alone=False) == tuple(LADDERS[code])
+    assert hints_for(code, ("its own",), ANSWER) == ("its own", *LADDERS[code][:2])
+
+
+@pytest.mark.parametrize("code", sorted(LADDERS.keys() - OF_FORMULA))
+def test_no_hint_on_the_formula_is_given_on_a_mistake_elsewhere(code: str) -> None:
+    assert hints_for(code, (), ANSWER) == tuple(LADDERS[code])
+    assert len(LADDERS[code]) == STEPS
+
+
+@pytest.mark.parametrize("code", sorted(LADDERS))
+def test_no_hint_speaks_of_a_loss_where_there_is_none(code: str) -> None:
+    if code != "missing-upstream":  # which is told only where there is a loss
+        assert "the loss" not in " ".join(hints_for(code, (), ANSWER, loss="the output"))
+
+
+def test_codes_do_not_speak_of_what_an_exercise_may_not_have() -> None:
+    text = " ".join(hint for ladder in LADDERS.values() for hint in ladder)
+    assert "`b" not in text.replace("`b` makes", "").replace("`b`?", "")
+    assert "example" not in text
 
 
 def test_a_hint_is_not_given_twice() -> None:
@@ -183,7 +215,7 @@ def test_an_answer_without_hints_shows_what_the_code_knows() -> None:
 
 
 def test_a_function_that_derives_nothing_is_asked_about_no_loss() -> None:
-    assert hints_for("missing-local", ("its own",), ANSWER, derives=False) == ("its own", "pointer", "almost there")
+    assert hints_for("missing-local", ("its own",), ANSWER, derives=False) == ("its own", *FIRST_WRONG_NUMBER)
     assert hints_for("imprecise", (), ANSWER, derives=False) == ANSWER
     assert hints_for("syntax-error", (), ANSWER, derives=False) == tuple(LADDERS["syntax-error"])
     for code in OF_ANY_FUNCTION & set(LADDERS):

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from grader.course.sampling import Sampler, indices, normal, positive, sized
-from grader.diagnosis.hints import FOLLOW_ONE_ENTRY
+from grader.diagnosis.hints import FOLLOW_ONE_ENTRY, WHICH_ORDER
 from grader.program.forward import SINK, Key, Node, Place
 from grader.program.operation import Array, Operand
 from grader.program.program import Affects, EdgeContext, EdgeVjp, Program
@@ -1858,7 +1858,7 @@ def describe_parts(program: Program, place: Place, choice: PartOrder) -> str:
         "how": {"exchanged": "exchanged", "reversed": "in reverse order", "rotated": "moved by one part"}[choice.how],
     },
     message="in the gradient of {value}, {parts} are {how}",
-    hints=("In which order does the forward pass name the parts, and in which order do you store their gradients?",),
+    hints=WHICH_ORDER,
 )
 def reorder_part_gradients(program: Program, place: Place, choice: PartOrder) -> Program | None:
     """Write the gradients of the parts of a value to each other's positions: dk, dq, dv for `q, k, v = x.chunk(3)`.
@@ -1906,6 +1906,7 @@ def pairs_of_joined_parts(program: Program, place: Place) -> Iterator[tuple[int,
         "parts": " and ".join(program.name_of(program.source((place[0], slot))) for slot in choice)
     },
     message="{parts}, which {step} joins, get each other's gradient",
+    hints=WHICH_ORDER,
 )
 def exchange_joined_parts(program: Program, place: Place, choice: tuple[int, int]) -> Program | None:
     """Give two operands of a `cat` or `stack`, the node `place`, each other's part of the upstream gradient.

@@ -120,6 +120,11 @@ LOG_DETERMINANT_FORMULAS: Mapping[str, MatrixFormula] = {
     choices=lambda program, place: INVERSE_FORMULAS,
     message="in the gradient of {operand} through the inverse {step}, {mistake}",
     fields=lambda program, place, choice: {"mistake": INVERSE_FORMULAS[choice].message},
+    hints=(
+        "For a number a, what is the derivative of 1 / a? Which sign does it have, and how many factors 1 / a?",
+        "What multiplies from the left in the forward pass: on which side does it stand in the backward pass, and how?",
+        "Check one entry by hand, with a matrix of two rows and two columns that is not symmetric.",
+    ),
 )
 def use_wrong_inverse_vjp(program: Program, place: Place, choice: str) -> Program:
     """Use a wrong formula for the vjp of an inverse y, such as -y @ g @ y in place of -y.T @ g @ y.T.

@@ -354,6 +354,11 @@ def term_sets(program: Program, place: Place) -> Iterator[tuple[Term, ...]]:
         **normalisation_fields(program, place, choice),
         "lack": MISSING_TERMS[choice].format_map(normalisation_fields(program, place, choice)),
     },
+    hints=(
+        "Which statistics of the row or column does one entry move? Each of them contributes a term.",
+        "Compute each term of your formula by itself. Is one of them not there, or 0?",
+        "A mean of products is not the product of the means. Which of the two does each of your terms have?",
+    ),
 )
 def drop_term(program: Program, place: Place, choice: tuple[Term, ...]) -> Program | None:
     """Leave the term of the mean, of the variance, or both out of the gradient of x: (g - mean(g)) / s, for instance.

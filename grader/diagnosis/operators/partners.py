@@ -1809,6 +1809,7 @@ def joined_partner_slots(program: Program, place: Place) -> Iterator[int]:
     choices=joined_partner_slots,
     message="in the gradient of {operand} through {step}, the parts of {joined} are joined in reverse order",
     fields=lambda program, place, choice: {"joined": program.name_of(program.source((place[0], choice)))},
+    hints=("In which order does the forward pass join the parts, and in which order does each line of your code?",),
 )
 def reverse_parts_of_partner(program: Program, place: Place, choice: int) -> Program | None:
     """Compute the contribution of the edge `place` with the joined parts of a partner operand in reverse order.

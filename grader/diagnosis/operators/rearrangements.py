@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from grader.course.sampling import normal, sized
-from grader.diagnosis.hints import FOLLOW_ONE_ENTRY
+from grader.diagnosis.hints import FOLLOW_ONE_ENTRY, WHICH_POSITION
 from grader.program.forward import Change, Forward, Node, Place, bits
 from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, Operation
 from grader.program.program import Affects, EdgeContext, Program
@@ -749,6 +749,7 @@ def wrong_cuts(program: Program, place: Place) -> Iterator[WrongCut]:
         "how": CUT_WORDS[choice.how],
         "array": "every joined array" if choice.every else program.name_of(program.source(place)),
     },
+    hints=WHICH_POSITION,
 )
 def cut_gradient_wrongly(program: Program, place: Place, choice: WrongCut) -> Program | None:
     """Contribute a wrong part of the upstream gradient of `cat` to one joined array, the operand of `place`, or to all.

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from grader.course.sampling import indices, normal, positive, sized
 from grader.course.shapes import BATCH, guess_axes
+from grader.diagnosis.hints import CHANGED_AFTERWARDS, SUMMED_TOO_FAR
 from grader.program.forward import Place
 from grader.program.operation import Array
 from grader.program.program import Program
@@ -107,6 +108,7 @@ FUNCTIONS: Mapping[str, tuple[str, GradientFunction]] = {
         how for how in FUNCTIONS if not how.endswith("its mean") or math.prod(shape_of(program, place)) > 1
     ),
     message="this is {choice}",
+    hints=CHANGED_AFTERWARDS,
 )
 def apply_function(program: Program, place: Place, choice: str) -> Program:
     """Replace the gradient of the target `place` by a function of its entries: the choice is a key of `FUNCTIONS`.
@@ -437,6 +439,7 @@ def axis_totals(program: Program, place: Place) -> Iterator[AxisTotal]:
         else f"the answer must keep {'its axes' if choice.axis is None else 'this axis'}",
     },
     message="this is the right answer {how} over {axis}; {kept}",
+    hints=SUMMED_TOO_FAR,
 )
 def sum_result(program: Program, place: Place, choice: AxisTotal) -> Program:
     """Replace the gradient of the target `place` by its sum or mean over an axis that it must keep, or over all axes.
@@ -659,6 +662,7 @@ def combinations_with_values(program: Program, place: Place) -> Iterator[Combina
         "sign": COMBINATIONS[choice.how][1],
     },
     message="{what}",
+    hints=CHANGED_AFTERWARDS,
 )
 def combine_with_value(program: Program, place: Place, choice: Combination) -> Program | None:
     """Replace the gradient r of the target `place` by r + v, v - 0.1 * r, r * v or the like, with a value v.
@@ -717,6 +721,7 @@ def are_multiples(program: Program, value: int, other: int) -> bool:
         "other": name_of_added_gradient(program, choice.find(program, program.forward.outputs[-1]) or 0)
     },
     message="{other} is added to the right answer",
+    hints=CHANGED_AFTERWARDS,
 )
 def add_gradient_of_value(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Add the gradient of the value that the choice names to that of the target `place`, which has the same shape.
@@ -782,6 +787,7 @@ def _() -> Example:
         "other": name_of_added_gradient(program, choice.find(program, program.forward.outputs[-1]) or 0)
     },
     message="this is the mean of the right answer and {other}",
+    hints=CHANGED_AFTERWARDS,
 )
 def average_with_gradient_of_value(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Replace the gradient of the target `place` by its mean with that of the value that the choice names.

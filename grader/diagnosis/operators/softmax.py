@@ -677,6 +677,11 @@ def _() -> Example:
             "Write out a softmax of two entries, and the derivative of each output with respect to the first entry.",
             "Nothing in a softmax takes a mean.",
         ),
+        "missing-local": (
+            "Write out a softmax of two entries, and the derivative of each output with respect to the first entry.",
+            "Which upstream gradients of the row reach one entry, and with which factors?",
+            "Compute the gradient of one row of two entries by hand, and compare each number with your code.",
+        ),
     },
 )
 def use_wrong_softmax_formula(program: Program, place: Place, choice: str) -> Program:

@@ -1206,6 +1206,10 @@ def _are_parts(program: Program, value: int, other: int) -> bool:
     at=made_values.in_every_iteration,
     choices=gradients_to_exchange,
     message="the gradients of {value} and {choice} are exchanged",
+    hints=(
+        "What is each of the two values used for in the forward pass? Which gradient does it get from there?",
+        "Compare the names on both sides of each assignment.",
+    ),
 )
 def exchange_gradients(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Exchange the gradients of the value `place` and a second value in the contributions to all their operands.

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from grader.course.sampling import Sampler, mask, normal, sized, spaced
+from grader.diagnosis.hints import WHERE_WINDOWS_BEGIN, WHICH_POSITION
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, NoCandidate
 from grader.program.program import EdgeContext, Program
@@ -238,10 +239,7 @@ def option_mistakes(program: Program, place: Place) -> Iterator[OptionMistake]:
     choices=option_mistakes,
     fields=lambda program, place, choice: {"how": choice.how},
     message="in the gradient of {operand}, the backward pass of {step} {how}",
-    hints=(
-        "Write down where each window begins and how long it is. Which argument says which of the two?",
-        "Follow the second window back to the entries that it was made from.",
-    ),
+    hints=WHERE_WINDOWS_BEGIN,
 )
 def use_wrong_window_option(program: Program, place: Place, choice: OptionMistake) -> Program:
     """Compute the contribution of the edge `place` with a wrong stride, dilation, padding or size of the windows.
@@ -389,6 +387,7 @@ def _() -> Example:
     rank=2.0,
     at=edges.of("pad").where(lambda program, place: any(a != b for a, b in _pad_widths(program.reader(place)))),
     message="in the gradient of {operand} through {step}, the two widths of the padding are exchanged",
+    hints=WHICH_POSITION,
 )
 def exchange_padding(program: Program, place: Place, choice: None) -> Program:
     """Cut off in front as many entries as a `pad` adds at the end, and at the end as many as it adds in front.
@@ -532,6 +531,10 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
     },
     message="in the gradient of {operand} through {step}, the taps of the kernel are {how}; each tap must {meet} the"
     " entries that it meets in the forward pass",
+    hints=(
+        "In which order do the taps meet the entries in the forward pass, and in which order in your code?",
+        "Number the taps 0, 1, 2, ... and write down one output entry as a sum.",
+    ),
 )
 def turn_kernel(program: Program, place: Place, choice: KernelTurn) -> Program:
     """Compute the contribution to the input with the kernel reversed or transposed, or turn the one to the kernel so.
@@ -947,6 +950,7 @@ def window_shifts(program: Program, place: Place) -> Iterator[WindowShift]:
     choices=window_shifts,
     fields=lambda program, place, choice: {"where": "late" if choice.by > 0 else "early"},
     message="in the gradient of {operand}, every window of {step} begins one entry too {where}",
+    hints=WHERE_WINDOWS_BEGIN,
 )
 def move_windows(program: Program, place: Place, choice: WindowShift) -> Program:
     """Compute the contribution of the edge `place` with all windows of the convolution one entry later or earlier.
