@@ -23,8 +23,7 @@ relu_grad = Exercise(
         "inp.g": (
             "Nudge a positive entry, then a negative one. Which of the two changes `out`?",
             "The local derivative is a mask: some entries of `out.g` are multiplied by 1, the others by 0.",
-            "Build the mask from `inp`, never from the sign of `out.g`, and multiply; do not modify your arguments in "
-            "place.",
+            "Which entries get the factor 1, and which tensor decides it? Try a negative `inp`, a positive one, and 0.",
         ),
     },
     misconceptions=(
