@@ -32,7 +32,7 @@ HINTS: Mapping[str, Sequence[str]] = {
     ),
     "extra-factor": (
         "Write down each factor in your formula. Which operation of the forward pass does it come from?",
-        "Which of these factors is there once too often, or belongs to another operation?",
+        "Does one of these factors stand there too often or not often enough, or belong to another operation?",
         COMPUTE_ONE_ENTRY,
     ),
     "mean-for-sum": (
@@ -279,6 +279,9 @@ OF_ANY_FUNCTION = frozenset(
 )  # fmt: skip
 """Codes whose hints fit any function; the hints of the others ask about a loss and its derivatives."""
 
+OF_TESTS = frozenset({"accepts-wrong", "rejects-right"})
+"""Codes of a learner's test, whose hints are those of the answer: what a test has to try."""
+
 OF_FORMULA = frozenset({"extra-factor", "missing-local", "wrong-factor", "wrong-local"})
 """Codes of a mistake in a formula, which the last hint that an exercise declares for its only answer is about."""
 
@@ -413,26 +416,29 @@ def hints_for(
     answers: Sequence[str],
     *,
     derives: bool = True,
-    alone: bool = True,
+    by_formula: bool = True,
     loss: str = "the loss",
 ) -> tuple[str, ...]:
     """Return three hints: those of the mistake, else of its code, filled up with the last ones of the answer.
 
     The hints of a mistake or a code ask how to find it. The last one of the answer is about the whole formula: it is
-    shown where the mistake is in the formula (`OF_FORMULA`) and this is the only answer, because with several answers
-    the mistake may be in what leads to this one. Where nothing is derived, a mistake that has hints of its own is
-    found by the first number that is wrong; without any, the hints are those of the answer.
+    shown where the mistake is somewhere in the formula (`OF_FORMULA`), if nobody knows where, and if this is the only
+    answer, because with several the mistake may be in what leads to this one. Where nothing is derived, a mistake that
+    has hints of its own is found by the first number that is wrong; without any, the hints are those of the answer.
 
     Args:
         code: the public code of the mistake.
         own: the hints of the mistake; may be empty.
         answers: the three hints that the exercise declares for the answer.
         derives: whether the answer is derived from a forward pass, which the hints of most codes speak of.
-        alone: whether it is the only answer of the exercise.
+        by_formula: whether the last hint of the answer may help: it is the only answer, and no edit of the right
+            program explains it.
         loss: what is differentiated: "the loss", or "the output" where the exercise has no loss.
     """
-    fitting = HINTS.get(code, ()) if derives or code in OF_ANY_FUNCTION else FIRST_WRONG_NUMBER if own else ()
+    fitting = HINTS.get(code, ()) if derives or code in OF_ANY_FUNCTION else ()
+    if own and not derives and code not in OF_ANY_FUNCTION | OF_TESTS:
+        fitting = FIRST_WRONG_NUMBER
     ladder = (*own, *(hint.replace("the loss", loss) for hint in fitting if hint not in own))[:STEPS]
-    if not own and alone and code in OF_FORMULA:
+    if not own and by_formula and code in OF_FORMULA:
         ladder = ladder[: STEPS - 1]
     return (*ladder, *answers[len(ladder) : STEPS])

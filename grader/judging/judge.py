@@ -22,7 +22,7 @@ from grader.diagnosis.exceptions import TOO_DEEP, diagnose_autograd_use, diagnos
 from grader.diagnosis.facts import plain_facts
 from grader.diagnosis.failing_arguments import options_of_right_trials
 from grader.diagnosis.hints import CHANGED_BY_ROUNDING, hints_for
-from grader.diagnosis.mistake import Mistake
+from grader.diagnosis.mistake import FACT_KINDS, Mistake
 from grader.errors import ProtocolError
 from grader.reference.compare import agrees, scaled_error
 from grader.reference.trial import Sample, Samples, Trial
@@ -434,11 +434,12 @@ def answer_result(
     if mistake is None:
         return AnswerResult(answer.name, "passed", points, points)
     answer_status: Status = "todo" if mistake.code == "todo" else status
-    answer_hints, alone = declaration.hints.get(answer.name, ()), len(declaration.answers) == 1
+    answer_hints = declaration.hints.get(answer.name, ())
+    by_formula = len(declaration.answers) == 1 and all(fact.operator in FACT_KINDS for fact in mistake.facts)
     derives = isinstance(declaration, Exercise) and bool(answer.wrt)  # a returned loss is no gradient
     has_loss = not isinstance(declaration, Exercise) or declaration.gives_upstream or answer.stored
     loss = "the loss" if has_loss else "the output"
-    hints = hints_for(mistake.code, mistake.hints, answer_hints, derives=derives, alone=alone, loss=loss)
+    hints = hints_for(mistake.code, mistake.hints, answer_hints, derives=derives, by_formula=by_formula, loss=loss)
     record = mistake.record if mistake.facts else None
     earned = part(exercise.points, len(declaration.answers), share)
     return AnswerResult(

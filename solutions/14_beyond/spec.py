@@ -484,6 +484,11 @@ def _symmetric(matrix):
     return (matrix + matrix.t()) / 2
 
 
+_OF_INVERSE = (
+    "Write `out` as a matrix times `b`. Which matrix?",
+    "What does the backward pass of a matrix product do with the matrix? Do the same with this one.",
+    "Check one entry by hand, with a matrix of two rows and two columns that is not symmetric.",
+)
 solve_grad = Exercise(
     title="Backward pass of solving a linear system",
     forward=lambda a, b: a.inverse() @ b,
@@ -513,14 +518,14 @@ solve_grad = Exercise(
                       hints=("What lies between `out.g` and `a`? Look at `b.g`.",)),
         Misconception("inverse-for-transpose", "b.g", lambda a, out_g: a.t() @ out_g,
                       says="out.g is multiplied by `a.t()`; it must be multiplied by the inverse of `a.t()`",
-                      hints=("Write `out` as a matrix times `b`. Which matrix?",)),
+                      hints=_OF_INVERSE),
         Misconception("wrong-operand", "b.g", lambda a, out_g: a @ out_g,
                       says="out.g is multiplied by a; it must be multiplied by the inverse of `a.t()`",
-                      hints=("Write `out` as a matrix times `b`. Which matrix?",)),
+                      hints=_OF_INVERSE),
         Misconception("inverse-for-transpose", "a.g", lambda a, out, out_g: -(a.t() @ out_g) @ out.t(),
                       says="out.g is multiplied by `a.t()`; it must be multiplied by the inverse of `a.t()`, as for"
                            " b.g",
-                      hints=("Write `out` as a matrix times `b`. Which matrix?",)),
+                      hints=_OF_INVERSE),
         Misconception("elementwise-for-matmul", "b.g", lambda a, out_g: (1 / a).t() @ out_g,
                       says="the reciprocal of each entry is used in place of the inverse matrix",
                       hints=("Is the inverse of a matrix the matrix of the inverses?",)),

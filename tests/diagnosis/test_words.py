@@ -178,7 +178,7 @@ def test_a_matched_misconception_speaks_first_and_the_answer_last() -> None:
 @pytest.mark.parametrize("code", sorted(OF_FORMULA))
 def test_the_last_hint_of_an_only_answer_is_about_a_mistake_in_its_formula(code: str) -> None:
     assert hints_for(code, (), ANSWER) == (*LADDERS[code][:2], "almost there")
-    assert hints_for(code, (), ANSWER, alone=False) == tuple(LADDERS[code])
+    assert hints_for(code, (), ANSWER, by_formula=False) == tuple(LADDERS[code])
     assert hints_for(code, ("its own",), ANSWER) == ("its own", *LADDERS[code][:2])
 
 
@@ -216,6 +216,7 @@ def test_an_answer_without_hints_shows_what_the_code_knows() -> None:
 
 def test_a_function_that_derives_nothing_is_asked_about_no_loss() -> None:
     assert hints_for("missing-local", ("its own",), ANSWER, derives=False) == ("its own", *FIRST_WRONG_NUMBER)
+    assert hints_for("accepts-wrong", ("its own",), ANSWER, derives=False) == ("its own", "pointer", "almost there")
     assert hints_for("imprecise", (), ANSWER, derives=False) == ANSWER
     assert hints_for("syntax-error", (), ANSWER, derives=False) == tuple(LADDERS["syntax-error"])
     for code in OF_ANY_FUNCTION & set(LADDERS):

@@ -662,7 +662,7 @@ def combinations_with_values(program: Program, place: Place) -> Iterator[Combina
         "sign": COMBINATIONS[choice.how][1],
     },
     message="{what}",
-    hints=CHANGED_AFTERWARDS,
+    hints={"wrong-local": CHANGED_AFTERWARDS},
 )
 def combine_with_value(program: Program, place: Place, choice: Combination) -> Program | None:
     """Replace the gradient r of the target `place` by r + v, v - 0.1 * r, r * v or the like, with a value v.
