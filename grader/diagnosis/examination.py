@@ -123,7 +123,7 @@ def _probes(right: str, gradients: Sequence[str]) -> list[tuple[str, str, str, s
             "unread",
             "pass",
             f"Your test never looks at {names}, so a backward pass that does nothing is accepted as well",
-            "Does your test call `backward`? If that does nothing at all, which line of your test fails?",
+            "If `backward` does nothing at all, which line of your test fails?",
         ),
         (
             "sums",
