@@ -6,8 +6,9 @@ The graph shows a forward pass from its inputs down to its output, with the node
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 
 from .figure_html import ABOVE, BELOW, STRONGEST, figures_html, largest_in_scatters, with_opacity
@@ -20,6 +21,7 @@ ROOM = TableLimits(rows=24, columns=24, slices=3)
 KEY = "Orange is above 0 and blue below, on one scale: the stronger, the larger. A dot is no difference."
 MANY = 12  # columns, above which a table is narrower, and printed smaller
 TALL = 30  # rows of a picture's tables with their headings, above which it may be parted in print
+WIDEST_PRINTED = 82  # letters (em) of a table that is as wide as A4, in letters of 8 pixels, which are 6 points
 SHORT = 4.6  # digits that fit the narrowest column of a table with fewer columns
 DIGITS = {".": 0.5, "-": 1.3, "+": 1.3}  # the width of a sign in digits, about the same in common fonts
 DIGIT, AROUND = 0.64, 0.4  # the width of a digit, and of the space beside a number, in letters (em) of the table
@@ -113,9 +115,30 @@ def _band_html(picture: Picture, band: Band, digits: Sequence[float]) -> str:
         digits: by column the number of digits for which it has room, so that equal columns are equally wide.
     """
     captions = "".join(f'<div class="dim">{escape(line)}</div>' for line in band.caption.splitlines())
-    tables = "".join(_table_html(table, digits) for table in band.tables)
+    tables = "".join(_table_html(*part) for table in band.tables for part in _printable_parts(table, digits))
     name = f"{picture.answer}: {', '.join(table.heading for table in band.tables)}"
     return f'{captions}<div class="maps" {SCROLLS} aria-label="{escape(name)}">{tables}</div>'
+
+
+def _printable_parts(table: Table, digits: Sequence[float]) -> Iterator[tuple[Table, Sequence[float]]]:
+    """Yield a table, or its parts of some columns each, none of which is printed in tiny digits; and their `digits`."""
+    count = max((len(row) for row in table.rows), default=0)
+    parts = math.ceil(_width(table, digits[:count]) / WIDEST_PRINTED)
+    size = math.ceil(count / max(parts, 1))
+    yield replace(table, rows=tuple(row[:size] for row in table.rows)), digits[:size]
+    for i in range(size, count, size or 1):
+        column = table.first[1] + i
+        heading = f"{table.heading.partition(' (')[0]}, columns from {column}"
+        rows = tuple(row[i : i + size] for row in table.rows)
+        yield (
+            replace(table, heading=heading, rows=rows, more=(0, 0), first=(table.first[0], column)),
+            digits[i : i + size],
+        )
+
+
+def _width(table: Table, digits: Sequence[float]) -> float:
+    """Return the width of a table in letters (em), with columns that have room for so many `digits`."""
+    return sum(DIGIT * n + AROUND for n in (len(_corner(table)), *digits))
 
 
 def _table_html(table: Table, digits: Sequence[float]) -> str:
@@ -134,8 +157,7 @@ def _table_html(table: Table, digits: Sequence[float]) -> str:
         rows.insert(0, _row_html(_index_html(corner, "col", "index corner") if corner else blank, indices))
     more = f"<small>{escape(omission(table))}</small>" if omission(table) else ""
     caption = f'<caption class="caption">{escape(table.heading)}{more}</caption>'
-    width = sum(DIGIT * n + AROUND for n in (len(corner), *digits[:count]))
-    kind = f'class="map many" style="--width:{width:.0f}"' if is_wide else 'class="map"'
+    kind = f'class="map many" style="--width:{_width(table, digits[:count]):.0f}"' if is_wide else 'class="map"'
     return f"<table {kind}>{caption}{''.join(rows)}</table>"
 
 

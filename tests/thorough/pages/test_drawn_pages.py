@@ -412,7 +412,9 @@ def test_the_first_mark_of_a_graph_is_seen_on_a_phone_without_scrolling(browser:
     page.close()
 
 
-COLUMNS = """(all) => all.filter((band) => band.children.length > 1).map((band) => [...band.children].map((map) => {
+COLUMNS = """(all) => all.filter(
+  (band) => band.children.length > 1 && !/columns from/.test(band.textContent)
+).map((band) => [...band.children].map((map) => {
   const head = [...map.querySelectorAll("tr:first-of-type th[scope=col]")], left = head[0].getBoundingClientRect().left;
   return head.slice(1).map((cell) => Math.round(cell.getBoundingClientRect().right - left));
 }))"""
@@ -444,19 +446,22 @@ def test_the_graph_of_a_narrow_page_has_the_room_beside_the_text(browser: Any, p
     page.close()
 
 
-def test_wide_maps_fill_a_printed_page_and_captions_are_no_larger_than_the_text(browser: Any, pages: Path) -> None:
+def test_wide_maps_are_printed_in_letters_of_six_points_and_captions_are_no_larger_than_the_text(
+    browser: Any, pages: Path
+) -> None:
     page = browser.new_page(viewport={"width": PAPER, "height": 900}, bypass_csp=True, offline=True)
-    widths = []
+    widths, letters = list[float](), list[float]()
     for kind in (f"check_{number}" for number in range(MISTAKES // TOGETHER)):
         page.goto((pages / f"{kind}.html").as_uri())
         page.emulate_media(media="print")
-        widths += page.eval_on_selector_all(".map.many", "(all) => all.map((one) => one.getBoundingClientRect().width)")
         sizes = "(all) => all.map((one) => parseFloat(getComputedStyle(one).fontSize))"
         text = page.eval_on_selector("body", sizes.replace("all.map((one) =>", "[all].map((one) =>"))[0]
         assert max(page.eval_on_selector_all("figcaption, .key, .map", sizes)) <= text
+        widths += page.eval_on_selector_all(".map", "(all) => all.map((one) => one.getBoundingClientRect().width)")
+        letters += page.eval_on_selector_all(".map", sizes)
     assert widths
-    assert min(widths) > 0.75 * PAPER
     assert max(widths) < PAPER
+    assert min(letters) >= 8  # pixels, which are six points
     page.close()
 
 
@@ -470,6 +475,16 @@ def test_a_printed_page_keeps_its_colours_and_its_titles_stay_with_what_they_nam
         assert {*found} == {"avoid"}
     displayed = page.eval_on_selector_all(".map", "(all) => all.map((one) => getComputedStyle(one).display)")
     assert {*displayed} == {"inline-table"}  # which is never cut, also where a tall picture is parted
+    page.close()
+
+
+def test_a_printed_bar_is_on_the_sheet_of_the_name_that_it_belongs_to(browser: Any, pages: Path) -> None:
+    page = browser.new_page(viewport={"width": PAPER, "height": 900}, bypass_csp=True, offline=True)
+    page.emulate_media(media="print")
+    inside = "(all) => all.map((one) => getComputedStyle(one.closest('tr, summary, li, figure')).breakInside)"
+    for kind in ("report", "certificate"):
+        page.goto((pages / f"{kind}.html").as_uri())
+        assert {*page.eval_on_selector_all(".bar", inside)} == {"avoid"}
     page.close()
 
 
