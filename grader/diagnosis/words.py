@@ -25,12 +25,12 @@ def with_words(mistake: Mistake) -> Mistake:
 def message_of(mistake: Mistake) -> str:
     """Return the clauses of all facts of a mistake, about the answer: "it is not summed over bs".
 
-    A further edit or factor is a sentence of its own, "... is missing. Also, ...". If the mistake names another answer
+    A further edit or factor is a clause of its own, "... is missing; also, ...". If the mistake names another answer
     as its `cause`, return a reference to that one: "the same mistake as in x.g".
     """
     if mistake.cause:
         return f"the same mistake as in {mistake.cause}"
-    return ". Also, ".join(dict.fromkeys(map(clause, mistake.facts)))
+    return "; also, ".join(dict.fromkeys(map(clause, mistake.facts)))
 
 
 def answer_in_words(name: str) -> str:

@@ -190,7 +190,7 @@ SHORTER: Sequence[tuple[re.Pattern[str], str]] = tuple(
         ("1 at the largest entry and 0 elsewhere", "1 at the largest, else 0"),
         ("only the sign of .* is used", "only the sign is used"),
         ("1 is subtracted from every entry of .*", "1 subtracted from every entry"),
-        ("(.*) is rounded to 0 or 1 before .*", r"\1 rounded to 0 or 1"),
+        ("a hard decision, 0 or 1, is used in place of (.*)", r"\1 rounded to 0 or 1"),
         (r"the (\w+) is also applied to (\w+)", r"\2 -> \1(\2)"),
         ("each operand gets the gradient of the other", "gradients exchanged"),
         ("the formula for the derivative of [a-z]+ is differentiated once more", "f' -> f''"),

@@ -245,7 +245,7 @@ central_difference = Routine(
             "missing-local",
             "return",
             lambda f, x, h: (f(x + h) - f(x - h)) / h,
-            says="the value is twice the slope: the difference is divided by h, though the two points are 2h apart",
+            says="the value is twice the slope: the two points are 2h apart, not h",
             hints=("You take one step to each side. How far apart are the two points?",),
         ),
         Misconception(
@@ -296,7 +296,7 @@ numerical_grad = Routine(
             "missing-local",
             "return",
             lambda f, x, h: _each_entry(x, h, lambda step: (f(x + step) - f(x - step)) / h),
-            says="every entry is twice the slope: the difference is divided by h, though the two points are 2h apart",
+            says="every entry is twice the slope: the two points are 2h apart, not h",
             hints=("How far apart are the two values of the entry, after the nudge up and after the nudge down?",),
         ),
         Misconception(
@@ -360,7 +360,7 @@ numerical_vjp = Routine(
             "missing-local",
             "return",
             lambda f, x, v, h: 2 * _central_gradient(lambda at: (f(at) * v).sum(), x, h),
-            says="every entry is twice the slope: the difference is divided by h, though the two points are 2h apart",
+            says="every entry is twice the slope: the two points are 2h apart, not h",
             hints=("How far apart are the two values of the entry, after the nudge up and after the nudge down?",),
         ),
         Misconception(

@@ -49,7 +49,7 @@ def curve(v: dict[str, Any]) -> torch.Tensor:
     [
         (TWO, lambda v: curve(v) + v["t"], "wrong-sign: t is added"),
         (TWO, lambda v: curve(v) - v["t"].sigmoid(), "wrong-operand: is also applied to t"),
-        (TWO, lambda v: (v["x"] > 0) * 1.0 - v["t"], "wrong-local: rounded to 0 or 1"),
+        (TWO, lambda v: (v["x"] > 0) * 1.0 - v["t"], "wrong-local: a hard decision, 0 or 1, is used"),
         (TWO, lambda v: v["x"].tanh() - v["t"], "wrong-local: the tanh of x is used"),
         (TWO, lambda v: 2 * (curve(v) - v["t"]) * curve(v) * (1 - curve(v)),
          "wrong-local: the squared error between `sigmoid(x)`"),

@@ -165,7 +165,7 @@ def _first(states: Any) -> Any:
         (LAST, back(_own, lambda s, v: s, _first), "missing-local: skips"),
         (LAST, back(_own, lambda s, v: v["out_g"], _first), "missing-local: the operations between them are skipped"),
         (EVERY, back(lambda upstream, g, slope: upstream + g * slope, _handed, _first),
-         "missing-local: is added after the multiplication"),
+         "missing-local: is added after multiplying by the derivative"),
         (EVERY, back(_own, _handed, lambda states: states[-1]), "wrong-operand"),
     ],
 )  # fmt: skip

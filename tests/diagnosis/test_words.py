@@ -83,10 +83,10 @@ def test_two_facts_are_two_clauses() -> None:
     minus = Fact("sign-flipped", {"step": "`2 - x`"}, "the minus of `2 - x` is missing")
     factor = Fact("factor-number", {"factor": "1/2", "besides": True})
     assert message_of(Mistake("wrong-sign", facts=(minus, factor))) == (
-        "the minus of `2 - x` is missing. Also, the answer is wrongly multiplied by 1/2"
+        "the minus of `2 - x` is missing; also, the answer is wrongly multiplied by 1/2"
     )
     assert message_of(Mistake("wrong-sign", facts=(minus, Fact("upstream-twice", {}, "out.g is applied twice")))) == (
-        "the minus of `2 - x` is missing. Also, out.g is applied twice"
+        "the minus of `2 - x` is missing; also, out.g is applied twice"
     )
 
 

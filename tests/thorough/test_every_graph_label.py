@@ -44,8 +44,10 @@ def test_a_label_says_what_its_finding_says(page: str, course: Course, grader: G
         graph = make_pictures(exercise, result, judges[-1]).graph if judges else None
         finding = {answer.name: answer for answer in result.answers}
         for node in graph.nodes.values() if graph is not None else ():
+            if not node.change or not node.marked:
+                continue
             mistake = finding[node.marked[0]].mistake or {}
-            if not node.change or mistake.get("cause") or "declared" in str(mistake):
+            if mistake.get("cause") or "declared" in str(mistake):
                 continue  # a declared mistake has a sentence of its own, and the label of an edit with the same numbers
             said, words = finding[node.marked[0]].message, {*re.findall(r"[A-Za-z_]\w*", node.change)}
             lacks = [

@@ -362,7 +362,7 @@ def branch_slots(program: Program, place: Place) -> Iterator[int]:
     rank=2.5,
     at=nodes.of("where", "masked_fill", "maximum", "minimum", "clamp"),
     choices=branch_slots,
-    message="the gradient of {branch} is that of {step} everywhere; it must be 0 where {branch} was not chosen",
+    message="the whole gradient of {step} goes to {branch}; each operand must get the part where it was chosen",
     fields=lambda program, place, choice: {"branch": program.name_of(program.source((place[0], choice)))},
 )
 def send_gradient_to_one_branch(program: Program, place: Place, choice: int) -> Program:

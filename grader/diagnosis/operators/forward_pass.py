@@ -977,7 +977,7 @@ def constant_fields(program: Program, place: Place, choice: ConstantChange) -> d
     if choice.argument is None:
         first = next(iter(call.result.flatten().tolist()), 0)
         wrong = OTHER_NUMBERS[choice.how](first)
-        return {"mistake": f"{call.variable or step} counts from {wrong:g}; it must count from {first:g}"}
+        return {"mistake": f"{call.variable or step} starts at {wrong:g}; it must start at {first:g}"}
     is_reversed = call.name.startswith("__r") or call.name == "rsub"  # 1 - x is called with x first
     on_right = bool(choice.argument) is not is_reversed
     right = operand_source(call.text, choice.name, int(on_right)) or f"{choice.number(call):g}"

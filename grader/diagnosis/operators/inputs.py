@@ -426,13 +426,13 @@ ROW_WEIGHTS: Mapping[str, Callable[[int], Array]] = {
     "the last is added twice": lambda n: 1 + (np.arange(n) == n - 1),
     "each is added once for every entry from it to the last": lambda n: np.arange(n, 0, -1),
     "each is added once for every entry from the first to it": lambda n: np.arange(n) + 1,
-    "each has the weight that a running mean gives it: 0.1, times 0.9 for every entry after it": lambda n: (
+    "each is weighted as in an exponential moving average, by 0.1 times 0.9 for every entry after it": lambda n: (
         0.1 * 0.9 ** np.arange(n - 1, -1, -1)
     ),
 }
 
 
-WEIGHING = ("twice", "once for every", "running mean")  # in these, every row has a weight
+WEIGHING = ("twice", "once for every", "moving average")  # in these, every row has a weight
 
 
 @dataclass(frozen=True)

@@ -358,7 +358,7 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         "missing-local", "only {target} is {scaled}; {prediction} must be {verb} as well",
         lambda d: d.prediction / d.factor - d.label),
     "decision": DifferenceFormula(
-        "wrong-local", "{prediction} is rounded to 0 or 1 before {target} is subtracted",
+        "wrong-local", "a hard decision, 0 or 1, is used in place of {prediction}",
         lambda d: d.decision - d.label),
     "function twice": DifferenceFormula(
         "wrong-point", "{function} is applied twice",

@@ -807,7 +807,7 @@ WRONG_SCALES: Mapping[str, WrongScale] = {
     "missing": WrongScale(
         "missing-local", "is not divided by {divisor}", lambda known, g: known.gradient(g) / known.r),
     "applied twice": WrongScale(
-        "extra-factor", "is divided by {divisor} twice; it must be divided once",
+        "extra-factor", "is divided by {divisor} once too often",
         lambda known, g: known.gradient(g) * known.r),
     "replaced by a multiplication": WrongScale(
         "wrong-local", "is multiplied by {divisor}; it must be divided by it",

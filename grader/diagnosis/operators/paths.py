@@ -1208,8 +1208,8 @@ def contributions_to_value(program: Program, place: Place) -> Iterator[EdgeKind]
     rank=2.0,
     at=edges.of_family("pointwise"),
     choices=contributions_to_value,
-    message="the contribution of {choice} to the gradient of {value} is added after the multiplication by the"
-    " derivative of {step}; add it before",
+    message="the contribution of {choice} to the gradient of {value} is added after multiplying by the derivative"
+    " of {step}; add it before",
 )
 def add_contribution_after_derivative(program: Program, place: Place, choice: EdgeKind) -> Program | None:
     """Compute the contribution of the edge `place` with a part of g added after the multiplication by the derivative.

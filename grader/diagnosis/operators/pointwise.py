@@ -20,7 +20,7 @@ from grader.program.selectors import ValueName, named_array, values_by_name
 
 from .contract import Example, describe_local_derivative, divisor_of, operator
 from .partners import NAMED_ITERATIONS, ValueOfIteration, final_values
-from .places import edges, expression_of, name_of_value, number_source, operand_source, values
+from .places import edges, expression_of, name_of_value, number_source, operand_source, operation_label, values
 
 pointwise = edges.of_family("pointwise")
 KINKED = ("relu", "leaky_relu", "clamp", "abs")  # their derivatives are constant up to a kink
@@ -218,10 +218,10 @@ def describe_derivative_twice(program: Program, place: Place) -> str:
     """Return the clause that the local derivative of the edge `place` is applied twice.
 
     Such as "the derivative of `tanh(x)` is applied twice"; for the edge of x in `x / std`, "the gradient is divided by
-    std twice; it must be divided once".
+    std once too often".
     """
     if divisor := divisor_of(program, place):
-        return f"the gradient is divided by {divisor} twice; it must be divided once"
+        return f"the gradient is divided by {divisor} once too often"
     step = expression_of(program, program.reader(place))
     return f"{describe_local_derivative(program, place, step)} is applied twice"
 
@@ -718,7 +718,7 @@ NAMED_FUNCTIONS = frozenset(
 
 
 def name_of_applied_function(program: Program, place: Place) -> str:
-    """Return what a learner calls the function that reads the edge `place`: "exp", or "the function in `x - 0.25`".
+    """Return what a learner calls the function that reads the edge `place`: "exp", or "the step `- 0.25`".
 
     It has its own name where the forward pass applies no other function of this name.
     """
@@ -726,7 +726,7 @@ def name_of_applied_function(program: Program, place: Place) -> str:
     alike = {each.key for each in program.nodes if each.name == node.name}
     if node.name in NAMED_FUNCTIONS and len(alike) == 1:
         return node.name
-    return f"the function in {expression_of(program, node)}"
+    return f"the step `{operation_label(node)}`"
 
 
 @operator(

@@ -776,7 +776,7 @@ def _() -> Example:
     return Example(forward, wrong, {"x": sized_normal("bs c n", n=(8, 9)), "w": sized_normal("o c k", k=(4, 2))})
 
 
-Missing = Literal["the last windows", "the windows that end exactly at the end of an axis"]
+Missing = Literal["the last windows", "the windows that end exactly at the end of the axis"]
 
 
 @operator(
