@@ -50,6 +50,7 @@ from grader.errors import CourseError, InfrastructureError, UsageError
 from grader.files import write_atomically
 from grader.judging.grading_pool import ReadingPool
 from grader.rendering.console import Spinner
+from grader.results.points import total
 from grader.results.records import ExerciseResult, exercise_from_json
 from grader.safe_text import as_markdown, one_line, print_message
 
@@ -252,6 +253,10 @@ def write_class(
         print_message(one_line(says), sys.stderr)
     if writer.blank:
         print_message(f"Left as they were, where only blanks were handed in: {_name_list(writer.blank)}.", sys.stderr)
+    if writer.lowered:
+        says = f"Fewer points than before in {url_without_password(url)}: {_name_list(writer.lowered)}"
+        step = "of a notebook and files of the same unit, only what is graded last counts"
+        print_message(f"{says}; {step}.", sys.stderr)
     if failed:
         name, why = next(iter(failed.items()))
         reason = f"{len(failed)} students could not be entered, {name} for one ({why}): put it right, and run it again."
@@ -301,10 +306,10 @@ def _first_line(error: Exception) -> str:
     return (str(getattr(error, "orig", None) or error) or type(error).__name__).splitlines()[0]
 
 
-def _name_list(blank: Sequence[tuple[str, str]]) -> str:
+def _name_list(pairs: Sequence[tuple[str, str]]) -> str:
     """Return the first `NAMED` pairs of a student and a unit in words, and how many more there are."""
-    more = f" and {len(blank) - NAMED} more" if len(blank) > NAMED else ""
-    return one_line(", ".join(f"{student} {unit}" for student, unit in blank[:NAMED])) + more
+    more = f" and {len(pairs) - NAMED} more" if len(pairs) > NAMED else ""
+    return one_line(", ".join(f"{student} {unit}" for student, unit in pairs[:NAMED])) + more
 
 
 @contextmanager
@@ -340,7 +345,8 @@ class GradebookWriter:
     """A gradebook that the results of students are entered in, one student after the other.
 
     `students` has those with the results of a unit. `blank` lists pairs of a student and a unit that were left
-    unchanged because only blanks were handed in. `old_points` has the units that keep other points than the course
+    unchanged because only blanks were handed in, and `lowered` those whose points have become fewer, with the points
+    after the unit. `old_points` has the units that keep other points than the course
     has, because nbgrader released them with these points.
 
     Args:
@@ -357,7 +363,8 @@ class GradebookWriter:
         """Begin with no unit and no student entered."""
         self.gradebook, self.url, self.course, self.settings = gradebook, url, course, settings
         self.assignment = assignment
-        self.students, self.blank, self.old_points = set[str](), list[tuple[str, str]](), set[str]()
+        self.students, self.old_points = set[str](), set[str]()
+        self.blank, self.lowered = list[tuple[str, str]](), list[tuple[str, str]]()
         self._released: dict[str, NotebookNode] = {}
         self._cells: dict[str, _Cells] = {}
 
@@ -438,7 +445,10 @@ class GradebookWriter:
             unit.id, student, **({} if stamp is None else {"timestamp": stamp})
         )
         notebook = self.gradebook.find_submission_notebook(unit.id, unit.id, student)
+        before = _automatic_points(notebook)
         _enter_scores(notebook, self._cells[unit.id], results)
+        if (points := _automatic_points(notebook)) < before:
+            self.lowered.append((student, f"{unit.id} ({before:g} before, {points:g} now)"))
         self.gradebook.db.commit()
         if submitted.total_seconds_late > 0 or notebook.late_submission_penalty is not None:
             self._penalise(unit, student)
@@ -590,6 +600,11 @@ def _enter_scores(notebook: Any, cells: _Cells, results: list[ExerciseResult]) -
         name = names.get(entry.cell_id, "")
         if name in comments:
             entry.auto_comment = comments[name]
+
+
+def _automatic_points(notebook: Any) -> float:
+    """Return the points of a submitted notebook without those of answers that have a manual score."""
+    return total(grade.auto_score or 0.0 for grade in notebook.grades if grade.manual_score is None)
 
 
 def _timestamp(folder: Path | None, unit: Unit) -> datetime | None:

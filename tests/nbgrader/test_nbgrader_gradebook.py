@@ -203,6 +203,22 @@ def test_a_unit_without_a_submission_stays_unchanged(course: Course, tmp_path: P
         assert [student.id for student in gradebook.students] == ["ann"], "everybody has a row"
 
 
+def test_whose_points_become_fewer_is_named(own: Path):
+    """A file beside a notebook replaces its points, and so may a wrong answer those of a right one."""
+    with open_book(own) as gradebook:
+        gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "late").manual_score = 1.0
+        gradebook.db.commit()
+    for student in ("ann", "late"):
+        (own / "submissions" / student / UNIT / "bmm_grad.py").unlink()
+    hand_in(own, "late", lin_grad=WRONG, bmm_grad=BMM)
+    said = handgrad("grade", "submissions", "--workers", "1", "--out", "out", "--gradebook", URL, cwd=own)
+    told = f"Fewer points than before in {URL}: ann {UNIT} (5 before, 3 now); of a notebook and files of the same unit,"
+    assert told in said
+    assert "Fewer points" not in handgrad(
+        "grade", "submissions", "--workers", "1", "--out", "out", "--gradebook", URL, cwd=own
+    )
+
+
 def test_blanks_do_not_replace_what_was_graded_before(course: Course, tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'gradebook.db'}"
     submission, todo = SubmissionContent({"lin_grad": b""}), AnswerResult("w.g", "todo", 0.0, 1.0, "todo", "to do")
