@@ -26,6 +26,10 @@ ABOVE_OTHER_LANGUAGE = re.compile(rf"\s*%%(?!(?:{RUNS}|capture)\b)[^\r\n]*")
 RUN_LINE = re.compile(rf"(?P<before>\s*(?:[^=%!]*=\s*)?)%{{1,2}}(?P<magic>{RUNS})\b(?P<line>.*)")
 # The options between a magic and its statement: `-n 10`, `-r3`, `-f name`, `-q`. %time has none: there, -x is a number.
 OPTIONS = re.compile(r"(?:\s+-(?:[nrpRN]\s*\d+|[lsTDfmu]\s*\S+|[a-zA-Z]+)(?=\s|$))*+\s*")
+WRITE_MAGICS = frozenset(("writefile", "file"))
+WRITE_LINE = re.compile(r"\s*%%(?:writefile|file)\b(?P<line>[^\r\n]*)(?:\r\n?|\n|\Z)")
+# What follows the magic: perhaps `-a`, which appends, and the path of a Python file.
+PYTHON_FILE = re.compile(r"""\s+(?P<append>-a\s+|--append\s+)?(["']?)(?:[^"'\r\n]*[/\\])?(?P<stem>\w+)\.py\2\s*""")
 CELL_MAGICS = frozenset((*RUNS.split("|"), "capture"))
 LINE_MAGICS = frozenset(RUNS.split("|"))
 
@@ -54,6 +58,43 @@ def lines(cell: str) -> list[str]:
     Only line feeds, carriage returns and the two together end a line: a form feed does not, unlike in `str.splitlines`.
     """
     return cell.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """Hold the Python file that a cell below `%%writefile` writes.
+
+    Attributes:
+        stem: the name of the file, without its ending.
+        text: what is written.
+        is_appended: whether it is added to what cells above have written.
+    """
+
+    stem: str
+    text: str
+    is_appended: bool = False
+
+    @property
+    def defines_its_name(self) -> bool:
+        """Return whether the file is named after a function in it: such a cell counts as if it defined the function."""
+        return re.search(rf"^def[ \t]+{self.stem}[ \t]*[(\[]", self.text, re.MULTILINE) is not None
+
+
+def written_file(cell: str) -> WrittenFile | None:
+    """Return the Python file that a cell writes; `None` if it writes none."""
+    magic_line = WRITE_LINE.match(cell)
+    return _written_file(magic_line["line"], cell[magic_line.end() :]) if magic_line else None
+
+
+def _written_file(line: str, text: str) -> WrittenFile | None:
+    """Return the Python file that `%%writefile` writes; `None` if it is another file.
+
+    Args:
+        line: the text after the magic in its line.
+        text: the text below it.
+    """
+    file = PYTHON_FILE.fullmatch(line)
+    return WrittenFile(file["stem"], text, bool(file["append"])) if file else None
 
 
 def parse(cell: str, before: int, filename: str = "") -> Parsed:
@@ -124,9 +165,13 @@ def _parse_lines(text: Sequence[str], before: int, filename: str = "") -> ast.Mo
 
 
 def _python_lines(cell: str) -> list[str]:
-    """Return the lines of a cell; only the first line if it is a `%%command` for a cell in another language."""
+    """Return the lines of a cell; only the first line if it is a `%%command` for a cell in another language.
+
+    A file that is named after a function in it is read as a cell that defines the function.
+    """
     command = ABOVE_OTHER_LANGUAGE.match(cell)
-    return lines(command[0] if command else cell)
+    file = written_file(cell) if command else None
+    return lines(command[0] if command and not (file and file.defines_its_name) else cell)
 
 
 def _code_after_magic(line: str) -> str | None:
@@ -235,6 +280,11 @@ class _ShellCalls(ast.NodeTransformer):
             case ["run_line_magic", magic, line] if magic in LINE_MAGICS:
                 code = _without_options(magic, f" {line}").strip()
             case ["run_cell_magic", magic, _, body] if magic in CELL_MAGICS:
+                code = body
+            case ["run_cell_magic", magic, line, body] if magic in WRITE_MAGICS:
+                file = _written_file(f" {line}", body)
+                if file is None or not file.defines_its_name:
+                    return
                 code = body
             case ["magic", line] if (magic_line := RUN_LINE.fullmatch(f"%{line.lstrip('%')}")) is not None:
                 code = _without_options(magic_line["magic"], magic_line["line"]).strip()

@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 from grader.authoring.build import placeholders
+from grader.child import ipython_cells
 from grader.course.course import Course, CourseExercise
 from grader.errors import ReadError
 from grader.judging.grading_pool import Reading
@@ -282,8 +283,30 @@ def _from_notebook(names: ExerciseNames, file: File, above: tuple[str, ...], not
     ids = exercises_defined(names.course, cells)
     for name in ids:
         yield AnswerFile(file, names.course.find(name), above, 3, content=cells)
+    notes += _written_file_notes(names, file, cells, ids)
     if not ids:
         notes.append(f"{file.path} was ignored: {NO_FUNCTION}")
+
+
+def _written_file_notes(names: ExerciseNames, file: File, cells: Sequence[str], ids: Collection[str]) -> Iterator[str]:
+    """Yield a note on each cell that writes a file, by `%%writefile`, with an answer that no cell defines or imports.
+
+    Args:
+        names: the exercises of the course that are graded.
+        file: the notebook.
+        cells: the texts of its code cells.
+        ids: the ids of the exercises that the notebook answers.
+    """
+    for number, cell in enumerate(cells):
+        written = ipython_cells.written_file(cell)
+        if written is None:
+            continue
+        where = f"{file.path}, {Source.cell_name(number)}, writes {written.stem}.py"
+        defined = _wanted_exercises_defined(names, written.text.encode("utf-8", "replace"))
+        if missing := [name for name in defined if name not in ids]:
+            yield f"{where}, and no cell imports {', '.join(missing)} from it: hand in that file as {missing[0]}.py"
+        elif written.stem in names.wanted_ids and written.stem not in ids:
+            yield f"{where}, which was ignored: it has no function {written.stem}"
 
 
 def choose_files(answers: Sequence[AnswerFile], notes: list[str]) -> dict[str, AnswerFile]:
@@ -722,7 +745,7 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
     helpers = _helpers(names, [file for file in others if names.is_wanted(file.folders)], notes)
     contents = {name: answer.content for name, answer in chosen.items() if answer.content is not None}
     graded = {answer.file.path for answer in chosen.values()}
-    notes += _unused_helper_notes(contents, helpers, graded, dict(_replaced_exports(answers, chosen)))
+    notes += _unused_helper_notes(names, contents, helpers, graded, dict(_replaced_exports(answers, chosen)))
     own_notes, advice = notes[len(submission.notes) :], _section_advice(submission)
     nothing = _why_nothing(names, chosen, answers, files, own_notes, walk.skipped, advice)
     notes = [note for note in notes if note.replace(" was ignored: ", ": ") != nothing]
@@ -798,6 +821,7 @@ def _why_ignored(file: File, names: ExerciseNames) -> str:
 
 
 def _unused_helper_notes(
+    names: ExerciseNames,
     files: Mapping[str, FileContent],
     helpers: Mapping[tuple[str, str], bytes],
     graded: Collection[str],
@@ -806,6 +830,7 @@ def _unused_helper_notes(
     """Yield a note on each file that no other file mentions: perhaps it is an exercise under a wrong name.
 
     Args:
+        names: the exercises that are graded.
         files: the contents of the files that are graded, by exercise id.
         helpers: the files that may be imported, by folder and name.
         graded: the paths of the files that are graded.
@@ -815,10 +840,15 @@ def _unused_helper_notes(
     mentions = Counter(word for content in helpers.values() for word in set(WORD.findall(content)))
     for content in files.values() if helpers else ():
         mentions.update(set(_words(content)))
-    for (place, name), content in helpers.items():
-        word, path = name_bytes(name.removesuffix(".py")), displayable_name(f"{place}/{name}" if place else name)
+    for (place, file), content in helpers.items():
+        word, path = name_bytes(file.removesuffix(".py")), displayable_name(f"{place}/{file}" if place else file)
         if path not in graded and mentions[word] <= (word in WORD.findall(content)):  # nobody but itself
-            yield f"{path} was not graded: {replaced[path]}" if path in replaced else f"{path} was ignored: {UNKNOWN}"
+            if path in replaced:
+                yield f"{path} was not graded: {replaced[path]}"
+            else:
+                defined = _wanted_exercises_defined(names, content) if files else []  # else `_why_nothing` asks
+                missing = [name for name in defined if name not in files]
+                yield f"{path} was ignored: {_name_question(missing[0]) if missing else UNKNOWN}"
 
 
 def _replaced_exports(answers: Iterable[AnswerFile], chosen: Mapping[str, AnswerFile]) -> Iterator[tuple[str, str]]:
@@ -909,11 +939,20 @@ def _suggested_name(names: ExerciseNames, file: File) -> str:
             return f" ({file.path} is no answer sheet: the quiz is handed in as {similar[0]}.yaml)"
         return f" (should {file.path} be {similar[0]}.py?)"
     content = read_content(file) if file.name.lower().endswith(".py") else b""
+    defined = _wanted_exercises_defined(names, content) if isinstance(content, bytes) else []
+    return f" ({file.path} {_name_question(defined[0]).removeprefix('it ')})" if defined else ""
+
+
+def _name_question(name: str) -> str:
+    """Return the clause that a file defines the function `name`, and whether it should have its name."""
+    return f"it defines {name}: should it be {name}.py?"
+
+
+def _wanted_exercises_defined(names: ExerciseNames, content: bytes) -> list[str]:
+    """Return the ids of the exercises, of those that are graded, whose functions a Python file defines."""
     with suppress(UnreadableSource):
-        text = decode(content) if isinstance(content, bytes) else ""
-        for name in (name for name in exercises_defined(names.course, [text]) if name in names.wanted_ids):
-            return f" ({file.path} defines {name}: should it be {name}.py?)"
-    return ""
+        return [name for name in exercises_defined(names.course, [decode(content)]) if name in names.wanted_ids]
+    return []
 
 
 def _mentioned_files(part: Part, words_of: Callable[[FileContent], frozenset[bytes]]) -> list[str]:

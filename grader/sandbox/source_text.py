@@ -88,6 +88,7 @@ class Source:
             other_files = {name: other for name, other in other_files.items() if name != PurePath(file).name}
         else:
             texts, file = content, ""
+            other_files = {**other_files, **_written_files(texts)}
         cells, skipped, room = [], [], LONGEST_JOB
         for number, text in enumerate(texts):
             needed = len(json.dumps(text)) if len(text) <= LONGEST else LONGEST_JOB + 1
@@ -241,6 +242,14 @@ def _first_wrong_byte(content: bytes, error: UnicodeDecodeError) -> str:
     shown = f", which is {meant} in Latin-1" if meant.isprintable() and meant != "\N{REPLACEMENT CHARACTER}" else ""
     where = f"line {before.count(NEW_LINE) + 1}" + (f", after {text_before!r}," if text_before else "")
     return f"{where} has the byte 0x{byte.hex().upper()}{shown}"
+
+
+def _written_files(cells: Iterable[str]) -> dict[str, bytes]:
+    """Return the Python files that cells of a notebook write by `%%writefile`, by name."""
+    written: dict[str, str] = {}
+    for file in filter(None, map(ipython_cells.written_file, cells)):
+        written[f"{file.stem}.py"] = (written.get(f"{file.stem}.py", "") if file.is_appended else "") + file.text
+    return {name: text.encode("utf-8", "replace") for name, text in written.items()}
 
 
 def _imported_files(texts: Iterable[str], other_files: Files) -> dict[str, str]:

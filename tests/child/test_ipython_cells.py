@@ -40,7 +40,14 @@ IGNORED = {
     "a timed cell": ("\n%%time\nx = 1", [2], ["Pass", "Assign"]),
     "a captured cell with a magic": ("%%capture out\n%pip list\nx = 1", [1, 2], ["Pass", "Pass", "Assign"]),
     "another language": ("%%bash\nfor f in *; do echo $f; done", [1], ["Pass"]),
-    "a file that is written": ("%%writefile lin_grad.py\ndef lin_grad(): pass", [1], ["Pass"]),
+    "a file that is written": ("%%writefile run.py\ndef lin_grad(): pass\nlin_grad()", [1], ["Pass"]),
+    "a file in another language": ("%%writefile lin_grad.c\ndef lin_grad(): pass", [1], ["Pass"]),
+    "a written file that is named after its function": (
+        "%%writefile my/lin_grad.py\nimport torch\ndef lin_grad(): pass",
+        [1],
+        ["Pass", "Import", "FunctionDef"],
+    ),
+    "one in quotes and added to": ('%%file -a "lin_grad.py"\ndef lin_grad(): pass', [1], ["Pass", "FunctionDef"]),
     "nothing": ("x = 7 \\\n    % 3\ny = (1\n%2)", [], ["Assign", "Assign"]),
     "text with marks": ("s = '''\n%magic\n!ls\n'''", [], ["Assign"]),
 }
@@ -73,6 +80,7 @@ RUN = {
         "def f(x):\n    y = x\n    return y"
     ),
     r"get_ipython().run_cell_magic('capture', 'out', 'x = 1\n')": "x = 1",
+    r"get_ipython().run_cell_magic('writefile', 'f.py', 'def f():\n    x = 1\n')": "def f():\n    x = 1",
     r"""get_ipython().run_cell_magic('time', '', "get_ipython().run_line_magic('time', 'x = 1')")""": "x = 1",
 }
 

@@ -17,9 +17,11 @@ from grader.classroom.roster import match_roster, read_roster
 from grader.classroom.submissions import UnreadFile, read_submission
 from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
+from grader.judging.grading import Grader
 from grader.judging.quiz_sheets import grade_quiz
 from grader.quiz.answer_sheet import blank_sheet, solved_sheet
 from grader.quiz.notebook_quiz import assignment_lines
+from grader.sandbox.worker import start_worker
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +110,49 @@ def test_a_notebook_answers_what_its_cells_define(course, tmp_path) -> None:
         "itself, as .ipynb, and hand that in",
         "tests.ipynb was ignored: no cell of it defines a function of an exercise",
     )
+
+
+WRITTEN = {
+    "under its name": ([f"%%writefile lin_grad.py\n{RIGHT}"], ""),
+    "and imported": ([f"%%writefile lin_grad.py\n{RIGHT}", "from lin_grad import lin_grad"], ""),
+    "under another name, and imported": ([f"%%writefile a.py\n{RIGHT}", "from a import lin_grad"], ""),
+    "a helper": (
+        [
+            "%%writefile a.py\ndef helper(g):\n    return g\n",
+            f"from a import *\n{RIGHT}".replace("out.g @", "helper(out.g) @"),
+        ],
+        "",
+    ),
+    "under another name": (
+        ["x = 1", f"%%writefile a.py\n{RIGHT}"],
+        "hw.ipynb, cell 2, writes a.py, and no cell imports lin_grad from it: hand in that file as lin_grad.py",
+    ),
+    "with another function": (
+        [f"%%writefile lin_grad.py\n{RIGHT.replace('lin_grad', 'linear')}"],
+        "hw.ipynb, cell 1, writes lin_grad.py, which was ignored: it has no function lin_grad",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRITTEN)
+def test_an_answer_in_a_cell_that_writes_a_file_is_graded_or_noted(course, tmp_path, case) -> None:
+    cells, note = WRITTEN[case]
+    found = read(course, put(tmp_path / "eve", {"hw.ipynb": notebook(*cells), "relu_grad.py": "x = 1"}))
+    assert ("lin_grad" in found.files) == (not note)
+    assert note in found.notes if note else not any("writes" in each for each in found.notes)
+    if not note:
+        (graded,) = [part for part in found.parts(course) if part.exercise == "lin_grad"]
+        with start_worker("none") as worker:
+            result = Grader(1).grade(course.find("lin_grad"), graded.content, worker, beside=graded.beside)
+        assert {answer.status for answer in result.answers} == {"passed"}
+
+
+def test_a_file_under_a_wrong_name_is_asked_about_beside_other_answers(course, tmp_path) -> None:
+    files = {"lin_grad_final.py": RIGHT, "relu_grad.py": RIGHT.replace("lin_grad", "relu_grad")}
+    found = read(course, put(tmp_path / "eve", files))
+    assert found.notes == ("lin_grad_final.py was ignored: it defines lin_grad: should it be lin_grad.py?",)
+    found = read(course, put(tmp_path / "bob", {**files, "lin_grad.py": RIGHT}))
+    assert found.notes == ("lin_grad_final.py was ignored: this course has no exercise there",)
 
 
 BROKEN = {

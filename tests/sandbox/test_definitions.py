@@ -30,6 +30,7 @@ FOUND = {
     "beside no Python": "def lin_grad(x): pass\nx = (",
     "in a cell of no Python": "x = )\nclass lin_grad: pass",
     "and no Python below": "lin_grad = f\nfor",
+    "in a file that a cell writes": "%%writefile lin_grad.py\ndef lin_grad(x): pass",
 }
 NOT_FOUND = {
     "a longer name": "def lin_grad_nd(): pass",
@@ -42,7 +43,8 @@ NOT_FOUND = {
     "a comment": "# def lin_grad(x):",
     "a text": "'''\ndef lin_grad(x): pass\n'''",
     "a text in no Python": "'''\ndef lin_grad(x): pass\n'''\nx = (",
-    "another language": "%%writefile lin_grad.py\ndef lin_grad(x): pass",
+    "another language": "%%javascript\ndef lin_grad(x): pass",
+    "a file of another name": "%%writefile answers.py\ndef lin_grad(x): pass",
     "a comparison in no Python": "lin_grad == (",
 }
 
