@@ -176,9 +176,10 @@ class SubmissionCode:
         arrays: list[np.ndarray] = []
         reply = self._run(protocol.Frame(self.header(arrays), arrays))
         if isinstance(reply, Unanswered):
-            still = f"the function was still running after {self.exercise.course.policy.time_limit:g} seconds"
-            says = still if reply.end == "timeout" else f"the call crashed Python: {reply.detail}"
-            return same_for_every_answer(self.exercise, Mistake(reply.end, says))
+            limit = f"the function was still running after {self.exercise.course.policy.time_limit:g} seconds"
+            why = f"{limit}, in a call that cannot be interrupted, such as a sum over a huge range"
+            says = why if reply.end == "timeout" else f"the call crashed Python: {reply.detail}"
+            return same_for_every_answer(self.exercise, Mistake(reply.end, f"{says}. What it stored before is lost"))
         judge = self.judge_of(reply)
         failures, flags = self._failures(judge)
         if any(mistake is not None and mistake.code != "todo" for mistake in failures.values()):

@@ -46,6 +46,13 @@ FILES = {
     "an import that fails": ("import nowhere\n1 + nowhere.x\n", "error", r"nowhere.*\.py, line 2: 1 \+ nowhere\.x"),
     "an error on import": ("1 / 0\n" + lin_grad(RIGHT), "error", r"ZeroDivisionError: .*line 1: 1 / 0\)"),
     "an exit on import": ("import sys; sys.exit()\n" + lin_grad(RIGHT), "crash", "the code ended the whole program"),
+    "a call in C without end": (
+        lin_grad("w.g = sum(range(10**18))"), "timeout",
+        r"still running after 0\.5 seconds, in a call that cannot be interrupted.* stored before is lost",
+    ),
+    "a crash of Python": (
+        lin_grad("import ctypes; ctypes.string_at(0)"), "crash", r"crashed Python: .*\. What it stored before is lost",
+    ),
     "an endless import": ("while True: pass\n", "timeout", "still running after 0.5 seconds"),
 }  # fmt: skip
 
