@@ -600,10 +600,12 @@ def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Matc
         yield f"{who} named as in the column {displayable_name(heading)} of the roster."
     if numbers:
         (submitted, listed), more = numbers[0], f", one of {len(numbers)} such pairs," if len(numbers) > 1 else ""
+        advice = "if a spreadsheet removed them, write them into the roster again, with the column as text."
+        if all(len(own) < len(other) for own, other in numbers):
+            advice = "the roster has them, so nothing need be done."
         yield (
             f"{submitted} (submitted) and {listed} (on the roster){more} differ in zeros at the beginning only, and "
-            "are taken for one student: if a spreadsheet removed them, write them into the roster again, with the "
-            "column as text."
+            f"are taken for one student: {advice}"
         )
 
 

@@ -172,6 +172,11 @@ def test_numbers_that_lost_their_zeros_are_of_their_students(course, tmp_path) -
     }
 
 
+def test_zeros_that_the_roster_has_need_not_be_written_into_it(course, tmp_path) -> None:
+    (remark,) = matched(course, tmp_path, ["106"], "id,name\n000106,Ada\n").remarks
+    assert remark.endswith("are taken for one student: the roster has them, so nothing need be done.")
+
+
 def test_only_numbers_that_count_as_one_student_are_said_to(course, tmp_path) -> None:
     found = matched(course, tmp_path, ["0045", "45", "00123", "007", "7"], "Student ID,Name\n123,A\n45,B\n7,C\n")
     assert found.unlisted == ("0045", "007")
