@@ -44,6 +44,21 @@ def _erf(x: Operand) -> Array:
     return np.asarray(torch.erf(tensor_of(x)))
 
 
+def _lgamma(x: Operand) -> Array:
+    """Return the logarithm of the gamma function of each entry of `x`, computed by torch."""
+    return np.asarray(torch.lgamma(tensor_of(x)))
+
+
+def _digamma(x: Operand) -> Array:
+    """Return the derivative of `_lgamma` at each entry of `x`, computed by torch."""
+    return np.asarray(torch.digamma(tensor_of(x)))
+
+
+def _trigamma(x: Operand) -> Array:
+    """Return the derivative of `_digamma` at each entry of `x`, computed by torch."""
+    return np.asarray(torch.polygamma(1, tensor_of(x)))
+
+
 def _softplus(x: Operand, /, beta: float = 1.0, threshold: float = 20.0) -> Array:
     """Return log(1 + exp(beta x)) / beta for each entry of `x`; x itself where beta x exceeds `threshold`, as torch."""
     scaled = beta * np.asarray(x)
@@ -185,6 +200,8 @@ _UNARY: tuple[tuple[str, Function, Function | None], ...] = (
     ("logsigmoid", lambda x, /: -np.logaddexp(0, -np.asarray(x)), lambda y, x: sigmoid(-x)),
     ("silu", lambda x, /: x * sigmoid(x), lambda y, x: sigmoid(x) * (1 + x * sigmoid(-x))),
     ("erf", _erf, lambda y, x: 2 / math.sqrt(math.pi) * np.exp(-np.square(x))),
+    ("lgamma", _lgamma, lambda y, x: _digamma(x)),
+    ("digamma", _digamma, lambda y, x: _trigamma(x)),
     ("abs", np.abs, lambda y, x: np.sign(x)),
     ("sign", np.sign, lambda y, x: 0.0),
     ("round", np.round, lambda y, x: 0.0),

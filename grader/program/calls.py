@@ -64,7 +64,8 @@ class TorchCall(NamedTuple):
 SIGNATURES: Mapping[str, str] = {
     **dict.fromkeys(
         "neg exp expm1 log log1p log2 sqrt rsqrt reciprocal square sin cos tan asin acos atan sinh cosh tanh asinh "
-        "acosh atanh sigmoid logsigmoid silu erf abs sign round floor ceil relu detach logical_not".split(), "input"),
+        "acosh atanh sigmoid logsigmoid silu erf lgamma digamma abs sign round floor ceil relu detach logical_not"
+        .split(), "input"),
     **dict.fromkeys("mul div gt lt ge le eq ne maximum minimum logical_and logical_or matmul".split(), "input other"),
     **dict.fromkeys("sum mean amax amin logsumexp argmax argmin".split(), "input dim= keepdim="),
     **dict.fromkeys("max min".split(), "input dim= keepdim="),
@@ -89,6 +90,8 @@ ALIASES: Mapping[str, str] = {
     "__and__": "logical_and", "bitwise_and": "logical_and", "__or__": "logical_or", "bitwise_or": "logical_or",
     "mm": "matmul", "bmm": "matmul", "mv": "matmul", "dot": "matmul", "vdot": "matmul", "ger": "outer",
     "swapaxes": "transpose", "swapdims": "transpose", "special_expit": "sigmoid", "arctan": "atan",
+    "special_erf": "erf", "special_gammaln": "lgamma", "special_digamma": "digamma", "special_psi": "digamma",
+    "special_expm1": "expm1", "special_log1p": "log1p",
     "arcsin": "asin", "arccos": "acos", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
     "log_sigmoid": "logsigmoid", "view": "reshape", "broadcast_to": "expand", "tile": "repeat", "narrow": "piece",
 

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from .constants import Constants
-from .operation import Array, NoCandidate, Operand, Operation, Options
+from .operation import POINTWISE_BY_TORCH, Array, NoCandidate, Operand, Operation, Options
 
 Key = tuple[Hashable, ...]
 Place = tuple[int, int]  # an edge: the node that uses a value, and in which slot
@@ -354,7 +354,8 @@ class Forward:
 
         The unit is the time of one call of numpy on a small array.
         """
-        calls = (TORCH_CALLS if node.operation.family == "other" else 1.5 for node in self.nodes)
+        by_torch = (node.operation.family == "other" or node.name in POINTWISE_BY_TORCH for node in self.nodes)
+        calls = (TORCH_CALLS if is_by_torch else 1.5 for is_by_torch in by_torch)
         return tuple(
             own + 2.0 * node.value.size / ENTRIES + _product_count(node) / PRODUCTS
             for own, node in zip(calls, self.nodes, strict=True)

@@ -260,8 +260,21 @@ def tensor_of(value: Operand) -> torch.Tensor:
     return torch.from_numpy(array if array.flags.writeable and min(array.strides, default=0) >= 0 else array.copy())
 
 
+# Functions that torch runs, and that work entry by entry on broadcast operands.
+POINTWISE_BY_TORCH = frozenset(
+    "erfc erfinv exp2 log10 sinc i0 mvlgamma polygamma logit nan_to_num deg2rad rad2deg float_power atan2 hypot xlogy "
+    "logaddexp logaddexp2 lerp addcmul addcdiv fmax fmin remainder fmod copysign mish hardswish hardsigmoid hardtanh "
+    "relu6 selu celu tanhshrink softsign softshrink hardshrink threshold special_erfc special_erfinv special_erfcx "
+    "special_exp2 special_ndtr special_ndtri special_log_ndtr special_entr special_i0 special_i0e special_i1 "
+    "special_i1e special_logit special_sinc special_xlogy special_xlog1py special_multigammaln special_polygamma "
+    "special_bessel_j0 special_bessel_j1".split()
+)
+
+
 def torch_operation(name: str, call: Callable[..., torch.Tensor], slots: int) -> Operation:
     """Return an operation that torch runs, and that autograd differentiates by each of its operands.
+
+    Its family is `"pointwise"` for a function of `POINTWISE_BY_TORCH`, else `"other"`.
 
     Args:
         name: the name of the torch function.
@@ -286,4 +299,5 @@ def torch_operation(name: str, call: Callable[..., torch.Tensor], slots: int) ->
         (gradient,) = torch.autograd.grad(weighed, leaf, allow_unused=True)
         return np.zeros(leaf.shape) if gradient is None else gradient.numpy()
 
-    return Operation(name, "other", forward, (vjp,) if slots else (), variadic=True)
+    family: Family = "pointwise" if name in POINTWISE_BY_TORCH else "other"
+    return Operation(name, family, forward, (vjp,) if slots else (), variadic=True)

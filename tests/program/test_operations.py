@@ -84,7 +84,7 @@ def _output(program: Program, name: str, value: np.ndarray) -> np.ndarray:
 UNARY: dict[str, Forward] = {
     name: (lambda x, name=name: getattr(torch, name)(x))
     for name in "neg exp expm1 log log1p log2 sqrt rsqrt reciprocal square sin cos tan atan sinh cosh asinh tanh "
-    "sigmoid erf abs relu".split()
+    "sigmoid erf lgamma digamma abs relu".split()
 } | {
     "asin": lambda x: torch.asin(x / 4),
     "acos": lambda x: torch.acos(x / 4),

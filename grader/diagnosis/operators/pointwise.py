@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grader.course.sampling import positive
 from grader.program.arithmetic import sigmoid
 from grader.program.forward import SINK, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, unbroadcast
@@ -543,6 +544,19 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
+@use_value_for_derivative.example
+def _() -> Example:
+    """Show lgamma(x @ w) whose backward pass multiplies by the logarithm of gamma itself, and not by digamma."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.lgamma(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": (g * torch.lgamma(x @ w)) @ w.T}
+
+    return Example(forward, wrong, {"x": positive("bs n"), "w": positive("n m")})
+
+
 @operator(
     "quotient-for-derivative",
     code="wrong-local",
@@ -777,6 +791,7 @@ LIKE_FUNCTIONS = (
     ("asin", "acos", "atan"),
     ("sinh", "cosh", "tanh"),
     ("asinh", "acosh", "atanh"),
+    ("lgamma", "digamma"),
 )
 FUNCTIONS_IN_WORDS = {
     "tanh": "the tanh", "sigmoid": "the sigmoid", "relu": "the relu", "softmax": "the softmax",
