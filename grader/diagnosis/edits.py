@@ -255,7 +255,7 @@ def _differ_in_operation(program: Program, *facts: Fact) -> bool:
         program: the program of the trial that the clauses of the facts are for.
         facts: two facts or more.
     """
-    numbers = {_missing_number(fact) for fact in facts}
+    numbers = {missing_number(fact) for fact in facts}
     return _differing_field(program, facts) in OF_OPERATION or (len(numbers) == 1 and None not in numbers)
 
 
@@ -287,7 +287,7 @@ def _template_clause(program: Program, fact: Fact) -> str:
     return with_short_names(program, REGISTRY[fact.operator].message.format_map(fact.parameters))
 
 
-def _missing_number(fact: Fact) -> Fraction | None:
+def missing_number(fact: Fact) -> Fraction | None:
     """Return the number that a fact calls a missing factor: 1/2 for "the division by 2 in ... is missing".
 
     Return `None` where it says something else.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -54,6 +54,7 @@ from .edits import (
     WithRightRowSums,
     are_one_slip,
     clause_of_equals,
+    missing_number,
     with_places_of,
 )
 from .mistake import Mistake
@@ -78,6 +79,7 @@ LIKELY_FORMULA, MOST_USES = 2.0, 4  # what concerns the contribution of one of a
 LEAST_ROWS = 3  # of an answer in which some may be wrong: the first of two is all but the last
 MOST_KEPT = 100  # edits with one operator that are kept for other answers: longer lists would take much memory
 LEAST = 1.0  # no operator has a lesser rank
+OF_SIZE = ("mean-for-sum", "sum-for-mean")  # codes of mistakes that are a factor as large as an axis
 
 
 @dataclass(frozen=True)
@@ -176,8 +178,8 @@ def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, Mistake]:
     A candidate that explains several answers is reported at the one nearest to the loss, and the mistakes of the others
     name that answer as their cause. Such a candidate may be a little rarer than those that explain one of the answers
     alone, unless it makes an answer wrong that is right. Where the same mistake on another path gives the same numbers,
-    both are told. A mistake that edits no operation gets the places of another candidate for the answer that is hardly
-    less likely, if there is one.
+    both are told; so are a missing number and a mean over an axis of that size, the number first. A mistake that edits
+    no operation gets the places of another candidate for the answer that is hardly less likely, if there is one.
 
     Args:
         case: the wrong answers.
@@ -197,6 +199,8 @@ def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, Mistake]:
         best = max(fits, key=lambda fit: (len(explained(fit)), -fit.rank))  # of equal ones, the first
         cause, *followers = sorted(explained(best), key=case.distance)
         twin = next((fit for fit in fits if _is_on_parallel_path(case, best, fit, (cause, *followers))), None)
+        if twin is None and (plain := _fit_of_number(fits, best, (cause, *followers))) is not None:
+            best, twin = plain, best
         likely = [best, *(fit for fit in fits if fit is not best and fit.rank <= best.rank + TIED)]
         for name in (cause, *followers):
             at = next((fit.mistakes[name].at for fit in likely if name in fit.mistakes and fit.mistakes[name].at), ())
@@ -207,6 +211,34 @@ def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, Mistake]:
         if twin is None and tied and case.samples:
             mistakes[cause] = with_places_of(mistakes[cause], tied, case.samples[0].program)
     return mistakes
+
+
+def _fit_of_number(fits: Iterable[Fit], best: Fit, names: Collection[str]) -> Fit | None:
+    """Return the likeliest fit by which a number is missing, such as the factor 2 of a square, if one is as good.
+
+    Only if `best` is a mean for a sum, or the reverse: where an axis has the size 2 in every trial, nothing tells a
+    mean over it from a missing factor 2. `None` if there is no such fit.
+
+    Args:
+        fits: all candidates that explain an answer.
+        best: the candidate that is to be told.
+        names: the targets that both must explain.
+    """
+    if any(best.mistakes[name].code not in OF_SIZE for name in names):
+        return None
+    numbers = (
+        fit
+        for fit in fits
+        if fit.rank <= best.rank + TIED
+        and fit.changes_right_answer == best.changes_right_answer
+        and all(name in fit.mistakes and _is_missing_number(fit.mistakes[name]) for name in names)
+    )
+    return min(numbers, key=lambda fit: fit.rank, default=None)
+
+
+def _is_missing_number(mistake: Mistake) -> bool:
+    """Return whether a mistake is that a number is missing, and no mean for a sum, nor the reverse."""
+    return mistake.code not in OF_SIZE and len(mistake.facts) == 1 and missing_number(mistake.facts[0]) is not None
 
 
 def _is_on_parallel_path(case: Case, fit: Fit, other: Fit, names: Iterable[str]) -> bool:

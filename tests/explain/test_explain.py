@@ -1158,3 +1158,39 @@ def test_what_forward_computes_without_gradients_is_a_constant(off):
         assert explain(forward, inputs, backward=right, seed=3).ok
         (mistake,) = explain(forward, inputs, backward=wrong, seed=3).mistakes
     assert (mistake.answer, mistake.code) == ("x", "wrong-operand")
+
+
+def lost_two(y):
+    """The value of `y**2`, with half of its gradient: the factor 2 is missing."""
+    return y.detach() ** 2 + y * y.detach() - y.detach() ** 2
+
+
+def test_a_lost_factor_of_a_square_is_told_before_a_mean_over_two_entries():
+    def forward(x, square=lambda y: y**2):
+        re, im = x[:, 0], x[:, 1]
+        y = torch.stack([re, im], 1)
+        return torch.log(1 + square(y).sum(1))
+
+    x = torch.randn(6, 2)
+    (one,) = explain(forward, {"x": x}, function=lambda x: forward(x, lost_two), seed=0).mistakes
+    assert one.code == "missing-local"
+    assert one.says.startswith("in the derivative of `y**2`, the factor 2 is missing, or the gradient through ")
+    assert one.says.endswith(
+        " is divided by the number of summed entries, 2 here, as for a mean; the two give the same numbers"
+    )
+
+
+@pytest.mark.parametrize("function", [torch.lgamma, torch.digamma, torch.special.gammaln, torch.erfinv, torch.exp2])
+def test_a_function_for_its_derivative_is_named_for_any_function_of_torch(function):
+    def forward(x, w):
+        y = function(x @ w)
+        return y.sin()
+
+    def backward(out, out_g, x, w):
+        y = function(x @ w)
+        return {"x": (out_g * y.cos() * y) @ w.T}
+
+    inputs = {"x": torch.rand(5, 4) / 4 + 0.1, "w": torch.rand(4, 3) / 4 + 0.1}
+    (one,) = explain(forward, inputs, backward=backward, seed=0).mistakes
+    assert one.code == "wrong-local"
+    assert one.says == "y is used in place of the derivative of `function(x @ w)`"
