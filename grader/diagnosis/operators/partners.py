@@ -75,6 +75,25 @@ class ValueOfIteration:
 
 
 @dataclass(frozen=True)
+class OwnOperand:
+    """Names the operand of the edge itself, whatever has made it: in a recursion on a tree, the value of the own child.
+
+    Args:
+        slot: the slot of the operand in its reader.
+    """
+
+    slot: int
+
+    def find(self, program: Program, reader: int) -> int | None:
+        """Return the id of the operand in `self.slot` of the node `reader`; `None` where it is a constant."""
+        return program.nodes[reader].operand(self.slot)
+
+    def describe(self, program: Program) -> str:
+        """Return what a clause on the operand calls it."""
+        return "this operand itself"
+
+
+@dataclass(frozen=True)
 class PartnerReplacement:
     """A value that is used in place of one partner operand in a vjp: `x.T @ g` with h in place of x, for instance.
 
@@ -86,10 +105,10 @@ class PartnerReplacement:
     """
 
     slot: int
-    value: ValueName | ValueOfIteration
+    value: ValueName | ValueOfIteration | OwnOperand
     apply_maker: bool = False
 
-    def name_at(self, program: Program, reader: int) -> ValueName | ValueOfIteration:
+    def name_at(self, program: Program, reader: int) -> ValueName | ValueOfIteration | OwnOperand:
         """Return the name of the value; with the key of the partner itself where `self.value` has no key."""
         partner = self._partner(program, reader)
         if isinstance(self.value, ValueOfIteration) and self.value.key is None and partner is not None:
@@ -159,7 +178,8 @@ def partner_replacements(program: Program, place: Place) -> Iterator[PartnerRepl
 
     First each other value of the partner's shape, or, in a product `*`, one that broadcasts to it or is a factor of it.
     Then the partner as it is in the last, next, previous or first iteration of its loop, or in the iterations in
-    reversed order; then, within a loop, what loops end with. Then, where a transposition, a selection or a unary
+    reversed order; then, within a loop or a recursion, the edge's own operand, whatever made it there, and what loops
+    end with. Then, where a transposition, a selection or a unary
     function makes the partner, such as `w.T`, each value v in place of its operand: `v.T`. Then
     each value in place of a partner of its shape that is a constant array.
     """
@@ -178,6 +198,8 @@ def partner_replacements(program: Program, place: Place) -> Iterator[PartnerRepl
         if maker.operation.family != "input" and len(iterations_of(program, operand)) > 2:
             yield from (PartnerReplacement(slot, ValueOfIteration(None, which)) for which in NAMED_ITERATIONS)
         in_loop = len(iterations_of(program, reader.id)) > 1
+        if is_repeated(program, reader) and program.nodes[program.source(place)].value.shape == maker.value.shape:
+            yield PartnerReplacement(slot, OwnOperand(place[1]))
         finals = [name for name in final_values(program) if name.key != maker.key] if in_loop else []
         yield from (PartnerReplacement(slot, name) for name in finals if name.has_shape(program, maker.value.shape))
         if len(maker.operands) == 1 and maker.operation.family in ("rearrangement", "selection", "pointwise"):
@@ -237,7 +259,8 @@ def names_in_replacement(program: Program, place: Place, choice: PartnerReplacem
 
     Such as `y` and `x`. Where one expression makes both in a loop, and a node outside of the loop reads them, they are
     `h of iteration 3` and `h of iteration 2`. Where the two differ in the first iteration alone, as for `out[:, i - 1]`
-    in place of the state before, they are `h of the last iteration` and `h0 in the first iteration`.
+    in place of the state before, they are `h of the last iteration` and `h0 in the first iteration`. The edge's own
+    operand is "this operand itself", and what it replaces "the other one", in a recursion on a tree, say.
 
     Args:
         program: the program of a trial.
@@ -245,6 +268,8 @@ def names_in_replacement(program: Program, place: Place, choice: PartnerReplacem
         choice: the replacement.
     """
     other_name = choice.name_at(program, place[0])
+    if isinstance(other_name, OwnOperand):
+        return {"other": other_name.describe(program), "own": "the other one"}
     names = {"other": other_name.describe(program), "own": name_of_replaced_value(program, place, choice)}
     if program.reader(place).operand(choice.slot) is None:
         return names
@@ -461,6 +486,37 @@ def _() -> Example:
         return {"x": s[1] * g * torch.cos(x)}
 
     return Example(forward, wrong, {"x": "bs n", "s": sized(normal("two"), two=(2,))})
+
+
+@replace_partner.example
+def _() -> Example:
+    """Show tanh((left * right) @ w) + left in a tree, whose right child gets a multiple of itself, not of the left."""
+
+    def combine(left: Tensor, right: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh((left * right) @ w) + left
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        level: list[Tensor] = list(x)
+        while len(level) > 1:
+            level = [combine(a, b, w) for a, b in zip(level[::2], level[1::2], strict=True)]
+        return level[0]
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Multiply by the right child in the gradients of both children."""
+        levels = [list(x)]
+        while len(levels[-1]) > 1:
+            levels.append([combine(a, b, w) for a, b in zip(levels[-1][::2], levels[-1][1::2], strict=True)])
+        dlevel = [g]
+        for children in levels[-2::-1]:
+            dchildren = []
+            for i, d in enumerate(dlevel):
+                left, right = children[2 * i : 2 * i + 2]
+                dproduct = (d * (1 - torch.tanh((left * right) @ w) ** 2)) @ w.T
+                dchildren += [d + dproduct * right, dproduct * right]
+            dlevel = dchildren
+        return {"x": torch.stack(dlevel)}
+
+    return Example(forward, wrong, {"x": sized(normal("leaves bs n"), leaves=(4,)), "w": "n n"})
 
 
 def slots_along_one_axis(program: Program, place: Place) -> Iterator[int]:
@@ -971,30 +1027,74 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "m k"})
 
 
-def has_operands_of_one_shape(program: Program, place: Place) -> bool:
-    """Return whether the reader of the edge `place` has exactly two operands, no constants, and they have one shape."""
+def slots_of_one_shape(program: Program, place: Place) -> Iterator[int]:
+    """Yield the slots of the operands that have the shape of the edge's operand, and with which it may be confused.
+
+    In a quotient or a power, that of the other operand; in a product, which must be in a loop or a recursion, those of
+    later operands, so that each two come once. No constants.
+    """
     node = program.reader(place)
-    return len(node.operands) == 2 and np.shape(node.values[0]) == np.shape(node.values[1])
+    is_product = node.name not in ("div", "pow")
+    if is_product and not is_repeated(program, node):
+        return
+    own, shape = program.source(place), np.shape(node.values[place[1]])
+    for slot, operand in node.operands:
+        is_other = slot > place[1] if is_product else slot != place[1]
+        if is_other and operand != own and program.nodes[operand].value.shape == shape:
+            yield slot
+
+
+def is_repeated(program: Program, node: Node) -> bool:
+    """Return whether a node's expression is computed several times, in a loop or by calls of one function."""
+    return len(program.forward.groups["source"].get(node.key[-3:], ())) > 1
 
 
 @operator(
     "operands-exchanged",
     code="wrong-operand",
     rank=2.5,
-    at=edges.of("div", "pow").where(has_operands_of_one_shape),
-    message="{operand} and {partner} are exchanged in the derivative of {step}",
+    at=edges.of("div", "pow", "mul", "matmul", "einsum").in_every_iteration,
+    choices=slots_of_one_shape,
+    message="{which} are exchanged in the derivative of {step}{how}",
+    fields=lambda program, place, choice: fields_of_exchange(program, place, choice),
     hints=OTHER_FACTOR,
 )
-def exchange_operands(program: Program, place: Place, choice: None) -> Program:
-    """Compute the vjp of a quotient or a power with its operands exchanged: for a in a / b, g / a in place of g / b.
+def exchange_operands(program: Program, place: Place, choice: int) -> Program | None:
+    """Compute the vjp of an operation with two of its operands exchanged: for a in a / b, g / a in place of g / b.
+
+    Of a product, the contributions to both: g * a to a, and g * b to b.
 
     Args:
         program: the right program.
-        place: the edge (quotient or power, slot of the operand).
-        choice: always `None`: there is nothing to choose.
+        place: the edge (quotient, power or product, slot of the operand).
+        choice: the slot of the other operand.
+
+    Returns:
+        The rewritten program; `None` where the other operand is a constant in this trial.
+    """
+    node, own = program.reader(place), place[1]
+    if node.operand(choice) is None:
+        return None
+    exchanged = {own: node.values[choice], choice: node.values[own]}
+    if node.name not in ("div", "pow"):
+        program = program.with_vjp((node.id, choice), lambda at: at.right(operands=exchanged))
+    return program.with_vjp(place, lambda at: at.right(operands=exchanged))
+
+
+def fields_of_exchange(program: Program, place: Place, choice: int) -> dict[str, str]:
+    """Return the fields `which` and `how` of a message: two operands by name or, in a product, "the two operands".
+
+    Args:
+        program: the program of a trial.
+        place: the edge (quotient, power or product, slot of the operand).
+        choice: the slot of the other operand.
     """
     node = program.reader(place)
-    return program.with_vjp(place, lambda at: at.right(operands={0: node.values[1], 1: node.values[0]}))
+    if node.name in ("div", "pow"):
+        own, other = (name_read_by(program, node.id, program.source((node.id, slot))) for slot in (place[1], choice))
+        return {"which": f"{own} and {other}", "how": ""}
+    which = "the two operands" if len(node.values) == 2 else "two operands"
+    return {"which": which, "how": ": each is used in place of the other one"}
 
 
 @exchange_operands.example
@@ -1011,6 +1111,33 @@ def _() -> Example:
         return {"y": dz * -b / a**2 * b}
 
     return Example(forward, wrong, {"x": "bs n", "y": "bs n"})
+
+
+@exchange_operands.example
+def _() -> Example:
+    """Show products of a tree's children, tanh((left * right) @ w), in which each child is multiplied by itself."""
+
+    def combine(left: Tensor, right: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh((left * right) @ w)
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        level: list[Tensor] = list(x)
+        while len(level) > 1:
+            level = [combine(a, b, w) for a, b in zip(level[::2], level[1::2], strict=True)]
+        return level[0]
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Pass each child the gradient times its own value."""
+        levels = [list(x)]
+        while len(levels[-1]) > 1:
+            levels.append([combine(a, b, w) for a, b in zip(levels[-1][::2], levels[-1][1::2], strict=True)])
+        dlevel = [g]
+        for children, parents in zip(levels[-2::-1], levels[:0:-1], strict=True):
+            dproducts = [(d * (1 - y**2)) @ w.T for d, y in zip(dlevel, parents, strict=True)]
+            dlevel = [dproducts[i // 2] * child for i, child in enumerate(children)]
+        return {"x": torch.stack(dlevel)}
+
+    return Example(forward, wrong, {"x": sized(normal("leaves bs n"), leaves=(4,)), "w": "n n"})
 
 
 def is_partner_operand(program: Program, value: int) -> bool:
