@@ -16,13 +16,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grader.course.sampling import normal, sized
 from grader.diagnosis.hints import EVERY_ITERATION, WHICH_ITERATION
 from grader.program.forward import SINK, Forward, Key, Place, bits
+from grader.program.operation import NoCandidate
 from grader.program.program import EdgeContext, EdgeVjp, Program
 from grader.program.queries import EdgeKind, Loop, LoopCarriedValue, edges_by_kind, loop_carried_values, loops
 
 from .contract import Example, describe_edge_kind, operator
-from .places import expression_of, nodes, values
+from .places import edges, expression_of, nodes, values
 
 _LOOPS: WeakKeyDictionary[Forward, tuple[Loop, ...]] = WeakKeyDictionary()
 _CARRIED: WeakKeyDictionary[Forward, tuple[LoopCarriedValue, ...]] = WeakKeyDictionary()
@@ -596,6 +598,231 @@ def _() -> Example:
         return {"w": sum(step.T @ (g[-1] * (1 - torch.tanh(step @ w) ** 2)) for step in x)}
 
     return Example(forward, wrong, {"x": "t bs n", "w": "n m"})
+
+
+@dataclass(frozen=True)
+class DelayedReads:
+    """The reads of what a loop has made several iterations before: of y[t - d] in y[t] = x[t] + a * y[t - d].
+
+    Args:
+        readers: the ids of the nodes that read, in the order of the iterations.
+        series: the ids of the values: what is read in front of the loop, then what its iterations have made. `None` for
+            a constant.
+        delay: how many iterations before a value has been made that is read.
+    """
+
+    readers: tuple[int, ...]
+    series: tuple[int | None, ...]
+    delay: int
+
+
+def delayed_reads(program: Program, place: Place) -> DelayedReads | None:
+    """Return the reads in the slot of an edge, in all iterations; `None` unless they are two iterations or more late.
+
+    Args:
+        program: the program of a trial.
+        place: the edge, in any iteration.
+    """
+    forward = program.forward
+    readers = forward.by_key[program.nodes[place[0]].key]
+    read = [program.nodes[reader].operand(place[1]) for reader in readers]
+    last = read[-1]
+    if last is None or last > readers[-1]:
+        return None
+    made = iterations_of(program, last)
+    delay = len(readers) - 1 - program.nodes[last].iteration
+    is_late = 2 <= delay < len(readers) == len(made) and tuple(read[delay:]) == made[:-delay]
+    if not is_late or not all(
+        forward.ancestors[value] >> reader & 1 for reader, value in zip(readers, made, strict=True)
+    ):
+        return None
+    return DelayedReads(readers, (*read[:delay], *made), delay)
+
+
+@dataclass(frozen=True)
+class WrongDelay:
+    """A delay that a backward pass has in place of the right one.
+
+    Args:
+        by: how many iterations longer it is; `None` if it is one iteration, whatever the right one is.
+        partners: whether the partner operand is that of the wrong delay as well.
+        starts: whether it also passes gradients back from iterations that the forward pass leaves out, because nothing
+            has been made so many iterations before them.
+    """
+
+    by: int | None
+    partners: bool
+    starts: bool = False
+
+    def delay(self, right: int) -> int:
+        """Return the wrong delay in iterations."""
+        return 1 if self.by is None else right + self.by
+
+
+def wrong_delays(program: Program, place: Place) -> Iterator[WrongDelay]:
+    """Yield the `WrongDelay`s of the reads of the edge `place`; none if its operand is not made iterations before."""
+    reads = delayed_reads(program, place)
+    if reads is not None:
+        for by in (-1, 1, *((None,) if reads.delay > 2 else ())):
+            for partners in (True, False):
+                yield WrongDelay(by, partners)
+                if by != 1 and reads.series[0] is not None:
+                    yield WrongDelay(by, partners, starts=True)
+
+
+@operator(
+    "delay-mistaken",
+    code="wrong-operand",
+    rank=2.3,
+    at=edges.where(lambda program, place: delayed_reads(program, place) is not None).in_every_iteration,
+    choices=wrong_delays,
+    message="{what} {step} {how}",
+    fields=lambda program, place, choice: fields_of_delay(program, place, choice),
+    hints=WHICH_ITERATION,
+)
+def mistake_delay(program: Program, place: Place, choice: WrongDelay) -> Program | None:
+    """Pass gradients of reads y[t - d] back to y[t - e], with a wrong delay e.
+
+    Args:
+        program: the right program.
+        place: the edge of the delayed value, in any iteration; all iterations are edited in the first one.
+        choice: the wrong delay.
+
+    Returns:
+        The rewritten program; `None` where the loop reads nothing so late in this trial.
+    """
+    reads = delayed_reads(program.right, place)
+    if reads is None:
+        return None
+    slot, wrong = place[1], choice.delay(reads.delay)
+    if place[0] != next(reader for reader in reads.readers if (reader, slot) in program.forward.sources):
+        return program
+    for number, reader in enumerate(reads.readers):
+        program = _with_delay(program, reads, choice, (reader, slot), number + reads.delay - wrong)
+    for number in range(wrong, reads.delay if choice.starts else wrong):
+        program = _with_read_at_start(program, reads, choice, slot, number)
+    return program
+
+
+def _with_delay(program: Program, reads: DelayedReads, choice: WrongDelay, edge: Place, number: int) -> Program:
+    """Return the program in which one read takes another value of the series in the backward pass.
+
+    Args:
+        program: the program that is edited.
+        reads: the reads of the loop.
+        choice: the wrong delay.
+        edge: the edge (reader, slot) of the value in this iteration.
+        number: the number of the value in the series; below 0 the iteration passes nothing back.
+    """
+    reader, slot = edge
+    node, value = program.nodes[reader], reads.series[number] if number >= 0 else None
+    if number < 0:
+        array = np.zeros(np.shape(node.values[slot]))
+    elif value is None:
+        array = np.asarray(program.nodes[reads.readers[number]].values[slot])
+    else:
+        array = program.nodes[value].value
+        program = program.with_edge(reader, value, lambda at: node.vjp(slot, at.g, {slot: array}))
+    if edge in program.forward.sources:
+        program = program.without(edge)
+    for other, _ in program.forward.edges[reader] if choice.partners else ():
+        if other != slot:
+            program = program.with_vjp((reader, other), lambda at: at.right(operands={slot: array}))
+    return program
+
+
+def _with_read_at_start(program: Program, reads: DelayedReads, choice: WrongDelay, slot: int, number: int) -> Program:
+    """Return the program in which a value made in front of the loop passes a gradient back, as if it had read another.
+
+    Args:
+        program: the program that is edited.
+        reads: the reads of the loop.
+        choice: the wrong delay.
+        slot: the slot of the delayed value in its readers.
+        number: the number of the value in the series.
+
+    Raises:
+        NoCandidate: the values in front of the loop are constants, or the loop adds nothing to make those in it.
+    """
+    reader, made = program.nodes[reads.readers[0]], program.nodes[reads.series[reads.delay] or 0]
+    into = next((place for place, operand in program.forward.edges[made.id] if operand == reader.id), None)
+    value, earlier = reads.series[number], reads.series[number - choice.delay(reads.delay)]
+    if value is None or earlier is None or into is None or made.name not in ("add", "sub"):
+        raise NoCandidate("what the loop computes is not computed in front of it")
+    array = program.nodes[earlier].value
+
+    def contribution(own: int) -> EdgeVjp:
+        """Return the rule of what the reader would contribute to its operand in the slot `own`."""
+        return lambda at: reader.vjp(own, made.vjp(into, at.g), {slot: array})
+
+    program = program.with_edge(value, earlier, contribution(slot))
+    for own, operand in program.forward.edges[reader.id] if choice.partners else ():
+        if own != slot:
+            program = program.with_edge(value, operand, contribution(own))
+    return program
+
+
+def fields_of_delay(program: Program, place: Place, choice: WrongDelay) -> dict[str, str]:
+    """Return the fields `what` and `how` of a message: what is read or passed by which wrong and right delay.
+
+    Args:
+        program: the program of a trial.
+        place: the edge of the delayed value.
+        choice: the wrong delay.
+    """
+    reads = delayed_reads(program, place)
+    assert reads is not None
+    name = program.name_of(reads.series[-1] or 0)
+    wrong, right = (f"{count} iteration{'s' * (count > 1)} back" for count in (choice.delay(reads.delay), reads.delay))
+    if choice.partners:
+        return {"what": "the backward pass of", "how": f"reads {name} {wrong}; the forward pass reads it {right}"}
+    return {"what": "the gradient that", "how": f"passes to {name} goes {wrong}; it must go {right}"}
+
+
+@mistake_delay.example
+def _() -> Example:
+    """Show a comb filter y[t] = x[t] + a * y[t - 3], whose backward pass has a delay of 2."""
+
+    def forward(x: Tensor, a: Tensor) -> Tensor:
+        y: list[Tensor] = []
+        for t, now in enumerate(x):
+            y.append(now + a * y[t - 3] if t >= 3 else now)
+        return torch.stack(y)
+
+    def wrong(x: Tensor, a: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Pass each gradient back by two iterations."""
+        y, dx = forward(x, a), g.clone()
+        for t in reversed(range(len(x) - 2)):
+            dx[t] += a * dx[t + 2]
+        return {"x": dx, "a": (dx[2:] * y[:-2]).sum(0)}
+
+    return Example(forward, wrong, {"x": sized(normal("t n"), t=(8, 9)), "a": "n"})
+
+
+@mistake_delay.example
+def _() -> Example:
+    """Show h = tanh(x[t] + w * h of three iterations before), whose gradient is passed back by four."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        states: list[Tensor] = []
+        for t, now in enumerate(x):
+            before = states[t - 3] if t >= 3 else torch.zeros_like(now)
+            states.append(torch.tanh(now + w * before))
+        return torch.stack(states)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Read the gradient of the iteration after the right one; the gradient of w is computed with the right h."""
+        states, dh, dw = forward(x, w), g.clone(), torch.zeros_like(w)
+        for t in reversed(range(len(x))):
+            dz = dh[t] * (1 - states[t] ** 2)
+            dh[t] = dz
+            if t >= 3:
+                dw += dz * states[t - 3]
+            if t >= 4:
+                dh[t - 4] += dz * w
+        return {"x": dh, "w": dw}
+
+    return Example(forward, wrong, {"x": sized(normal("t n"), t=(8, 9)), "w": "n"})
 
 
 @operator(
