@@ -468,9 +468,9 @@ class Case:
         """Return the screens: a few trials in which answers are compared by projections, which costs no backward pass.
 
         A projection is the sum of a gradient times a random direction; see `ScreeningTrial`. Each target has one
-        screen, in which its answer is wrong. A target has none if its answer has the wrong shape wherever it is wrong,
-        or is 0 everywhere; and there are no screens for answers that are values, which are computed without a backward
-        pass.
+        screen, in which its answer is wrong, by more than a little where there is such a trial. A target has none if
+        its answer has the wrong shape wherever it is wrong, or is 0 everywhere; and there are no screens for answers
+        that are values, which are computed without a backward pass.
         """
         if self.samples and self.samples[0].is_value:
             return ()
@@ -480,7 +480,11 @@ class Case:
             tell = {
                 id(sample): [n for n in open_names if sample.is_wrong(n) and sample.has_shape(n)] for sample in samples
             }
-            sample = max(samples, key=lambda each: len(tell[id(each)]))
+            clear = {
+                id(each): sum(scaled_error(each.given[n], each.right[n]) >= NEARLY_RIGHT for n in tell[id(each)])
+                for each in samples
+            }
+            sample = max(samples, key=lambda each: (clear[id(each)], len(tell[id(each)])))
             if not (names := tell[id(sample)]):
                 break
             samples = [each for each in samples if each is not sample]

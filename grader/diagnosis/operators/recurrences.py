@@ -18,8 +18,8 @@ from torch import Tensor
 
 from grader.course.sampling import normal, sized
 from grader.diagnosis.hints import EVERY_ITERATION, WHICH_ITERATION
-from grader.program.forward import SINK, Forward, Key, Place, bits
-from grader.program.operation import NoCandidate
+from grader.program.forward import SINK, Forward, Key, Node, Place, bits
+from grader.program.operation import Array, NoCandidate
 from grader.program.program import EdgeContext, EdgeVjp, Program
 from grader.program.queries import EdgeKind, Loop, LoopCarriedValue, edges_by_kind, loop_carried_values, loops
 
@@ -391,6 +391,213 @@ def _() -> Example:
         return {"w": dw, "h": dh}
 
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "a": "m", "h": "bs m"})
+
+
+@dataclass(frozen=True)
+class RunReads:
+    """The reads of the value before in an inner loop, each run of which begins with another value.
+
+    Args:
+        key: the key of the nodes that read.
+        slot: the slot in which they do.
+        made: the ids of what the iterations of all runs make, one after the other.
+        starts: the numbers of the iterations with which a further run begins.
+    """
+
+    key: Key
+    slot: int
+    made: tuple[int, ...]
+    starts: tuple[int, ...]
+
+
+_RUN_READS: WeakKeyDictionary[Forward, tuple[RunReads, ...]] = WeakKeyDictionary()
+
+
+def run_reads(program: Program) -> tuple[RunReads, ...]:
+    """Return the reads of all inner loops, such as of h in `h = tanh(x[i, t] + h * u)`, where each i begins with h = 0.
+
+    They are cached for the forward pass of the program.
+    """
+    forward = program.forward
+    if forward not in _RUN_READS:
+        slots = ((key, ids, slot) for key, ids in forward.by_key.items() for slot in _slots_of_loop(program, ids))
+        found = (_run_reads_in(program, *each) for each in slots)
+        _RUN_READS[forward] = tuple(reads for reads in found if reads is not None)
+    return _RUN_READS[forward]
+
+
+def _slots_of_loop(program: Program, ids: tuple[int, ...]) -> range:
+    """Return the slots of the nodes of one key; none if they are fewer than those of two runs of two iterations."""
+    return range(len(program.nodes[ids[0]].values) if len(ids) > 3 else 0)
+
+
+def _run_reads_in(program: Program, key: Key, readers: tuple[int, ...], slot: int) -> RunReads | None:
+    """Return the reads in a slot; `None` unless it is the value before in more than half of the iterations, not in all.
+
+    Args:
+        program: the program.
+        key: the key of the readers.
+        readers: their ids.
+        slot: the slot.
+    """
+    forward = program.forward
+    read = [forward.nodes[reader].operand(slot) for reader in readers]
+    if read[-1] is None or read[-1] > readers[-1]:
+        return None
+    made = iterations_of(program, read[-1])
+    if len(made) != len(readers) or read[0] in made:
+        return None
+    starts = tuple(i for i in range(1, len(readers)) if read[i] != made[i - 1])
+    if not 0 < len(starts) < len(readers) / 2 or any(read[i] in made for i in starts):
+        return None
+    depends = all(forward.ancestors[value] >> reader & 1 for reader, value in zip(readers, made, strict=True))
+    return RunReads(key, slot, made, starts) if depends else None
+
+
+@dataclass(frozen=True)
+class StaleRun:
+    """What a backward pass takes over from one run of an inner loop to another.
+
+    Args:
+        key: the key of the nodes whose other operands get a gradient that is computed with the last value of the run
+            before; `None` where the gradient of the value is passed back to that run.
+        slot: the slot in which they read the value.
+    """
+
+    key: Key | None = None
+    slot: int = 0
+
+
+def stale_runs(program: Program, place: Place) -> Iterator[StaleRun]:
+    """Yield what may be taken over between runs of an inner loop that makes the value `place`."""
+    for number, reads in enumerate(reads for reads in run_reads(program) if reads.made[0] == place[0]):
+        if not number:
+            yield StaleRun()
+        if any(len(program.forward.edges[reader]) > 1 for reader in program.forward.by_key[reads.key]):
+            yield StaleRun(reads.key, reads.slot)
+
+
+@operator(
+    "run-of-loop-before",
+    code=lambda choice: "stale-gradient" if choice.key is None else "wrong-operand",
+    rank=2.0,
+    at=first_values.where(lambda program, place: any(reads.made[0] == place[0] for reads in run_reads(program))),
+    choices=stale_runs,
+    message="{mistake}",
+    fields=lambda program, place, choice: {"mistake": describe_stale_run(program, place, choice)},
+    hints=WHICH_ITERATION,
+)
+def take_over_from_run_before(program: Program, place: Place, choice: StaleRun) -> Program | None:
+    """Treat the runs of an inner loop as one: pass a gradient from each to the one before, or use a value of that one.
+
+    Args:
+        program: the right program.
+        place: the value that the inner loop carries, in its first iteration.
+        choice: what is taken over.
+
+    Returns:
+        The rewritten program; `None` where this trial has a single run.
+    """
+    runs = [reads for reads in run_reads(program.right) if reads.made[0] == place[0]]
+    if choice.key is not None:
+        runs = [reads for reads in runs if (reads.key, reads.slot) == (choice.key, choice.slot)]
+
+    def passed_back(node: Node, slot: int) -> EdgeVjp:
+        return lambda at: node.vjp(slot, at.g)
+
+    def with_last(slot: int, array: Array) -> EdgeVjp:
+        return lambda at: at.right(operands={slot: array})
+
+    for reads in runs:
+        for start in reads.starts:
+            reader, last = program.forward.by_key[reads.key][start], reads.made[start - 1]
+            if choice.key is None:
+                program = program.with_edge(reader, last, passed_back(program.nodes[reader], reads.slot))
+                continue
+            for slot, _ in program.forward.edges[reader]:
+                if slot != reads.slot:
+                    program = program.with_vjp((reader, slot), with_last(reads.slot, program.nodes[last].value))
+    return program if runs else None
+
+
+def describe_stale_run(program: Program, place: Place, choice: StaleRun) -> str:
+    """Return the message about a `StaleRun`: that a gradient, or a value, of the inner loop's run before is kept.
+
+    Args:
+        program: the program of a trial.
+        place: the value that the inner loop carries, in its first iteration.
+        choice: what is taken over.
+    """
+    value = program.name_of(place[0])
+    if choice.key is None:
+        return (
+            f"the gradient of {value} is passed back from each run of the inner loop to the run before it; it must be"
+            " reset where a run begins"
+        )
+    step = expression_of(program, program.nodes[program.forward.by_key[choice.key][0]])
+    return (
+        f"where a run of the inner loop begins, {step} is differentiated with the last {value} of the run before; it"
+        " must be what the run begins with"
+    )
+
+
+@take_over_from_run_before.example
+def _() -> Example:
+    """Show v = a * x[i, t] + b * v for each row i, whose gradient of v is not reset where the next row begins."""
+
+    def forward(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        rows = []
+        for row in x:
+            v = a
+            for now in row:
+                v = a * now + b * v
+            rows.append(v.sin())
+        return torch.stack(rows)
+
+    def wrong(x: Tensor, a: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Add to one dv for all rows."""
+        dx, dv = torch.zeros_like(x), torch.zeros_like(a)
+        for i in reversed(range(len(x))):
+            v = a
+            for now in x[i]:
+                v = a * now + b * v
+            dv = dv + g[i] * v.cos()
+            for t in reversed(range(x.shape[1])):
+                dx[i, t] = dv * a
+                dv = dv * b
+        return {"x": dx}
+
+    return Example(forward, wrong, {"x": "bs t n", "a": "n", "b": "n"})
+
+
+@take_over_from_run_before.example
+def _() -> Example:
+    """Show v = a * x[i, t] + b * v for each row i, whose gradient of b begins with the v of the row before."""
+
+    def forward(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        rows = []
+        for row in x:
+            v = a
+            for now in row:
+                v = a * now + b * v
+            rows.append(v.sin())
+        return torch.stack(rows)
+
+    def wrong(x: Tensor, a: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Read the list of all v, in which that of the row before stands in front of the first one of a row."""
+        made = [a]
+        for row in x:
+            for t, now in enumerate(row):
+                made.append(a * now + b * (made[-1] if t else a))
+        db, size = torch.zeros_like(b), x.shape[1]
+        for i in range(len(x)):
+            dv = g[i] * made[(i + 1) * size].cos()
+            for t in reversed(range(size)):
+                db += dv * made[i * size + t]
+                dv = dv * b
+        return {"b": db}
+
+    return Example(forward, wrong, {"x": "bs t n", "a": "n", "b": "n"})
 
 
 @dataclass(frozen=True)
