@@ -1194,3 +1194,43 @@ def test_a_function_for_its_derivative_is_named_for_any_function_of_torch(functi
     (one,) = explain(forward, inputs, backward=backward, seed=0).mistakes
     assert one.code == "wrong-local"
     assert one.says == "y is used in place of the derivative of `function(x @ w)`"
+
+
+def test_a_given_upstream_gradient_is_not_called_wrong():
+    def backward(out, out_g, x, w):
+        mixed = out_g - 0.3 * out_g.flip(0) * torch.linspace(1, 2, out_g.shape[1]) + 0.17 * out_g.roll(1, 1)
+        return {"x": mixed @ w.T, "w": x.T @ mixed}
+
+    found = explain(lambda x, w: x @ w, {"x": torch.randn(6, 5), "w": torch.randn(5, 4)}, backward=backward, seed=0)
+    says = "these are right gradients for another upstream gradient than out_g"
+    assert [mistake.says for mistake in found.mistakes][:1] == [says]
+
+
+def test_what_is_taken_over_between_rows_is_named_where_a_short_row_hardly_shows_it():
+    """The trial with short rows, in which the answer is nearly right, is not the one that candidates are tried in."""
+
+    def forward(r, b):
+        made = []
+        for row in r:
+            v = b * 2
+            for now in row:
+                v = 0.3 + 0.2 * now**2 + b * v
+                made.append(v)
+        return torch.stack(made).log()
+
+    def backward(out, out_g, r, b):
+        made, db = out.exp(), torch.zeros_like(b)
+        size, g = r.shape[1], out_g / out.exp()
+        for i in range(len(r)):
+            dv = torch.zeros_like(b)
+            for t in reversed(range(size)):
+                dv = dv + g[i * size + t]
+                db = db + dv * (made[i * size + t - 1] if i or t else b * 2)
+                dv = dv * b
+            db = db + 2 * dv
+        return {"b": db}
+
+    inputs = {"r": torch.randn(3, 4), "b": torch.tensor(0.5)}
+    (one,) = explain(forward, inputs, backward=backward, seed=0).mistakes
+    assert one.code == "wrong-operand"
+    assert one.says.startswith("where a run of the inner loop begins, `b * v` is differentiated with the last ")
