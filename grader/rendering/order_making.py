@@ -235,7 +235,7 @@ def _visits_of_list(sample: Sample) -> Iterator[Visits]:
     parents = next((value for value in sample.trial.arguments.values() if _are_parents(value)), None)
     given = sample.given
     if parents is not None and given.ndim == 1 and given.size and np.isin(given, range(len(parents))).all():
-        yield visits_of_list(given.astype(int).tolist(), parents)
+        yield visits_of_list(np.real(given).astype(int).tolist(), parents)
 
 
 def _are_parents(value: object) -> bool:

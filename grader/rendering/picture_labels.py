@@ -61,7 +61,7 @@ CHANGES_BY_OPERATOR: Mapping[str, str | tuple[str, ...]] = {
     "divided-by-another-count": "/ {right} -> / {count}",
     "size-of-another-axis": "{right} -> {wrong}",
     "value-mistaken": "{value} -> {choice}",
-    "operation-left-out": "left out",
+    "operation-left-out": "{is}",
     "only-one-path": "only {choice}",
     "kernel-turned": "kernel {how}",
     "moved-along-axis": "{array} {how}",

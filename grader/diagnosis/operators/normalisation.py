@@ -806,7 +806,7 @@ class WrongScale(NamedTuple):
 WRONG_SCALES: Mapping[str, WrongScale] = {
     "missing": WrongScale(
         "missing-local", "is not divided by {divisor}", lambda known, g: known.gradient(g) / known.r),
-    "applied twice": WrongScale(
+    "applied once too often": WrongScale(
         "extra-factor", "is divided by {divisor} once too often",
         lambda known, g: known.gradient(g) * known.r),
     "replaced by a multiplication": WrongScale(
@@ -847,7 +847,7 @@ def scale_gradient_wrongly(program: Program, place: Place, choice: str) -> Progr
     Args:
         program: the right program.
         place: the node that computes the normalised value.
-        choice: which of these, a key of `WRONG_SCALES`, such as "missing" or "applied twice".
+        choice: which of these, a key of `WRONG_SCALES`, such as "missing" or "applied once too often".
 
     Returns:
         The rewritten program; `None` where the node computes no normalised value in this trial.
