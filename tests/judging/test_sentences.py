@@ -236,6 +236,12 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "inp.g",
         "this is the right answer averaged over n; each entry must get its own gradient",
     ),
+    "a product in place of a quotient is no wrong divisor": (
+        "dropout_grad",
+        "def dropout_grad(inp, out, mask, p):\n    inp.g = out.g * mask * (1 - p)\n",
+        "inp.g",
+        "in `inp * mask / (# - p)`, `* (# - p)` is used in place of `/ (# - p)`",
+    ),
     "three faults of one product are a list": (
         "rnn_step_grad",
         "def rnn_step_grad(x, h, wx, wh, b, out):\n    wh.g = ((1 - out**2) * out.g).t() @ h\n",

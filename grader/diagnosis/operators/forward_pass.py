@@ -552,7 +552,7 @@ def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[
     """Return the fields `number`, `lack`, `right`, `wrong` and `where` of a message about a number of a node.
 
     For the 3 in x / 3 that is doubled in both passes: "the denominator 3", "the denominator 3 is missing", "3", "6",
-    and an empty text, as there is no pass without the mistake.
+    and an empty text, as there is no pass without the mistake. A divisor that is multiplied by is "/ 3" and "* 3".
 
     Args:
         program: the program of a trial.
@@ -562,11 +562,18 @@ def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[
     node = program.nodes[place[0]]
     source = number_source(program, node, choice.slot) if choice.slot is not None else ""
     right = describe_number(program, place, choice.number, source)
+    wrong = "" if choice.how == "missing" else changed_number(right, choice.how)
+    number = describe_part_of_step(node, choice.slot, right)
+    lack = f"0 is used in place of {as_code(right)}" if node.name in FILLING else f"{number} is missing"
+    is_divisor = node.name == "div" and choice.slot == 1
+    if choice.how == "inverted" and (is_divisor or node.name == "mul"):  # the operation is mistaken, not its number
+        bare = wrong.removeprefix("1 / ")
+        right, wrong = (f"/ {bare}", f"* {bare}") if is_divisor else (f"* {bare}", f"/ {bare}")
     return {
-        "number": (number := describe_part_of_step(node, choice.slot, right)),
-        "lack": f"0 is used in place of {as_code(right)}" if node.name in FILLING else f"{number} is missing",
+        "number": number,
+        "lack": lack,
         "right": as_code(right),
-        "wrong": "" if choice.how == "missing" else as_code(changed_number(right, choice.how)),
+        "wrong": as_code(wrong) if wrong else "",
         "where": describe_affects(program, choice.affects),
     }
 
