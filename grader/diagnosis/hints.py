@@ -13,11 +13,11 @@ HINTS: Mapping[str, Sequence[str]] = {
     "missing-upstream": (
         "If the upstream gradient were all zeros, what should your answer be?",
         "You said how the output reacts; the question is how the loss reacts.",
-        "The missing factor is already given to you: it is the upstream gradient.",
+        "The missing factor is the gradient of what the forward pass computes here: it is given, or computed earlier.",
     ),
     "wrong-sign": (
         "Nudge one entry up by 0.001: does the loss rise or fall?",
-        "Where does the forward pass subtract or divide? Which sign does the derivative of each of these steps have?",
+        "Where does the derivative have a minus, and where does your code have one?",
         "Write out the derivative term by term: which terms are added, and which are subtracted?",
     ),
     "missing-local": (
@@ -32,7 +32,7 @@ HINTS: Mapping[str, Sequence[str]] = {
     ),
     "extra-factor": (
         "Write down each factor in your formula. Which operation of the forward pass does it come from?",
-        "Does one of these factors stand there too often or not often enough, or belong to another operation?",
+        "Does one of these factors occur too often, or belong to another operation?",
         COMPUTE_ONE_ENTRY,
     ),
     "mean-for-sum": (
@@ -78,7 +78,7 @@ HINTS: Mapping[str, Sequence[str]] = {
     "partial-batch": (
         "Which entries or terms does the forward pass use here? Which of these does your code leave out?",
         "Every use contributes to the gradient.",
-        "Where do your loops, slices and masks begin and end, and which entries lie outside?",
+        "Which entries does each line of your code read? Which entries does no line read?",
     ),
     "summed-wrong-axis": (
         "Write the name of each axis next to its number.",
@@ -92,7 +92,7 @@ HINTS: Mapping[str, Sequence[str]] = {
     ),
     "wrong-shape": (
         "A gradient has the shape of its variable.",
-        "Which axis is one too many, is missing, or has the wrong size?",
+        "Is there an axis too many, is one missing, or does one have the wrong size?",
         "Print the shape after every line: from which line on is it not the one that you expect?",
     ),
     "broadcast-accident": (
@@ -282,7 +282,7 @@ OF_ANY_FUNCTION = frozenset(
 OF_TESTS = frozenset({"accepts-wrong", "rejects-right"})
 """Codes of a learner's test, whose hints are those of the answer: what a test has to try."""
 
-OF_FORMULA = frozenset({"extra-factor", "missing-local", "wrong-factor", "wrong-local"})
+OF_FORMULA = frozenset({"extra-factor", "missing-local", "wrong-local"})
 """Codes of a mistake in a formula, which the last hint that an exercise declares for its only answer is about."""
 
 

@@ -123,7 +123,7 @@ def _slices_side_by_side(grids: Sequence[Grid], limits: TableLimits) -> Iterator
             compared = grids[-1].kind == "difference"
             which = "those furthest off" if compared else "the first ones"
             along = " and ".join(_axis_name(grids[0].axes, axis) for axis in range(len(leading)))
-            caption = f"{len(chosen)} of {len(indices)} slices along {along} are shown, {which}\n{caption}"
+            caption = f"{len(chosen)} of {len(indices)} slices along {along}: {which}\n{caption}"
         tables = tuple(_slice_table(grid, index, limits, _worst(grids[-1], index)) for grid in grids)
         if number:
             tables = tuple(replace(table, heading=grid.title) for table, grid in zip(tables, grids, strict=True))

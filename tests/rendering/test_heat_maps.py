@@ -87,7 +87,7 @@ def test_only_the_slices_that_are_furthest_off_are_shown_and_counted() -> None:
     off[1, 0, 0], off[3, 1, 1], off[4, 0, 1] = 0.1, np.nan, -3.0
     found = only(grid(values, axes="bs t n"), grid(off, axes="bs t n", kind="difference"), room=TableLimits(slices=2))
     assert [band.caption for band in found] == [
-        "2 of 5 slices along bs are shown, those furthest off\nbs = 3",
+        "2 of 5 slices along bs: those furthest off\nbs = 3",
         "bs = 4",
     ]
     assert [[table.heading for table in band.tables] for band in found] == [
@@ -99,9 +99,7 @@ def test_only_the_slices_that_are_furthest_off_are_shown_and_counted() -> None:
 
 def test_several_leading_axes_are_all_named() -> None:
     found = only(grid(np.ones((2, 3, 2, 2)), axes="bs _1 h w"), room=TableLimits(slices=1))
-    assert [band.caption for band in found] == [
-        "1 of 6 slices along bs and axis 1 are shown, the first ones\nbs = 0, axis 1 = 0"
-    ]
+    assert [band.caption for band in found] == ["1 of 6 slices along bs and axis 1: the first ones\nbs = 0, axis 1 = 0"]
 
 
 def test_arrays_of_different_shapes_are_sliced_each_on_its_own() -> None:
