@@ -1234,3 +1234,39 @@ def test_what_is_taken_over_between_rows_is_named_where_a_short_row_hardly_shows
     (one,) = explain(forward, inputs, backward=backward, seed=0).mistakes
     assert one.code == "wrong-operand"
     assert one.says.startswith("where a run of the inner loop begins, `b * v` is differentiated with the last ")
+
+
+def spans(s):
+    span = {(i, i): s[i, i] for i in range(len(s))}
+    for w in range(1, len(s)):
+        for i in range(len(s) - w):
+            j = i + w
+            span[i, j] = s[i, j] + torch.logsumexp(torch.stack([span[i, k] + span[k + 1, j] for k in range(i, j)]), 0)
+    return span[0, len(s) - 1]
+
+
+def only_left_spans(out, out_g, s):
+    n = len(s)
+    span = {(i, i): s[i, i] for i in range(n)}
+    for w in range(1, n):
+        for i in range(n - w):
+            j = i + w
+            span[i, j] = s[i, j] + torch.logsumexp(torch.stack([span[i, k] + span[k + 1, j] for k in range(i, j)]), 0)
+    g = torch.zeros(n, n, dtype=s.dtype)
+    g[0, n - 1] = out_g
+    for w in range(n - 1, 0, -1):
+        for i in range(n - w):
+            j = i + w
+            p = torch.softmax(torch.stack([span[i, k] + span[k + 1, j] for k in range(i, j)]), 0)
+            for k in range(i, j):
+                g[i, k] += g[i, j] * p[k - i]
+    return {"s": g}
+
+
+def test_the_term_is_named_where_both_terms_are_computed_alike() -> None:
+    """A span that is split gets its gradient from the left part alone, and both parts are spans."""
+    found = explain(spans, {"s": torch.randn(5, 5, generator=torch.Generator().manual_seed(0))},
+                    backward=only_left_spans, seed=0)  # fmt: skip
+    assert [mistake.says for mistake in found.mistakes] == [
+        "the path through `span[k + 1, j]` of `span[i, k] + span[k + 1, j]` is missing"
+    ]

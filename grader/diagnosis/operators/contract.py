@@ -35,7 +35,7 @@ from grader.course.sampling import Sampler, normal
 from grader.course.shapes import named_axes
 from grader.course.trial_sizes import Setting
 from grader.diagnosis.mistake import Hints
-from grader.program.forward import SINK, Place
+from grader.program.forward import SINK, Key, Place
 from grader.program.operation import Array
 from grader.program.program import Program, as_code
 from grader.program.queries import EdgeKind
@@ -364,7 +364,7 @@ def describe_path(program: Program, spot: Spot, place: Place) -> str:
     """Return the path by the edges of a spot: "the path from x through `tanh(x)`".
 
     Where the operation has several paths to its operand, say which: "the direct path from h to out, the term h of `h +
-    f(h)`", "one of the two paths from x through `x * x`".
+    f(h)`", "one of the two paths from x through `x * x`", "the path through `y[k]` of `y[i] + y[k]`".
 
     Args:
         program: the program of a trial.
@@ -381,7 +381,27 @@ def describe_path(program: Program, spot: Spot, place: Place) -> str:
         return f"the direct path from {operand}{to}, {direct} of {step},"
     if [source for _, source in node.operands].count(program.source(place)) == 2 and node.name in ("add", "mul"):
         return f"one of the two paths from {operand} through {step}"
+    if term := _term_of_like_operands(program, spot, place):
+        return f"the path through {as_code(term)} of {step}"
     return f"the path from {operand} through {step}"
+
+
+def _term_of_like_operands(program: Program, spot: Spot, place: Place) -> str:
+    """Return the source of the operand that an edge leads to, where the other operand is computed alike.
+
+    For `I[i, k] + I[k + 1, j]` and slot 1: `I[k + 1, j]`, because both entries of I are sums of entries. Empty where
+    the other operand is computed elsewhere, or where the source does not write the two beside each other.
+
+    Args:
+        program: the program of a trial.
+        spot: the edges.
+        place: the edge of the spot that the words are about.
+    """
+    node, own, others = program.reader(place), set[Key](), set[Key]()
+    for id_, slot in spot.places(program):
+        for each, source in program.nodes[id_].operands if id_ != SINK else ():
+            (own if each == slot else others).add(program.nodes[source].key)
+    return operand_source(node.text, node.name, place[1]) if own & others else ""
 
 
 def describe_contribution(program: Program, spot: Spot, place: Place) -> str:
