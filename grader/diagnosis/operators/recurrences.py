@@ -503,9 +503,11 @@ def take_over_from_run_before(program: Program, place: Place, choice: StaleRun) 
         runs = [reads for reads in runs if (reads.key, reads.slot) == (choice.key, choice.slot)]
 
     def passed_back(node: Node, slot: int) -> EdgeVjp:
+        """Return the rule that gives a value what the node contributes to its operand in a slot."""
         return lambda at: node.vjp(slot, at.g)
 
     def with_last(slot: int, array: Array) -> EdgeVjp:
+        """Return the right rule, computed with an array in place of the operand in a slot."""
         return lambda at: at.right(operands={slot: array})
 
     for reads in runs:
@@ -541,18 +543,20 @@ def describe_stale_run(program: Program, place: Place, choice: StaleRun) -> str:
     )
 
 
+def sines_of_filtered_rows(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """Return the sine of the last v of each row of x, for v = a * x[i, t] + b * v, which begins with a in each row."""
+    rows = []
+    for row in x:
+        v = a
+        for now in row:
+            v = a * now + b * v
+        rows.append(v.sin())
+    return torch.stack(rows)
+
+
 @take_over_from_run_before.example
 def _() -> Example:
     """Show v = a * x[i, t] + b * v for each row i, whose gradient of v is not reset where the next row begins."""
-
-    def forward(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
-        rows = []
-        for row in x:
-            v = a
-            for now in row:
-                v = a * now + b * v
-            rows.append(v.sin())
-        return torch.stack(rows)
 
     def wrong(x: Tensor, a: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
         """Add to one dv for all rows."""
@@ -567,21 +571,12 @@ def _() -> Example:
                 dv = dv * b
         return {"x": dx}
 
-    return Example(forward, wrong, {"x": "bs t n", "a": "n", "b": "n"})
+    return Example(sines_of_filtered_rows, wrong, {"x": "bs t n", "a": "n", "b": "n"})
 
 
 @take_over_from_run_before.example
 def _() -> Example:
     """Show v = a * x[i, t] + b * v for each row i, whose gradient of b begins with the v of the row before."""
-
-    def forward(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
-        rows = []
-        for row in x:
-            v = a
-            for now in row:
-                v = a * now + b * v
-            rows.append(v.sin())
-        return torch.stack(rows)
 
     def wrong(x: Tensor, a: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
         """Read the list of all v, in which that of the row before stands in front of the first one of a row."""
@@ -597,7 +592,7 @@ def _() -> Example:
                 dv = dv * b
         return {"b": db}
 
-    return Example(forward, wrong, {"x": "bs t n", "a": "n", "b": "n"})
+    return Example(sines_of_filtered_rows, wrong, {"x": "bs t n", "a": "n", "b": "n"})
 
 
 @dataclass(frozen=True)
