@@ -75,7 +75,10 @@ def statements_of(
     for text in reversed(code):
         definition = _definition(text, function)
         if definition is not None:
-            chosen = _chosen_statements(definition, answer)
+            try:
+                chosen = _chosen_statements(definition, answer)
+            except RecursionError:  # a formula that Python parses, but that is nested too deeply to be searched
+                return []
             wrong = _wrong_part(definition, chosen, answer)
             return [_statement(text, node, wrong) for node in chosen[:MOST_STATEMENTS]]
     return []

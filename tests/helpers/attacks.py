@@ -283,7 +283,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "more: writes over its own job": (
         attack("""
             frame = sys._getframe()
-            while not {"content", "frame"} <= frame.f_locals.keys(): frame = frame.f_back
+            while not {"content", "frame"} <= set(frame.f_locals): frame = frame.f_back
             job = frame.f_locals["content"]
             job[:] = b'x' * len(job)
             refused(libc.msync(ctypes.c_void_p(0), ctypes.c_size_t(4096), 4))
