@@ -118,6 +118,8 @@ def test_a_day_in_a_window_of_each_size(folder: Path, size: tuple[int, int]) -> 
         save(folder / SLOPE, WRONG)
         terminal.press(*"bg", "Enter")  # where it may not touch the terminal
         terminal.wait_for("bg\n")
+        terminal.press("until jobs -s | grep -q .; do sleep 0.1; done; echo stopped", "Enter")
+        terminal.wait_for("\nstopped\n")  # a job that bash takes to be running is not continued by `fg`
         terminal.press(*"fg", "Enter")
         terminal.wait_for(SLOPE, "hint 1/3", LEGEND)
         terminal.press("h")
