@@ -128,7 +128,8 @@ def _read_zip(name: str, archive: zipfile.ZipFile, budget: UnpackingBudget) -> F
     """Return the files of a zip as a folder called `name`.
 
     Raises:
-        UnreadableArchiveError: the zip unpacks to more than the limit or than `budget`, which is reduced.
+        UnreadableArchiveError: the zip holds too many files, or unpacks to more than the limit or than `budget`, which
+            is reduced.
     """
     size = sum(entry.file_size for entry in archive.infolist() if not entry.is_dir())
     if size > LARGEST_ARCHIVE:
@@ -270,6 +271,9 @@ def _class_tar(path: Path, version: tuple[int, ...]) -> tarfile.TarFile:
     """Open the tar of a whole class; it is kept open for later calls with the same path and version.
 
     A compressed one is unpacked into a temporary file.
+
+    Raises:
+        UnreadableArchiveError: it unpacks to more than `LARGEST_CLASS_TAR` bytes.
     """
     with path.open("rb") as packed, ExitStack() as stack:
         file: IO[bytes] = packed

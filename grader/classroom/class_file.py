@@ -240,7 +240,7 @@ def read_class_file(folder: Path) -> ClassPlan:
     """Return the `class.yaml` of a folder; an empty one if there is none.
 
     Raises:
-        UsageError: the file cannot be read, or is wrong; names the line.
+        UsageError: the file cannot be read, is called `class.yml`, or is wrong; names the line.
     """
     path = folder / CLASS_FILE
     try:
@@ -360,7 +360,8 @@ def _assignment_name(content: ClassFile, submissions: str | None) -> str:
     `None` stands for the only assignment.
 
     Raises:
-        UsageError: `submissions` is `None`, and there is not exactly one assignment.
+        UsageError: `submissions` is `None`, and there is not exactly one assignment; or there are assignments, and it
+            is neither the name of one nor a path that exists.
     """
     names = list(content.assignments)
     if submissions is None:
@@ -396,7 +397,8 @@ def results_path(plan: ClassPlan, name: str | None) -> Path:
         name: the name of an assignment, or a path; `None` for the only assignment, or the folder `grades`.
 
     Raises:
-        UsageError: `name` is `None` and there are several assignments, or there are no results of this name.
+        UsageError: there are several assignments and `name` is `None`; or there are assignments, and `name` is neither
+            one nor a path that exists. Without assignments, a path need not exist.
     """
     names = list(plan.content.assignments)
     if named := names[0] if name is None and len(names) == 1 else _named_assignment(plan.content, name or ""):
@@ -504,6 +506,8 @@ def unit_advice(results: Path, unit: str) -> str:
 def are_units_outdated(results: Path, graded: Collection[str]) -> bool:
     """Return whether `class.yaml` names other units for the assignment of results than those in the results.
 
+    `False` if it names no units, so that all are graded.
+
     Args:
         results: the results folder, or a record in it; the value is `False` if it belongs to no assignment.
         graded: the ids of the units in the results; the value is `False` if there are none.
@@ -527,7 +531,8 @@ def _is_named(unit: str, names: Iterable[str]) -> bool:
 def _options_for(exercises: Collection[tuple[str, str]]) -> list[str]:
     """Return the options of `handgrad grade` that choose exercises, such as `["--unit", "04_linear"]`.
 
-    There are none for the whole course of the current folder, or if that course cannot be read.
+    There are none for the whole course of the current folder, or if that course cannot be read. A unit is chosen as a
+    whole if at least half of its exercises are wanted.
 
     Args:
         exercises: unit and id of each; an empty id means the whole unit, and none at all the whole course.

@@ -157,6 +157,8 @@ def find_student(submissions: Sequence[Submission], name: str) -> Submission:
 def similar_names(name: str, names: Iterable[str], most: int) -> list[str]:
     """Return the names that are spelled most like another; capital letters, accents and punctuation make no difference.
 
+    There are none if no name is similar enough.
+
     Args:
         name: the name that was typed.
         names: the names that there are.
@@ -302,7 +304,10 @@ def _lies_in(path: Path, folder: Path) -> bool:
 
 
 def _may_hold_work(entry: Path) -> bool:
-    """Return whether an entry of a folder is code, an archive, or a folder that contains either and no results."""
+    """Return whether an entry of a folder is code, an archive, or a folder that contains either and no results.
+
+    Of a folder, the first `MOST_SEARCHED` folders in it are looked at.
+    """
     if not entry.is_dir():
         return entry.name.lower().endswith((*ARCHIVES, *LOOSE))
     walk = islice(os.walk(entry), MOST_SEARCHED)
@@ -311,7 +316,7 @@ def _may_hold_work(entry: Path) -> bool:
 
 
 def _holds_results(folder: str) -> bool:
-    """Return whether a folder holds records or grades of handgrad."""
+    """Return whether a folder directly holds `grades.csv`, or nothing but `.json` and hidden files; none is opened."""
     names = os.listdir(folder)
     return "grades.csv" in names or (bool(names) and all(name.endswith(".json") or name[0] == "." for name in names))
 
@@ -349,7 +354,10 @@ class _EntryInfo:
 
     @property
     def may_be_submission(self) -> bool:
-        """Return whether the entry is a folder, an archive, or a file that may be somebody's whole work."""
+        """Return whether the entry is a folder, an archive, or a file that may be somebody's whole work.
+
+        Such a file is named by Moodle or Canvas, or is code without an exercise's name, or a link without an ending.
+        """
         if isinstance(self.entry, Folder) or self.moodle or self.canvas:
             return True
         name = self.entry.name
@@ -714,7 +722,7 @@ class _LayoutFinder:
         return clause
 
     def _hold_equal_archives(self, sections: Sequence[_EntryInfo]) -> bool:
-        """Return whether several folders hold archives of few names, at most half as many names as there are archives.
+        """Return whether several folders hold archives alone, of at most half as many names as there are archives.
 
         Then each folder may be one student's work.
         """

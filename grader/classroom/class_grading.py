@@ -130,7 +130,8 @@ def grade_class(
             they have none.
 
     Raises:
-        UsageError: no student has one of the names in `grading.students`, or `out` cannot be written.
+        UsageError: there are no workers, no student has one of the names in `grading.students`, or `out` cannot be
+            written.
         SpecError: a declaration of the course cannot be used.
         NoGradedRuns: learner code cannot be run here.
         InfrastructureError: no result can be written any more, or there can be no grading process.

@@ -478,7 +478,7 @@ class Tally:
             history: the changes of grades since the run before.
 
         Raises:
-            UsageError: no result has a unit that is wanted.
+            UsageError: a unit that is wanted is in no result.
         """
         if unknown := self._wanted_units - self._units_in_results:
             units = ", ".join(sorted(self._units_in_results))

@@ -34,8 +34,9 @@ def open_for_class(start: Path, folder: Path | None = None) -> Course:
 def class_course(start: Path, folder: Path | None = None) -> Course:
     """Return the course that a class is graded with.
 
-    It is the course in `folder`, or else the one that `start` lies in, or else the one that the folder's
-    `nbgrader_config.py` or the variable HANDGRAD_COURSE names, or else the one that came with this package.
+    It is the course in `folder`, or else the one that `start` lies in, or else the one that the variable
+    HANDGRAD_COURSE names, or else the one that `nbgrader_config.py` in `start` names, or else the one that came with
+    this package.
 
     Args:
         start: the folder that the command is run in.
@@ -55,9 +56,9 @@ def class_course(start: Path, folder: Path | None = None) -> Course:
 def course_of_notebooks(start: Path, folder: Path) -> Course:
     """Return the course that an nbgrader course folder is made from, and print a line if the folder itself names it.
 
-    It is the course that `start` lies in, or else the one that the folder's `nbgrader_config.py` names, as an earlier
-    `handgrad nbgrader init` has written it, or else the one that the variable HANDGRAD_COURSE names or that came with
-    this package.
+    It is the course that the variable HANDGRAD_COURSE names, or else the one that `start` lies in, or else the one that
+    `nbgrader_config.py` in `folder` names, as an earlier `handgrad nbgrader init` has written it, or else the one that
+    came with this package.
 
     Args:
         start: the folder that the command is run in.

@@ -58,7 +58,8 @@ def connected(scheduler: str, workers: int) -> Iterator[Cluster]:
         The cluster.
 
     Raises:
-        UsageError: dask is not installed, or no scheduler answers at this address.
+        UsageError: dask is not installed, no scheduler answers at this address, or the address needs certificates that
+            are not configured.
     """
     try:
         import dask

@@ -57,7 +57,7 @@ class Service:
         self.setting, self.has_setting = setting, False
 
     def grade(self, batch: bytes) -> bytes:
-        """Return the results of a batch, packed by `pack_results`.
+        """Return the results of a batch, packed by `pack_results`; after any exception the service is closed.
 
         Args:
             batch: the parts of some submissions, packed by `pack_batch`.
@@ -177,7 +177,12 @@ class _Channel:
 
 
 def _grade(pool: GradingPool, channel: _Channel) -> bytes:
-    """Grade the next batch, with a sign of life every second, and return its results as bytes."""
+    """Grade the next batch, with a sign of life every second, and return its results as bytes.
+
+    Raises:
+        InfrastructureError: a submission could not be graded.
+        EOFError: the process that started this one has ended.
+    """
     batch, started = unpack_batch(channel.receive()), time.monotonic()
     results: list[list[ExerciseResult]] = [[] for _ in batch]
     last_beat = started

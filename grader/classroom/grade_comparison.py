@@ -359,7 +359,7 @@ def grades_to_json(grades: Mapping[str, StoredGrades], files: Iterable[str] = ()
 
 
 def grades_from_json(content: bytes) -> dict[str, StoredGrades]:
-    """Return grades by file from their JSON.
+    """Return grades by file from their JSON, without the files that are `null` in it.
 
     Raises:
         ValueError, TypeError, AttributeError: the content is no such JSON.

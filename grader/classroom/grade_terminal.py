@@ -203,7 +203,10 @@ def showing_progress(on_terminal: bool, clock: Callable[[], float] = time.monoto
 
 
 def pace(progress: GradingProgress) -> str:
-    """Return the rate and the time that remains at this rate; empty if all is done and nothing was graded."""
+    """Return the rate and the time that remains at it, such as "2.5/s, 1:05 left".
+
+    Without a rate, that is "starting", or empty if all is done.
+    """
     if not progress.rate:
         return "starting" if progress.done < progress.total else ""
     remaining = math.ceil((progress.total - progress.done) / progress.rate)

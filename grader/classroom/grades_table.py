@@ -172,7 +172,9 @@ class GradesTable:
     above: list[str] = field(default_factory=list)
 
     def count(self, name: str, results: StudentResults) -> None:
-        """Add the row of a student and count the mistakes.
+        """Add the row of a student, and count mistakes, failures, points by unit, lateness and notes.
+
+        A student who has no score because nothing could be graded gets a row, and is entered in `nothing`, only.
 
         Args:
             name: the student's key.

@@ -40,7 +40,7 @@ class UnreadableNotebook(ValueError):
 
 
 def code_cells(data: bytes) -> tuple[str, ...]:
-    """Return the texts of a notebook's code cells; the notebook may be of any version.
+    """Return the texts of a notebook's first `MOST_CELLS` code cells; the notebook may be of any version.
 
     Raises:
         UnreadableNotebook: the file is not a notebook.

@@ -128,7 +128,8 @@ class Submission:
 def platform_of_several(paths: Sequence[tuple[str, ...]]) -> str:
     """Return "Moodle" or "Canvas" if files have names of more than one student in that platform's form.
 
-    "Gradescope" if they hold the metadata of an export of it; else "".
+    For "Canvas", more than half of the files must have them. "Gradescope" if the files hold the metadata of an export
+    of it, and a folder beside them that is named as there; else "".
 
     Args:
         paths: for each file the names of the folders that it lies in, and its own.

@@ -146,6 +146,8 @@ class ResultsFolder:
     ) -> None:
         """Count the stored results of a student; write them again if the adjustments or the lateness have changed.
 
+        A student of whom nothing could be graded is entered in `zeroed` or `blank`, unless a person gave points.
+
         Args:
             name: the student's key.
             stored: the results.
@@ -366,7 +368,9 @@ class ResultsFolder:
             self.zeroed.append(NothingToGrade(blank.student, blank.reason))
 
     def enter_zeros(self) -> None:
-        """Give 0 points to every student of whom nothing could be graded.
+        """Give 0 points to every student in `self.blank`, of whom nothing could be graded, and empty it.
+
+        A student whose record cannot be written becomes a failure in the table.
 
         Raises:
             ResultsFolderLost: nobody's result can be written any more.
@@ -410,7 +414,11 @@ class ResultsFolder:
                 self.add_failure(name, name, not_made(error))
 
     def remove_absent_students(self) -> None:
-        """Move the records of students who are no longer in the class to `removed/`, out of the class report."""
+        """Move the records of students who are no longer in the class to `removed/`, out of the class report.
+
+        Raises:
+            InfrastructureError: a record cannot be moved.
+        """
         for path in sorted(self.out.glob("*.json")):
             if path.name not in self._file_names and path.is_file() and is_record(path):
                 self._move_to_removed(path)
@@ -608,6 +616,7 @@ def open_results_folder(
 
     Raises:
         UsageError: the folder cannot be written, another run is writing to it, or it holds results of other exercises.
+        InfrastructureError: the disk is at fault, or a record cannot be written under its student's new key.
     """
     with ExitStack() as stack:
         try:
@@ -647,7 +656,8 @@ def _earlier_results(out: Path, exercise_of: ReadExercise) -> tuple[dict[str, Ea
         exercise_of: reads one exercise of a record from JSON.
 
     Returns:
-        Both by the name of the record's file; a record of another version has no grades.
+        Both by the name of the record's file. A record of another version has no grades, and one that cannot be read is
+        in neither.
     """
     earlier, grades = dict[str, EarlierResult](), dict[str, StoredGrades]()
     shared = dict[tuple[tuple[str, float], ...], dict[str, float]]()
@@ -705,7 +715,8 @@ def _rename_record(
         before: the grades before this run, by the names of their files.
 
     Raises:
-        UsageError: the record cannot be read any more, or cannot be written.
+        UsageError: the record cannot be read any more.
+        InfrastructureError: a file cannot be written or removed.
     """
     target, stored = result_file(out, key), read_record(out / file)
     if not isinstance(stored, StudentResults):
@@ -776,7 +787,10 @@ def _identity(folder: Path | int) -> tuple[int, int]:
 
 
 def course_digest(course: Course) -> str:
-    """Return a hash of a course, its `course.yaml` and `solutions/`, and of the version of handgrad."""
+    """Return a hash of a course and of the version of handgrad.
+
+    Of the course, `course.yaml` and the Python, YAML and JSON files in `solutions/` count.
+    """
     kinds = {".py", ".yaml", ".json"}
     paths = sorted(p for p in course.solutions.rglob("*") if p.suffix in kinds and "__pycache__" not in p.parts)
     sources = [(path.relative_to(course.solutions).as_posix(), path.read_bytes()) for path in paths]

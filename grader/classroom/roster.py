@@ -76,7 +76,7 @@ class Match:
     """Hold who on the roster may have submitted something.
 
     Args:
-        places: the places of these students on the roster; more than one if nothing tells which of them it is.
+        places: the indices of these students in `Roster.students`; more than one if nothing tells which of them it is.
         certainty: how the names agree: the key of the submission is the student's, a name is spelled in the same way,
             it differs in case or accents, it stands in a column that handgrad does not know, it is a number that
             differs in zeros at its beginning, or only a part of it is the same.
@@ -202,7 +202,9 @@ class Roster:
     def _match_of_name(self, name: str, section: str) -> Match:
         """Return the students of whom a key, an alias or another name is `name`; no places if there are none.
 
-        If there are several, and some of them are in the section, only these are returned.
+        It is looked for as it is spelled, among keys, then aliases, then other names, and after that folded; the first
+        of these that has it decides, and `certainty` is "exact" or "folded". If several students have the name there,
+        and some of them are in the section, only these are returned.
         """
         lookups: list[tuple[Certainty, Mapping[str, tuple[int, ...]], str]] = [
             *(("exact", index, name) for index in self._exact),
@@ -399,6 +401,8 @@ def _times_column(
 def read_csv_text(path: Path, advice: str) -> tuple[str, list[str]]:
     """Return the text of a table that people save from a spreadsheet, and a remark if it is not in Unicode.
 
+    Only the first `LARGEST` bytes are read.
+
     Args:
         path: the file.
         advice: what to do if there is no such file, as a clause.
@@ -465,6 +469,8 @@ def _student(path: Path, line: int, headings: Sequence[str], key: str, row: Sequ
 
 def _derived_names(cells: Mapping[str, str]) -> Iterator[str]:
     """Yield names made of a student's cells: first and last name in both orders, and the start of an address.
+
+    A name that the cells do not give is yielded as an empty text.
 
     Args:
         cells: the student's cells, by the folded name of their column.

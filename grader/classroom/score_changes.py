@@ -415,6 +415,9 @@ def wrong_adjustment(results: Path, students: Collection[str], exercises: Mappin
         results: the results folder; if it is of no assignment, no line is meant for it.
         students: the names of the students in the results.
         exercises: the points of the exercises in the results, by id.
+
+    Raises:
+        UsageError: the `class.yaml` of the current folder cannot be read, or is wrong.
     """
 
     def why_nobody(student: str) -> str:

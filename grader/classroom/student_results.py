@@ -121,6 +121,8 @@ def read_basis(results: Path) -> Basis:
 def unfinished_run(results: Path) -> int | None:
     """Return how many students have no record because the run of their class was stopped; `None` if it has finished.
 
+    0 if the file that tells it is damaged.
+
     Args:
         results: the results folder.
     """

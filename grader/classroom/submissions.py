@@ -173,7 +173,10 @@ def required_content(file: File, limit: int = SIZE_LIMIT) -> bytes | UnreadFile:
 
 
 def find_answers(names: ExerciseNames, files: Sequence[File], notes: list[str]) -> tuple[list[AnswerFile], list[File]]:
-    """Return the files that may be answers, and all other files.
+    """Return the files that may be answers, and those with no exercise's name, which answers may import.
+
+    A Python file that was exported from a notebook is among both. Notebooks that answer nothing, and what lies beside
+    `exercises/` in a copy of a whole course, are among neither.
 
     Args:
         names: finds the exercise or unit that a name means.
@@ -789,7 +792,8 @@ def _helpers(names: ExerciseNames, others: Sequence[File], notes: list[str]) -> 
     Args:
         names: the exercises that are graded, and their course, whose own files are not noted.
         others: the files of a submission that belong to no exercise.
-        notes: the notes to the student; one is appended for each of the other files, and says why it was ignored.
+        notes: the notes to the student; one is appended for each of the other files that the course or a platform has
+            not added, and says why it was ignored.
     """
     helpers, bytes_left = dict[tuple[str, str], bytes](), LARGEST_HELPERS
     for file in others:
@@ -944,7 +948,7 @@ def _suggested_name(names: ExerciseNames, file: File) -> str:
 
 
 def _name_question(name: str) -> str:
-    """Return the clause that a file defines the function `name`, and whether it should have its name."""
+    """Return a clause about a file that defines a function, such as "it defines relu: should it be relu.py?"."""
     return f"it defines {name}: should it be {name}.py?"
 
 
