@@ -145,7 +145,10 @@ def has_pager() -> bool:
 
 
 def pager(console: Console) -> PagerContext:
-    """Return a context manager in which a console prints a page at a time, with its styles."""
+    """Return a context manager in which a console prints a page at a time, with its styles.
+
+    The options of `less` are set in the environment of this process, unless they are set there.
+    """
     os.environ.setdefault("LESS", "FRX")
     return console.pager(styles=True)
 

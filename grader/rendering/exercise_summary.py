@@ -20,8 +20,8 @@ if TYPE_CHECKING:  # a text about an answer reads no course.yaml
 def formula(exercise: CourseExercise) -> str:
     """Return the forward pass as text, `out = inp @ w + b`.
 
-    Where it is no lambda, return the first line of its docstring, or, without one, the exercise's title; for an
-    exercise without a forward pass, the title.
+    Where it is no lambda, or uses a name that begins with `_`, return the first line of its docstring, or, without one,
+    the exercise's title; for an exercise without a forward pass, the title.
     """
     return formula_or_words(exercise)[0]
 
@@ -39,7 +39,10 @@ def formula_or_words(exercise: CourseExercise) -> tuple[str, bool]:
 
 
 def describe_answer(exercise: CourseExercise, answer: Answer) -> str:
-    """Return in words what an answer is, with its shape: `the gradient of the loss with respect to w, shape (n, m)`."""
+    """Return in words what an answer is, with its shape: `the gradient of the loss with respect to w, shape (n, m)`.
+
+    For an answer in a quiz, return the question; for a `Routine`, its signature and title.
+    """
     declaration = exercise.declaration
     if isinstance(declaration, Routine):
         return f"{exercise.signature}: {declaration.title}"

@@ -75,9 +75,9 @@ class ComparedAnswer:
 def figures(compared: ComparedAnswer) -> tuple[Figure, ...]:
     """Return the figures of a wrong answer: the kind that its mistake's operator declares, then scatters and sums.
 
-    For a mistake whose operator declares none, a stamp is first. Figures that cannot be computed are left out. If the
-    points of the scatter against the right entries are on one line, only scatters whose points are on a line are
-    returned.
+    For a mistake whose operator declares none, a stamp is first, unless the mistake only follows from another. Figures
+    that cannot be computed are left out. If the points of the scatter against the right entries are on one line, only
+    scatters whose points are on a line are returned.
     """
     mistake = compared.mistake
     view = view_of(mistake.facts[0].operator) if mistake is not None and mistake.facts else None
@@ -99,7 +99,10 @@ def figures(compared: ComparedAnswer) -> tuple[Figure, ...]:
 
 
 def _is_on_one_line(figure: Figure) -> bool:
-    """Return whether all points of a scatter are on one line, so that no other figure says more."""
+    """Return whether a figure is a scatter with a single line, which `scatters` draws where all points are on it.
+
+    The points are not looked at. No other figure says more.
+    """
     return figure.kind == "scatter" and [line.values.ndim for line in figure.series[2:]] == [1]
 
 
@@ -107,10 +110,11 @@ def _is_on_one_line(figure: Figure) -> bool:
 
 
 def scatters(compared: ComparedAnswer) -> Iterator[Figure]:
-    """Yield the scatter of the learner's entries against the right ones; nothing if there are too few entries.
+    """Yield the scatter of the learner's entries against the right ones.
 
-    If its points are on no single line, two more are tried, and yielded if their points are on a line: against another
-    array, and against the right entries times an argument.
+    Nothing is yielded if there are too few entries, or those that are finite are all right. If the points are on no
+    single line, two more are tried, and yielded if their points are on a line: against another array, and against the
+    right entries times an argument. The latter is also tried if they are on a line with a number as its slope.
     """
     is_finite = np.isfinite(compared.right) & np.isfinite(compared.yours)
     right, yours = compared.right[is_finite], compared.yours[is_finite]
@@ -182,13 +186,13 @@ def _entries_of_all_trials(compared: ComparedAnswer) -> tuple[np.ndarray, np.nda
 
 
 def _trial_of_each_entry(samples: Sequence[Sample]) -> tuple[str, ...]:
-    """Return `trial 1`, `trial 2`, ... for each entry of samples; empty if there is only one."""
+    """Return `trial 1` for each entry of the first sample, `trial 2` for each of the second; empty for one sample."""
     numbers = (f"trial {number}" for number, sample in enumerate(samples, 1) for _ in range(np.size(sample.expected)))
     return tuple(numbers) if len(samples) > 1 else ()
 
 
 def _usual_samples(compared: ComparedAnswer) -> list[Sample]:
-    """Return the samples of the trials that are neither exact nor of a large upstream gradient."""
+    """Return the finite samples of the trials that have neither exact entries nor a large upstream gradient."""
     kinds = (EXACT_KIND, LARGE_UPSTREAM_KIND)
     return [sample for sample in compared.samples if sample.is_finite and sample.trial.setting.kind not in kinds]
 
@@ -319,7 +323,7 @@ def _lines_along_axes(compared: ComparedAnswer, scale: float) -> list[Series]:
 
 
 def _scatter_of_equal(compared: ComparedAnswer) -> Iterator[Figure]:
-    """Yield the scatter against the first of the exercise's arrays of which the learner's is a multiple, if any."""
+    """Yield the scatter against the first array of `_other_arrays` of which the learner's is a multiple, if any."""
     yours = compared.yours
     if yours.size < LEAST or not yours.any() or not np.isfinite(yours).all():
         return
@@ -414,7 +418,8 @@ def _gradients_of_steps(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndar
 def stamps(compared: ComparedAnswer) -> Iterator[Figure]:
     """Yield a figure of both answers, the learner's and the right one, to an upstream gradient of 0 but for a single 1.
 
-    The 1 is at the place at which the two answers differ most.
+    The 1 is at the place, of at most `MOST_STAMPS`, at which the two answers differ most in proportion. Nothing is
+    yielded where they do not differ, the answer is no gradient, or neither an edit nor a declared formula explains it.
     """
     exercise, answer, trial = compared.declaration, compared.answer, compared.trial
     if not isinstance(exercise, Exercise) or answer.kind != "gradient" or trial.out is None or compared.yours.ndim < 1:
@@ -493,7 +498,8 @@ def _slice_series(name: str, array: np.ndarray, axes: Axes, at: tuple[int, ...])
 def numbers_of_mistake(declaration: Exercise, answer: Answer, trial: Trial, mistake: Mistake) -> np.ndarray | None:
     """Return the array that a mistake gives for an answer in a trial, without a gradient that was stored before.
 
-    `None` where the answer is no gradient, or the mistake has neither an edit nor a declared formula.
+    `None` where the answer is no gradient, the trial has no upstream gradient, or the mistake has neither an edit nor a
+    declared formula.
 
     Args:
         declaration: the exercise.
@@ -536,10 +542,11 @@ def _response(compared: ComparedAnswer, program: Program) -> Response | None:
 
 
 def steps(compared: ComparedAnswer) -> Iterator[Figure]:
-    """Yield a figure of the norm of the gradient at each step of the loop, the learner's and the right one.
+    """Yield a figure of the norms of the gradient at each step of a loop, the learner's and the right ones.
 
-    The gradient is that of the loop-carried value where the two differ there, else what each step contributes to the
-    answer. No figure is yielded without a difference, without a loop, or without an edit that explains the answer.
+    The gradient is that of the first loop-carried value at which the two differ. Without one, the bars are the norms of
+    what each use of the input adds to the answer, in a loop or not. Nothing is yielded if these are equal too, if the
+    input has a single use, or without an edit that explains the answer.
     """
     exercise, mistake, trial = compared.declaration, compared.mistake, compared.trial
     program = faithful_program_of(exercise, trial)

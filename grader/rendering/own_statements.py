@@ -386,7 +386,7 @@ def _nodes_of_answer(definition: ast.FunctionDef, chosen: Sequence[ast.stmt]) ->
 
 
 def _changes_in_place(part: ast.AST) -> bool:
-    """Return whether a node stores into a part of an array, or calls a method such as `add_`."""
+    """Return whether a node stores into a part of an array, is an assignment such as `+=`, or calls one like `add_`."""
     is_store = isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load)
     return is_store or isinstance(part, ast.AugAssign) or re.fullmatch(r"[a-z]\w*[a-z]_", _name_of(part)) is not None
 

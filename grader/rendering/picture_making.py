@@ -236,7 +236,8 @@ def _axes_in_all_trials(judge: Judge, answer: Answer, rank: int) -> Axes:
 def shade(grid: Grid) -> Grid:
     """Return a grid without its numbers: each entry becomes its sign times its magnitude in `SHADES` steps.
 
-    Only an entry that is exactly 0 becomes 0.
+    An entry becomes 0 only if it is less than a millionth of the grid's limit. If the limit is 0, entries stay as they
+    are, 0 or not finite.
     """
     if not grid.limit:
         return replace(grid, shaded=True)
@@ -537,7 +538,8 @@ def _with_calls_folded(nodes: Mapping[str, GraphNode], calls: Mapping[str, str])
 def _with_chains_folded(nodes: Mapping[str, GraphNode], out: str) -> dict[str, GraphNode]:
     """Return nodes in which each chain of steps is one node, so that a long graph fits a page.
 
-    A chain has no marked step, and each of its steps is the only reader of the one before.
+    A chain has only steps of one operand that are not marked and whose gradient is no answer, and each of its steps is
+    the only reader of the one before.
 
     Args:
         nodes: the nodes of the graph by key.
@@ -565,7 +567,9 @@ def _with_chains_folded(nodes: Mapping[str, GraphNode], out: str) -> dict[str, G
 
 
 def _with_group_folded(nodes: Mapping[str, GraphNode], group: Sequence[str], label: str) -> dict[str, GraphNode]:
-    """Return nodes in which several steps are one node; unchanged if a node outside reads any of them but the last.
+    """Return nodes in which several steps are one node.
+
+    Unchanged if a node outside reads any of them but the last, or the gradient of one of them is an answer.
 
     Args:
         nodes: the nodes of the graph by key.

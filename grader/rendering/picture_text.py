@@ -571,9 +571,11 @@ def _largest_entry(values: np.ndarray) -> tuple[float, str]:
 
 
 def _entries(series: Series, figure: Figure) -> str:
-    """Return how many entries of a series are not 0, and the first of them: "2 entries other than 0, at [0, 1] (1.50)".
+    """Return how many entries of a series are not 0, and where they are.
 
-    The values in round brackets are left out of a shaded figure. "only zeros" if every entry is 0.
+    For example "2 entries other than 0, at [0, 1] (1.50), [2, 0] (-1.00)", or "only zeros". At most `MOST_NAMED` are
+    listed, and then "and 3 more". The values in round brackets are left out of a shaded figure. An entry within a
+    millionth of the largest counts as 0.
     """
     limit = largest_magnitude(series.values)
     places: Sequence[Sequence[int]] = np.argwhere(np.abs(series.values) > 1e-6 * limit).tolist() if limit else []
