@@ -510,7 +510,7 @@ def _unit_card(course: Course, cards: Sequence[Card], unit: str, out: Path | Non
     Args:
         course: the course.
         cards: the cards of all units.
-        unit: the id of the unit; empty for the last unit with something solved.
+        unit: the id of the unit; empty for the last unit with something solved, or else the first unit.
         out: the file of the picture; `None` for one in the folder where progress is kept.
     """
     from grader.files import FOLDER, write_atomically

@@ -274,10 +274,10 @@ def _with_first_results(entries: Entries) -> tuple[Entries, StudentResults | Non
 
 
 def _course_file(results: StudentResults, source: str, units: Collection[str]) -> CourseFile | None:
-    """Return the course file to take titles and teaching order from; `None` if the course of the results is not known.
+    """Return the course file to take titles and teaching order from; `None` if there is none for these results.
 
-    The course is the one that `class.yaml` names; or else that of the current folder, or of a folder above it; or else
-    the one that comes with handgrad.
+    The course is the one that `class.yaml` names, or else that of the current folder or of a folder above it, even if
+    the results are of another one. Without these, it is the one that `class_course` finds, if the results are of it.
 
     Args:
         results: the results of any student of the class.

@@ -66,7 +66,7 @@ class ExerciseState:
 
 @dataclass
 class Progress:
-    """Hold the state of one workspace, and read and write it.
+    """Hold the state of one workspace, and read and write it; changes are in memory alone until `save`.
 
     Args:
         path: the state file.
@@ -84,7 +84,8 @@ class Progress:
     def load(cls, root: Path) -> Progress:
         """Return the state of the workspace in `root`.
 
-        If there is no state file, the state is empty; so it is if the file cannot be read, which is then moved aside.
+        If there is no state file, the state is empty; so it is if the file cannot be read, which is then moved aside. A
+        damaged entry of an exercise is left out, and a copy of the file kept. Notes say what was done.
         """
         progress = cls(root / FOLDER / FILE)
         try:
@@ -183,7 +184,7 @@ class Progress:
         self.exercises[exercise.id] = replace(state, hints=hints)
 
     def forget(self, exercise: CourseExercise) -> None:
-        """Remove the last result of an exercise and the hints seen; mistakes stay counted."""
+        """Remove the last result of an exercise and the hints seen, if any; mistakes stay counted in `met`."""
         self.exercises.pop(exercise.id, None)
 
     def save(self) -> None:

@@ -103,7 +103,7 @@ class Practice:
     def next_hint(self, name: str) -> tuple[int, int, str] | None:
         """Return the number of the next hint on the question of this name, how many there are, and the hint.
 
-        `None` once all have been shown.
+        It is counted as shown, so that the next call returns the one after it; `None` once all have been shown.
         """
         hints = self.question(name).hints
         seen = self.hints.get(name, 0)
@@ -132,7 +132,8 @@ class QuizSession(Practice):
         """Return the text of the sheet, which is written first if there is none.
 
         Raises:
-            UsageError: the file is no answer sheet.
+            UsageError: the file cannot be decoded as an answer sheet.
+            InfrastructureError: a new sheet cannot be written.
         """
         path = self.exercise.path
         try:
@@ -154,7 +155,13 @@ class QuizSession(Practice):
             raise self._unreadable_sheet(error) from error
 
     def question(self, name: str) -> AnswerableQuestion:
-        """Return the question of this name with the numbers of the sheet's variant, and with its right answer."""
+        """Return the question of this name with the numbers of the sheet's variant, and with its right answer.
+
+        `self.variant` becomes that of the sheet.
+
+        Raises:
+            UsageError: the file is no answer sheet.
+        """
         self.variant = self.sheet().variant
         return super().question(name)
 

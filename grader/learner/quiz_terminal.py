@@ -67,7 +67,8 @@ def _ask_open_questions(session: Session, taking: QuizSession) -> None:
     """Ask every question whose answer is not right yet, and record the result after each; then offer to ask again.
 
     Raises:
-        QuizLeft: the learner leaves, or declines to be asked again though questions are open.
+        QuizLeft: the learner leaves; or questions are open, and the learner declines to be asked again, or cannot be,
+            because stdin is no terminal.
     """
     count = len(taking.names)
     waiting = taking.open()

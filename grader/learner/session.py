@@ -180,6 +180,7 @@ class Session(Closing):
             exercise: the exercise.
             on_judged: called with the judge after the check.
             on_verdicts: called with the verdicts and the hash before mistakes are searched for, which takes longer.
+                Neither is called for a quiz, a prefetched result, or a file that cannot be read.
 
         Raises:
             SpecError: the exercise's declaration is broken; the message names it.

@@ -621,7 +621,10 @@ def next_exercise_line(session: Session, exercise: CourseExercise) -> Line:
 
 
 def next_unsolved(session: Session, exercise: CourseExercise) -> CourseExercise | None:
-    """Return the next unsolved exercise after this one, or else the first of all; `None` if all are solved."""
+    """Return the next unsolved exercise after this one, or else the first of all; `None` if all are solved.
+
+    An exercise marked `stretch`, or a quiz that was skipped, is returned only if there is no other.
+    """
     exercises = session.course.exercises
     after = exercises.index(exercise) + 1
     return next_exercise(session.progress, [*exercises[after:], *exercises[:after]])
