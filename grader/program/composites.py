@@ -46,7 +46,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
 
     Raises:
         ValueError: it cannot be written out: class weights or label smoothing with probabilities, or both with numbers;
-            or `size_average` or `reduce` is set.
+            class numbers with scores of shape (c,), or that are not int64; or `size_average` or `reduce` is set.
     """
     _refuse_arguments(size_average, reduce)
     axis = 0 if input.dim() == 1 else 1

@@ -119,7 +119,7 @@ class Constants:
     def rerun(
         self, key: tuple[object, ...], run: Callable[[ConstantCall], torch.Tensor]
     ) -> dict[tuple[int, int], Array]:
-        """Return the constants that come out different if the calls with a key return other tensors.
+        """Return the constants that depend on the calls with a key, as they are if `run` gives the results of these.
 
         Args:
             key: the key of these calls: their position in the source.

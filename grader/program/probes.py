@@ -38,9 +38,9 @@ def draw_tangents(
     Args:
         program: the right program of a trial.
         generator: the source of the random directions.
-        targets: the names of the inputs whose gradients are probed, such as those with a wrong answer; all by default.
-        directions: the number for each target, which is cut to the number of its entries. With one direction three
-            times as many wrong candidates pass as with two.
+        targets: the targets whose gradients are probed, such as those with a wrong answer; all by default.
+        directions: the number for each target, at most that of its entries, or 2 where these are fewer. With one
+            direction three times as many wrong candidates pass as with two.
         dtype: of the derivatives; single precision takes half of the memory.
         largest: the most entries that a value may have for its derivatives to be kept.
 

@@ -314,7 +314,8 @@ class Program:
         """Return the gradient of each target by name, shaped like its target unless `with_result` has replaced it.
 
         Raises:
-            NoCandidate: a vjp of an edit cannot be computed, or gives another shape than that of its operand.
+            NoCandidate: a vjp of an edit or a function of `with_result` cannot be computed, or a vjp gives another
+                shape than that of its operand.
         """
         return {name: self.gradient(name) for name in self.forward.targets}
 
@@ -323,7 +324,8 @@ class Program:
         """Return the gradient of the target with a name, shaped like it, unless `with_result` has replaced it.
 
         Raises:
-            NoCandidate: a vjp of an edit cannot be computed, or gives another shape than that of its operand.
+            NoCandidate: a vjp of an edit or a function of `with_result` cannot be computed, or a vjp gives another
+                shape than that of its operand.
         """
         gradient = self.sweep.gradient(self.forward.targets[name])
         return self._apply_result(name, gradient) if name in self.results else gradient
@@ -340,11 +342,11 @@ class Program:
         """Return the array in place of a target's gradient, made by the function that `with_result` has set for it.
 
         Args:
-            name: the name of the target.
+            name: the name of a target in `results`.
             gradient: its gradient, shaped like it.
 
         Raises:
-            NoCandidate: it cannot be computed.
+            NoCandidate: it cannot be computed, or `results` has no such target.
         """
         try:
             return np.asarray(self.results[name](self, gradient))
@@ -377,7 +379,7 @@ class Program:
     def pullback(self, value: int, g: Array) -> dict[str, Array]:
         """Return the gradient of sum(g * value) for each target, by a backward pass that begins at one value.
 
-        The edited vjps of this program are used, except those of the edges (SINK, k) of its outputs.
+        All edits of this program apply, except the vjps that they give to the edges (SINK, k) of its outputs.
 
         Args:
             value: the id of the value.
@@ -500,7 +502,10 @@ class Program:
         return total
 
     def name_of(self, value: int) -> str:
-        """Return what a learner calls the value with an id: its declared name, its variable, or `` `its expression` ``.
+        """Return what a learner calls the value with an id, such as `x`, `out`, "a row of x" or "`x @ w`".
+
+        It is its declared name; that of the output; the variable, where only its expression is assigned to that; or the
+        expression in backticks.
 
         Args:
             value: the id of the value.
@@ -523,7 +528,9 @@ class Program:
         return as_code(node.text or node.name)
 
     def is_one_of_several_operations(self, value: int) -> bool:
-        """Return whether the expression that computes a value records several operations, as the call of a module does.
+        """Return whether the expression that computes a value records several kinds of operations, as that of a module.
+
+        False for an operation of a composite, such as `cross_entropy`, and for a `write`.
 
         Args:
             value: the id of the value.

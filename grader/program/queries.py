@@ -116,7 +116,8 @@ def _is_one_per_iteration(forward: Forward, before: int | None, values: list[int
 def loops(program: Program) -> tuple[Loop, ...]:
     """Return the loops of the forward pass, each with its keys, its number of iterations and its loop-carried values.
 
-    Keys belong to one loop if each has a node in every iteration, and their nodes alternate: a, b, a, b, a, b.
+    Keys belong to one loop if each has a node in every iteration, and their nodes alternate: a, b, a, b, a, b. Rows
+    that `for row in x` takes of x are in no loop.
     """
     groups: list[list[tuple[Key, tuple[int, ...]]]] = []
     for key, ids in program.forward.by_key.items():

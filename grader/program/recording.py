@@ -84,8 +84,8 @@ def record(
     output, and the targets x and w.
 
     Args:
-        forward: takes the inputs by name; returns a tensor, a sequence of tensors, or a mapping of named values, the
-            last of which is the output.
+        forward: takes the inputs by name; returns a tensor; a sequence of tensors, of which the floating-point ones are
+            the outputs; or a mapping of named values, the last of which is the output.
         inputs: tensors and arrays, lists of them, and anything else by name. Plain numbers are passed on as they are,
             so that a number that remembers its name is found in `Node.values` again.
         upstream: the upstream gradient: a tensor or an array shaped like the output, or a sequence with one for each
@@ -97,7 +97,7 @@ def record(
     Raises:
         Unrecordable: the forward pass does something that cannot be recorded. An exception of the forward pass itself
             is not caught.
-        ValueError: an upstream gradient is not shaped like its output.
+        ValueError: an upstream gradient is not shaped like its output, or there is not one for each output.
     """
     recorder = _Recorder()
     given = {name: recorder.take_input(name, value) for name, value in inputs.items()}
@@ -208,11 +208,12 @@ def expression_at(code: CodeType, instruction: int) -> SourceExpression:
 
 
 def shorten(text: str) -> str:
-    """Return an expression with at most `LONGEST_TEXT` characters, in which `...` stands for the parts left out.
+    """Return an expression with about `LONGEST_TEXT` characters or less, in which `...` stands for the parts left out.
 
-    `(inp - inp.mean(-1, keepdim=True)) / (var + 1e-5).sqrt()` becomes `(inp - ...) / (var + 1e-5).sqrt()`. The smallest
-    part is left out that makes the text short enough; if there is none, the largest, and then further ones. A text that
-    is no expression is cut off at its end. A long text of names alone stays as it is.
+    `(inp - inp.mean(-1, keepdim=True)) / (var + 1e-5).sqrt()` becomes `(inp - ...) / (var + 1e-5).sqrt()`. The names of
+    torch's modules, such as `torch.linalg.`, are left out first; then the smallest part that makes the text short
+    enough; if there is none, the largest, and then further ones. A text that is no expression is cut off at its end. A
+    long text of names alone stays as it is.
 
     Args:
         text: source code on one line.
@@ -404,8 +405,8 @@ class _Recorder(TorchFunctionMode):
 
         Args:
             name: the input's name; those of a list are called `x[0]`, `x[1]`, ...
-            value: a tensor or an array, which is returned as a copy in double precision; a sequence of them; or
-                anything else, which is returned unchanged.
+            value: a tensor or an array, which is returned as a new tensor, in double precision if it holds
+                floating-point numbers; a sequence of them; or anything else, which is returned unchanged.
 
         Raises:
             Unrecordable: an array is complex.
@@ -487,7 +488,7 @@ class _Recorder(TorchFunctionMode):
     def _note_constant(
         self, func: Function, name: str, args: Arguments, kwargs: Keywords, result: torch.Tensor
     ) -> None:
-        """Add the call of a torch function that read no recorded value to `constants`.
+        """Add the call of a torch function that read no recorded value to `constants`, if `may_add` allows it.
 
         Args:
             func: the function, such as `torch.arange`.
@@ -728,7 +729,7 @@ class _Recorder(TorchFunctionMode):
         """Append a node with the operation `input` and the given value; return its id.
 
         Args:
-            value: an array.
+            value: an array, which is made read-only.
             name: the name of the input; empty for a constant.
         """
         node = Node(len(self.nodes), INPUT, (), (value,), {}, value, (name or len(self.nodes),), text=name)
@@ -773,7 +774,7 @@ class _Recorder(TorchFunctionMode):
         result_number: int = 0,
         known: Mapping[int, int] | None = None,
     ) -> None:
-        """Append the node of a tensor that an operation returned, and remember that the tensor has its value.
+        """Append the node of a tensor that an operation returned; note its tensor, and which constants it reads.
 
         Args:
             value: the tensor's value.
@@ -805,7 +806,7 @@ class _Recorder(TorchFunctionMode):
         """Append a node at the present position in the source; return its id.
 
         Args:
-            value: the node's value.
+            value: the node's value, which is made read-only.
             operation: the operation.
             edges: the slots that hold values of nodes, with the ids of these.
             values: the values in all slots.

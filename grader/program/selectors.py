@@ -189,7 +189,10 @@ class ComputedValue:
         return _node_in_iteration(program, self.key, reader, self.back)
 
     def describe(self, program: Program) -> str:
-        """Return the value in words for a learner: `h`, or `h of the previous iteration` if `back` is 1."""
+        """Return the value in words for a learner: `h`, or `h of the previous iteration` if `back` is 1.
+
+        It is "the earlier `x @ w`", or the later one, where another call of a function computes the same expression.
+        """
         forward = program.forward
         first = forward.by_key[self.key][0]
         name = program.name_of(first)
@@ -293,7 +296,8 @@ def values_by_name(program: Program, reader: int, shape: tuple[int, ...] | None 
 
     A name is a record such as `NamedValue("x")`, for an input, or `ComputedValue(key, back=1)`, for what the node with
     this key has made one iteration before. The values are all inputs, the loop-carried values as the node's iteration
-    reads them, and the values of all nodes, later ones included: in the iteration of this node and in the one before.
+    reads them, and what all nodes with an expression in the source compute, later ones included: in the iteration of
+    this node and in the one before.
 
     Args:
         program: the program of one trial.
@@ -316,7 +320,11 @@ _NAMES: WeakKeyDictionary[Forward, tuple[ValueName, ...]] = WeakKeyDictionary()
 
 
 def _values_by_name(program: Program, reader: int) -> dict[ValueName, int]:
-    """Return by `ValueName` the id of each floating-point value that an edit may use at a node, without a cache."""
+    """Return by `ValueName` the id of each floating-point value that an edit may use at a node, without a cache.
+
+    They are inputs, loop-carried values, and what any expression of the source computes in the iteration of the node or
+    the one before, each by the first name in this order.
+    """
     forward = program.forward
     if forward not in _NAMES:
         made = [key for key, ids in forward.by_key.items() if forward.nodes[ids[0]].text]
