@@ -164,7 +164,9 @@ def read_pages(
 def run_pages(
     pages: dict[CourseExercise, list[PageSubmission]], progress: ShowProgress | None = None, seed: int = FIRST_SEED
 ) -> list[AuditFinding]:
-    """Grade submissions on all processors, and return those whose answers get other codes than their pages say.
+    """Grade submissions on all processors, and return a finding on each that is not graded as its page says.
+
+    Its answers get other codes, or it cannot be graded.
 
     Args:
         pages: the submissions by exercise, all of one course.
@@ -268,7 +270,7 @@ def _is_declared(exercise: CourseExercise) -> bool:
 def _check_declarations(course: Course, unit: Unit) -> Iterator[AuditFinding]:
     """Yield the differences between the exercises that a unit's spec declares and those that `course.yaml` lists.
 
-    A difference in their order is one as well, and so is a spec that cannot be read.
+    A difference in their order is one as well, and so is a spec that cannot be read, or that imports torch.
     """
     spec = _spec(unit.id)
     try:
@@ -302,7 +304,10 @@ def _check_declarations(course: Course, unit: Unit) -> Iterator[AuditFinding]:
 
 
 def _imports_torch(spec: Path) -> bool:
-    """Return whether reading a spec imports torch; an import inside a function is not made before that runs."""
+    """Return whether one of a spec's statements imports torch; an import inside a function is made only when that runs.
+
+    Imports inside of blocks, and those of the modules that the spec imports, are not looked at.
+    """
     for node in ast.parse(spec.read_text(encoding="utf-8")).body:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
@@ -405,7 +410,7 @@ def _describe_verdict(answer: AnswerResult) -> str:
 
 
 def _check_files(course: Course) -> Iterator[AuditFinding]:
-    """Yield findings on units without a lesson, exercises that a lesson leaves out, and files of no exercise."""
+    """Yield findings on units without lesson or exercises, exercises not in a lesson, and files of no exercise."""
     for unit in course.config.units:
         lesson = course.root / "exercises" / unit.id / LESSON
         if not lesson.is_file() or not lesson.read_text(encoding="utf-8", errors="replace").strip():

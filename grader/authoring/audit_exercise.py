@@ -109,7 +109,7 @@ def _inputs_without_exact_entries(declaration: Declaration, trial: Trial) -> Ite
 
 
 def _unknown_names(declaration: Declaration) -> Iterator[str]:
-    """Yield the misconceptions whose rules take an argument that no trial has."""
+    """Yield a sentence on each argument of a misconception's rule that no trial has."""
     known = (
         (*declaration.forward_names, *declaration.step_names, "out", "out_g")
         if isinstance(declaration, Exercise)
@@ -243,6 +243,8 @@ def _slips_through(
 ) -> bool:
     """Return whether a rule passes every trial of one run although it is wrong in double precision or in another run.
 
+    `False` for a routine with `accepts`, of which several answers may be right.
+
     Args:
         exercise: the exercise.
         answer: the answer that the rule is tried for.
@@ -273,7 +275,11 @@ def _samples(exercise: CourseExercise, answer: Answer, rule: Rule, trials: Seque
 def _misconception_problems(
     exercise: CourseExercise, misconception: Misconception, trials: Sequence[Trial]
 ) -> Iterator[str]:
-    """Yield what is wrong with a misconception: it gives no array or a right one at some size, or is not recognised."""
+    """Yield what is wrong with a misconception, at most one sentence.
+
+    Its rule fails in a trial, never gives an array of the answer's shape, is right in every trial, or gives inf or nan;
+    or what it gives is recognised as another mistake, or reported in other words.
+    """
     name, wrong = _name_of(misconception), {}
     for answer in exercise.function.answers:
         if misconception.answer in (answer.name, answer.name.partition(".")[0]):

@@ -170,7 +170,13 @@ def stub(exercise: CourseExercise, variant: int = 0) -> str:
 
 
 def _with_note(text: str) -> str:
-    """Return the text of a learner's file with a comment on what it may import, below its docstring if it has one."""
+    """Return the text of a learner's file with a comment, below its docstring, on what it may import.
+
+    Unchanged if it has no docstring.
+
+    Raises:
+        SyntaxError: the text is not Python.
+    """
     first = ast.parse(text).body[0]
     if not (isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)):
         return text

@@ -293,7 +293,10 @@ def _moodle_answer(question: ET.Element, item: Item, answer: ItemAnswer) -> None
 
 
 def _moodle_fraction(item: Item, answer: ItemAnswer) -> str:
-    """Return the per cent of the grade that an answer adds: right choices share 100, a wrong choice adds -100."""
+    """Return the per cent of the grade that an answer adds: "100" if it is right, else "0".
+
+    Where several choices are asked for, the right ones share 100, and a wrong one adds -100.
+    """
     if not answer.right:
         return "-100" if item.kind == "choices" else "0"
     return f"{100 / sum(other.right for other in item.answers):.7g}" if item.kind == "choices" else "100"

@@ -280,7 +280,11 @@ def _expect_new_unit(course: Course, unit: str) -> None:
 
 
 def _with_unit(text: str, unit: str) -> str:
-    """Return the text of a `course.yaml` with a new unit, empty, before the first unit with a higher number."""
+    """Return the text of a `course.yaml` with a new unit, empty, before the first unit with a higher number.
+
+    Raises:
+        UsageError: the units have no lines of their own, so that there is no place to add one.
+    """
     units = _value(yaml.compose(text), "units")
     lines, after = text.split("\n"), next((node for node in units.value if _value(node, "id").value > unit), None)
     if units.flow_style:
@@ -298,7 +302,11 @@ def _with_unit(text: str, unit: str) -> str:
 
 
 def _with_quiz(text: str, unit: str) -> str:
-    """Return the text of a `course.yaml` with a quiz of one point as the last line of its unit."""
+    """Return the text of a `course.yaml` with a quiz of one point as the last line of its unit.
+
+    Raises:
+        UsageError: the parts of the unit have no lines of their own, so that there is no place to add one.
+    """
     node = next(node for node in _value(yaml.compose(text), "units").value if _value(node, "id").value == unit)
     if node.flow_style:
         raise UsageError(f"{COURSE_FILE} has no line for each part of {unit}: write `quiz: 1` there by hand.")

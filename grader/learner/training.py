@@ -98,7 +98,7 @@ class Training:
     def first_difference(self) -> int | None:
         """Return the number of the first step at which the curves differ; `None` if they do not differ.
 
-        If the training ended early, and was not stopped by the learner, they differ at the step that was not made.
+        If the training ended early, not stopped by the learner, they differ, at the latest at the step not made.
         """
         pairs = zip(self.yours.losses, self.torchs.losses, strict=False)
         different = (step for step, (loss, torchs) in enumerate(pairs) if not abs(loss - torchs) <= TOLERANCE * torchs)

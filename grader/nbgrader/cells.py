@@ -59,6 +59,8 @@ def check(exercise_id: str, hints: int = 1) -> None:
 def score(exercise_id: str, answer: str) -> float:
     """Return the points of an answer for nbgrader: a plain float between 0 and the points of its cell.
 
+    While nbgrader validates a notebook, the mistake in an answer without points is printed on stderr.
+
     Args:
         exercise_id: the exercise, such as `"lin_grad"`.
         answer: the answer's name, such as `"w.g"`.
@@ -103,7 +105,8 @@ class KernelSession:
             cells: the source of the cells in the order they ran; empty for cells that only ask for a verdict.
 
         Returns:
-            The last result again if neither the cells nor the files beside the notebook have changed since.
+            The exercise, and the last result again if neither the cells nor the files beside the notebook have changed
+            since, unless that was an error.
 
         Raises:
             UsageError: there is no such exercise.

@@ -105,6 +105,8 @@ def has_answers(notebook: NotebookNode) -> bool:
 def unreleased_beside(path: Path, assignment: str) -> list[Path]:
     """Return the other notebooks beside one that have no released name and may be opened, sorted by name.
 
+    There are none if the notebook has no released name itself.
+
     Args:
         path: the notebook.
         assignment: the name of the assignment, whose notebooks are in the folder `source`.
