@@ -205,8 +205,8 @@ class ProgramSample:
 def is_near(array: Array, other: Array, right: Array, tolerance: float = MATCH) -> bool:
     """Return whether a learner's array is the one that a candidate gives, but for rounding.
 
-    Where the candidate gives zeros, small entries of the learner's array count as zeros, for what cancels leaves
-    rounding.
+    Where the candidate gives zeros, or entries far below the right ones, an error that is tiny beside the right array
+    counts as rounding, for that is what cancelling leaves.
 
     Args:
         array: the learner's array.
@@ -454,8 +454,8 @@ class Case:
     def further_listings(self) -> tuple[Program, ...]:
         """Return right programs of other structure than `listing`: one for each structure that usual trials have.
 
-        A structure is the number of axes of each array that the forward pass takes, and which axes have one entry. The
-        result is empty unless an exercise broadcasts in several ways, or takes arrays of any number of axes.
+        A structure is the number of axes of each value of the forward pass, and which axes have one entry. The result
+        is empty unless an exercise broadcasts in several ways, or takes arrays of any number of axes.
         """
         programs = {_structure(self.listing): self.listing}
         for sample in self._best_for_screens_first:
@@ -520,8 +520,8 @@ class Case:
         """Return the targets whose wrong arrays are the right consequence of the learner's arrays nearer to the loss.
 
         The gradient of `mean` follows from that of `centred = inp - mean` if it is what the chain rule makes of the
-        learner's own gradient of `centred`, in every trial. So does a gradient that is a matrix product with another
-        one.
+        learner's own gradient of `centred`, in every trial. So does a gradient that is a matrix product of another one
+        with the output.
 
         Returns:
             For each of these targets, the targets with wrong arrays that it depends on, nearest to the loss first,
@@ -548,7 +548,8 @@ class Case:
         """Return how far from the loss the target `name` is, as a pair that sorts: (0, -5) is nearer than (0, -3).
 
         The first number is minus the id of a named value, 0 for an input; the second is minus the id of its last
-        reader. So named values come before inputs, and of the inputs that one is nearest which is read last.
+        reader. So named values come before inputs, and of the inputs that one is nearest which is read last. For
+        values, and in a case without programs, it is (0, 0).
         """
         if not self.samples or self.samples[0].is_value:
             return 0, 0
@@ -572,7 +573,8 @@ class Case:
         """Return the targets whose answers a rewriting explains.
 
         It is judged by the projections in the screens first, and where it passes these by all its gradients. Trials in
-        which rounding hides the answer (see `ProgramSample.is_vague`) are left out. What the rewriting adds to the
+        which rounding hides the answer (see `ProgramSample.is_vague`) are left out. An answer of zeros alone counts
+        only beside another that is explained, and whether it is among `names` or not. What the rewriting adds to the
         projections is stored in the field `changes` or `results`.
 
         Args:
@@ -601,7 +603,8 @@ class Case:
         """Return those of the targets `names` whose answers a rewriting explains, by all its gradients in every trial.
 
         Trials in which rounding hides the answer are left out; a target with more than half of such trials counts as
-        not explained.
+        not explained. So does one for which the rewriting gives the right array in every trial, and an answer in
+        `noise` where in no trial both the right array and the rewriting's are nonzero. Work and comparison are counted.
 
         Args:
             edit: the rewriting.
@@ -638,11 +641,20 @@ class Case:
 
     @cached_property
     def _smallest_first(self) -> list[ProgramSample]:
-        """Return the samples, those with the fewest entries first: most rewritings fail in the cheapest trial."""
+        """Return the samples, those first whose forward pass has the fewest numbers in all its values together.
+
+        Most rewritings fail in the cheapest trial.
+        """
         return sorted(self.samples, key=lambda sample: sum(map(math.prod, sample.program.forward.shapes)))
 
     def changes_right_answer(self, edit: Rewriting) -> bool:
-        """Return whether a rewriting changes a gradient that the learner got right; False if the answers are values."""
+        """Return whether a rewriting may change a gradient that the learner got right, as a path leads to its target.
+
+        False if the answers are values.
+
+        Raises:
+            NoCandidate: the edited program cannot be computed.
+        """
         if self.samples[0].is_value:
             return False
         return reaches_targets(edit.apply(self.listing), self.right_names)
@@ -739,8 +751,8 @@ def reaches_targets(program: Program, names: Iterable[str]) -> bool:
 def _screening_order(sample: ProgramSample) -> tuple[bool, bool, bool, float]:
     """Return a key that sorts samples by how well answers can be compared in them, the best first.
 
-    It is (has an infinite output, has a special setting such as a batch of one, has a loop of two iterations, time that
-    a forward pass takes): of small arrays, the number of iterations counts more than the number of entries.
+    It is (has an output that is not finite, has a special setting such as a batch of one, has a loop of two iterations,
+    time that a forward pass takes): of small arrays, the number of iterations counts more than the number of entries.
     """
     forward = sample.program.forward
     iterations = max(map(len, forward.by_key.values()))
@@ -754,7 +766,10 @@ def _screening_order(sample: ProgramSample) -> tuple[bool, bool, bool, float]:
 
 
 def _structure(program: Program) -> tuple[tuple[bool, ...], ...]:
-    """Return for each axis of each input of a program whether it has one entry: ((False, True),) for shape (4, 1)."""
+    """Return for each axis of each value of a program whether it has one entry: ((False, True),) for shape (4, 1).
+
+    The values are those of all nodes, in their order, inputs first.
+    """
     return tuple(tuple(size == 1 for size in shape) for shape in program.forward.shapes)
 
 

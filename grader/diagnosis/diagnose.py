@@ -272,7 +272,7 @@ def case_of(exercise: Declaration, answers: WrongAnswers, right: tuple[str, ...]
     """Return the wrong answers of a function as a case: one sample for each trial, with its right program.
 
     Of the trials with very large arrays only one is kept, or `MOST_LARGE` if all trials are so large. The case has no
-    samples where the exercise has no forward pass, or a forward pass cannot be recorded.
+    samples where the exercise has no forward pass, or that of a trial cannot be recorded with the right gradients.
 
     Args:
         exercise: the exercise.

@@ -81,7 +81,7 @@ class ExplanatoryRewriting(DescribedRewriting, Protocol):
         return explained_mistakes(self, case, case.targets_explained_by(self))
 
     def changes_right_answer(self, case: Case) -> bool:
-        """Return whether the rewriting changes a gradient that the learner got right."""
+        """Return whether the rewriting may change a gradient that the learner got right."""
         return case.changes_right_answer(self)
 
 
@@ -135,6 +135,8 @@ class Edit(ExplanatoryRewriting):
     def message_with_factor(self, program: Program, factor: factors.Factor) -> str:
         """Return the operator's clause about an answer that has a factor as well; empty where there is none.
 
+        It is empty, too, where the kind of the factor has no words for that, or the spot leaves iterations out.
+
         Args:
             program: the right program of the trial whose names and sizes are in the message.
             factor: the factor.
@@ -187,7 +189,7 @@ def explained_mistakes(edit: DescribedRewriting, case: Case, names: tuple[str, .
 
 
 def mistake_of_edit(edit: DescribedRewriting, case: Case, *more: Fact, code: str = "") -> Mistake:
-    """Return the `Mistake` that a rewriting is, worded for the first trial, with the hints of its operator.
+    """Return the `Mistake` that a rewriting is, worded for the trial of `wording_program`, with its first fact's hints.
 
     Args:
         edit: the rewriting.
@@ -216,6 +218,9 @@ def with_places_of(mistake: Mistake, others: Iterable[Mistake], program: Program
         others: mistakes that explain the same answers and are hardly less likely. Those count that have the same code,
             edit no place of `mistake`, and say the same about another operation, or that the same number is missing.
         program: the program of the trial that the sentences are for.
+
+    Returns:
+        The mistake unchanged where no other counts, or where it has several facts or no place.
     """
     if len(mistake.facts) != 1 or not mistake.facts[0].says or not mistake.at:
         return mistake
@@ -739,7 +744,8 @@ class WithFactor:
         """Return by target the mistake in each answer that is the edit's gradient times a factor.
 
         The factor must be explained: one expression of sizes and constants, such as 2 or 1 / bs, gives it in every
-        trial. The mistake has the facts of the edit, and then that of the factor.
+        trial. Beside an edit it must be no number that was typed in, and must not undo the edit. The mistake has the
+        facts of the edit, and then that of the factor; or one fact, where the operator has a clause for both.
         """
         mistakes = {}
         for name in self.names:
@@ -862,8 +868,8 @@ def explained_factor(
     """Return the factor between two arrays as an expression of sizes and constants that holds in every trial.
 
     Such as 1 / bs, where the factor is 1/4 in a trial with bs = 4 and 1/7 in one with bs = 7. `None` where the arrays
-    of a trial have no common factor, no expression gives it in all of them, or fewer than `LEAST_ENTRIES` entries
-    determine it.
+    of a trial have no common factor, have two shapes or cannot be computed, where no expression gives the factor in all
+    trials, or fewer than `LEAST_ENTRIES` entries determine it. The case counts the work.
 
     Args:
         case: the case, of whose trials those count that have a learner's array for the target.

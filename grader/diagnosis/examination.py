@@ -234,7 +234,9 @@ def _calls(forward: Callable[..., torch.Tensor], inputs: tuple[tuple[str, str], 
 
 
 def _is_broken(backward: Callable[..., object], call: _Call) -> bool:
-    """Return whether a backward pass stores wrong gradients in a call, changes its arguments, or raises an error.
+    """Return whether a backward pass stores wrong gradients or none in a call, changes its arguments, or cannot be run.
+
+    It cannot be run if it raises a RuntimeError or an AttributeError; other exceptions are not caught.
 
     Args:
         backward: takes the inputs and the output, whose upstream gradient is in `out.g`; stores gradients as `x.g`.

@@ -238,7 +238,7 @@ def explained_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
         averages: whether the forward pass takes a mean, so that a factor n is a sum in its place.
 
     Returns:
-        `None` where the factor is 1 in every trial, or where no expression gives its values.
+        `None` where the factor is 1 in every trial, where no expression gives its values, or for a single trial.
     """
     if len(ratios) < 2 or all(math.isclose(r, 1, rel_tol=1e-2) for _, r in ratios):
         return None
@@ -328,7 +328,8 @@ def _all_close(values: Iterator[float]) -> bool:
 def _size_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
     """Return the factor as c * n or c / n for a size n of the forward pass and a constant c, such as 2 / bs.
 
-    Return `None` where no size gives it in every trial.
+    If the forward pass takes a mean, n / k for a whole number k from 3 on is read as a k typed in for n, or as the
+    ratio of n and an axis of size k. Return `None` where no size gives it in every trial.
 
     Args:
         ratios: pairs of a trial and the factor's value in it.

@@ -373,7 +373,8 @@ def right_in_some_trials(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that an answer is right in some trials only, and what is special about these; else `None`.
 
     Such as "only in a square case", "only where p is 0.5", or "only for small upstream gradients". `None` is returned
-    where nothing is special about them, or they are the batches of one, which hide many mistakes.
+    where nothing is special about them, where they may be right by luck, as they have few entries, or where they are
+    the batches of one, which hide many mistakes.
 
     Args:
         answer: the answer.
@@ -581,9 +582,9 @@ class _Tie(NamedTuple):
 def _ties(name: str, trial: Trial, place: tuple[int, ...]) -> Iterator[_Tie]:
     """Yield the ways in which an entry of an input is equal to another entry that its gradient may depend on.
 
-    These other entries are: the one at the same index in each further input of the same shape; and, unless the output
-    has the input's shape, those along each axis of the input, and then all of its entries. A way is yielded if one of
-    them is equal.
+    These other entries are: the one at the same index in each further input of the same shape, equal or not (see
+    `_Tie.equal`); and, unless the output has the input's shape, those along each axis of the input, and then all of its
+    entries, where one of them is equal.
 
     Args:
         name: the name of the input.

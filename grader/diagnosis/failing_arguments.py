@@ -29,7 +29,8 @@ def options_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Seque
         wrong: those in which it is wrong.
 
     Returns:
-        The conditions, joined by "and"; empty where no option distinguishes the trials.
+        The conditions, joined by "and"; behind several of them, a clause that they always hold together. Empty where no
+        option distinguishes the trials.
     """
     conditions = []
     for name in options(right[0]):

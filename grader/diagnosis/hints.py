@@ -419,7 +419,7 @@ def hints_for(
     by_formula: bool = True,
     loss: str = "the loss",
 ) -> tuple[str, ...]:
-    """Return three hints: those of the mistake, else of its code, filled up with the last ones of the answer.
+    """Return three hints: those of the mistake, then of its code, filled up with the last ones of the answer.
 
     The hints of a mistake or a code ask how to find it. The last one of the answer is about the whole formula: it is
     shown where the mistake is somewhere in the formula (`OF_FORMULA`), if nobody knows where, and if this is the only

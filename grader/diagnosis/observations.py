@@ -300,7 +300,10 @@ class ProgramObservation:
     name: str
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return by target the fact as a mistake; an empty mapping where it is not true, or there is no program."""
+        """Return by target the fact as a mistake; an empty mapping where it is not true.
+
+        It is empty, too, where the answer is no gradient, or there is no program.
+        """
         answer, samples = case.answers[self.name]
         if answer.kind != "gradient" or not case.samples:
             return {}

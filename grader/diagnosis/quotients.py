@@ -312,7 +312,8 @@ def slips_of_offsets(ahead: float, behind: float) -> Iterator[Slip]:
     """Yield the quotients that take the function at two wrong points, such as (f(x) - f(x - h)) / h, as `Slip`s.
 
     A `Slip` is a wrong quotient: a function that computes it from the right one, with a name, a code and a message.
-    There are two for every two of `OFFSETS`: divided by the distance of these points, and by that of the right ones.
+    There are two for every two of `OFFSETS` but the right ones: divided by the distance of these points, and by that of
+    the right ones; one if the two distances are equal.
 
     Args:
         ahead: the right offset of the first function value, in steps from x.

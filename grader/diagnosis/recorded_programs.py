@@ -20,7 +20,7 @@ def program_of(exercise: Exercise, trial: Trial) -> Program:
     """Return the forward pass of a trial as a program, which is recorded once and kept in the trial.
 
     Raises:
-        Unrecordable: the forward pass cannot be recorded.
+        ValueError: the forward pass cannot be recorded, or cannot be run.
     """
 
     def recorded() -> Program:

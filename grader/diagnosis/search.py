@@ -107,7 +107,7 @@ def explain(
     """Search for the likeliest mistakes that explain the wrong answers, and return them by target.
 
     The `cause` of a mistake is the target nearer to the loss whose wrong answer has the same cause. Answers that
-    nothing explains are missing.
+    nothing explains are missing. A candidate that raises an exception is passed over.
 
     Args:
         case: the wrong answers.
@@ -821,7 +821,7 @@ def _changes_by_screen(case: Case) -> list[tuple[object, ScreeningTrial, Array]]
     """Return tuples (rewriting, screen, change) of all rewritings that were tried so far, the likeliest first.
 
     A screen is a trial that projects each gradient on random directions. A change is what the rewriting adds to each
-    of these projections; shape: (directions,).
+    of these projections; shape: (rows,). Rewritings without a change in each screen are left out.
     """
     return [
         (edit, screen, change)

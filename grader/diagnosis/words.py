@@ -103,7 +103,7 @@ def field_in_words(value: Any, name: str = "") -> Any:
 
 
 def list_in_words(items: Iterable[Any]) -> str:
-    """Return the items as a list in words: "a", "a and b", "a, b and c"."""
+    """Return one or more items as a list in words: "a", "a and b", "a, b and c"."""
     *some, last = [str(item) for item in items]
     return f"{', '.join(some)} and {last}" if some else last
 

@@ -136,7 +136,7 @@ def wrong_value(case: Case, sample: ProgramSample, names: tuple[str, ...], most:
 
     That is: for some array G in place of this gradient, with all vjps from there to the inputs right, the gradients of
     the targets are the learner's. The same must hold in one more trial, if there is one in which all these answers are
-    wrong.
+    wrong. Of the nodes behind this one that the numbers do not tell from it, that nearest to the inputs is returned.
 
     Args:
         case: the case.
@@ -179,7 +179,8 @@ def wrong_value_of_loop(
         most: the work of the case beyond which no further node is looked at.
 
     Returns:
-        The node in the second iteration; `None` where there is none, or an answer has the wrong shape.
+        The node in the second iteration, or the operand of the pointwise functions that end in it; `None` where there
+        is none, or an answer has the wrong shape.
     """
     program = sample.program
     if not all(map(sample.has_shape, names)):
@@ -378,7 +379,7 @@ def may_explain(case: Case, sample: ProgramSample, values: Sequence[int], names:
 
     If the gradients are off by e, the projection of a target's gradient on a direction is off by sum(t * e), with the
     derivatives t of the values along this direction. These equations, one for each direction, are solved for e by least
-    squares.
+    squares. Values without derivatives in `tangents_of_targets` are left out; if none has any, return False.
 
     Args:
         case: the case, for all of whose answers directions are drawn.
@@ -405,8 +406,8 @@ def may_explain(case: Case, sample: ProgramSample, values: Sequence[int], names:
 def least_squares_error(jacobian: Array, difference: Array, rcond: float | None = None) -> float:
     """Return the greatest absolute entry of `difference - jacobian @ v`, for the v that makes the sum of squares least.
 
-    Infinite if there are fewer than `LEAST_SPARE` equations more than unknowns, so that there is always a solution. An
-    equation whose unknowns all have the factor 0 does not count.
+    Infinite if there are fewer than `LEAST_SPARE` equations more than the rank of `jacobian`, so that there is always a
+    solution. An equation whose unknowns all have the factor 0 does not count.
 
     Args:
         jacobian: shape: (equations, unknowns).
