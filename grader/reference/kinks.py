@@ -207,12 +207,15 @@ class _NearbyGradients:
         return float(np.abs(np.nan_to_num(self._known_gradients())).max(initial=0.0)) or 1.0
 
     def varies(self, least: float) -> np.ndarray:
-        """Return a mask of the entries in which nearby gradients differ by over `least` times the largest entry."""
+        """Return a mask of the entries in which the values of `ends` differ by over `least` times the largest entry."""
         low, high = self.ends()
         return np.asarray(np.isfinite(self.expected) & (high - low > least * self._scale))
 
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the least and the greatest value of each entry among nearby gradients, two arrays of their shape."""
+        """Return the least and the greatest value of each entry among torch's gradient and the nearby ones so far.
+
+        They are two arrays shaped like the gradient.
+        """
         known = self._known_gradients()
         return np.fmin.reduce(known, 0), np.fmax.reduce(known, 0)
 
@@ -534,9 +537,11 @@ def _noise(value: torch.Tensor, pattern: Pattern | None) -> torch.Tensor:
 
 
 def _moves(rng: np.random.Generator) -> Iterator[Move]:
-    """Yield endless moves off the kinks: the first ones to either side of all kinks, the others to random sides.
+    """Yield endless moves off the kinks, the first two of which see both sides of the kinks of each operation.
 
-    At a tie, one of the equal entries becomes the largest.
+    These two move all operands of operations with kinks up, then down, and not the input. The next six move operands,
+    the input or both, by fixed or random numbers; all others are random. At a tie, one of the equal entries becomes the
+    largest.
 
     Args:
         rng: the random numbers.

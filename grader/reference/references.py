@@ -124,6 +124,8 @@ def autograd_answer(
 def _gradients(out: torch.Tensor, leaves: Sequence[torch.Tensor], out_g: torch.Tensor | None) -> list[np.ndarray]:
     """Return the gradient of `(out * out_g).sum()` with respect to each leaf, by torch autograd, shaped like it.
 
+    For `None` as `out_g`, that of `out.sum()`; zeros for a leaf that `out` does not depend on.
+
     Raises:
         SpecError: `out` is not of a floating-point type.
     """
@@ -182,13 +184,15 @@ def finite_difference_answer(exercise: Exercise, answer: Answer, trial: Trial) -
 
 
 def loss_of(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> float:
-    """Return `(out * out_g).sum()`, whose gradient with respect to the input `name` is `name.g`.
+    """Return `(out * out_g).sum()`, whose gradient with respect to the input or step `name` is `name.g`.
+
+    Tensors that the forward pass detaches are as they are in the trial.
 
     Args:
         exercise: the exercise.
         trial: a trial of the exercise, whose other inputs are used.
-        name: the input that is set to `values`.
-        values: an array shaped like this input.
+        name: the input, or the step, that is set to `values`.
+        values: an array shaped like it.
     """
     return loss_with(exercise, trial, {name: values})
 
@@ -217,7 +221,10 @@ def detaching_matters(exercise: Exercise, trial: Trial, name: str, values: np.nd
 
 
 def loss_with(exercise: Exercise, trial: Trial, changed: Mapping[str, np.ndarray]) -> float:
-    """Return `(out * out_g).sum()` with some inputs, or one step, of a trial set to other arrays, by name."""
+    """Return `(out * out_g).sum()` with some inputs, or one step, of a trial set to other arrays, by name.
+
+    Tensors that the forward pass detaches are as they are in the trial.
+    """
     assert trial.out_g is not None
     tensors = {name: torch.from_numpy(values) for name, values in changed.items()}
     return float((_output_with_constants(exercise, trial, tensors) * trial.out_g).sum())
@@ -241,7 +248,7 @@ def gradcheck(exercise: Exercise, trial: Trial, *, fast: bool = False) -> bool:
 
 
 def _output_with(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> torch.Tensor:
-    """Return the output of the forward pass with the input or step `name` set to an array of its shape."""
+    """Return the output with the input or step `name` set to an array of its shape, and detached tensors as before."""
     return _output_with_constants(exercise, trial, {name: torch.from_numpy(values)})
 
 

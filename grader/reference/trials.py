@@ -126,9 +126,10 @@ def random_numbers(seed: int, exercise: str, *stream: int) -> np.random.Generato
 def repeat_some(declaration: Declaration, trials: Sequence[Trial]) -> list[Trial]:
     """Return the trials in the order of the calls: each of them once, then the last one again, and the largest again.
 
-    The last trial has the sizes of the largest, so that an answer that is cached by sizes differs in a repeated call,
-    or is wrong in the last trial. The trials of a learner's test, whose answer may depend on chance or on the order,
-    are repeated from last to first, and once more in order.
+    The largest is, of the trials without exact zeros and ties, the one whose arguments have most entries. Unless it is
+    metered, the last trial has its sizes, so that an answer that is cached by sizes differs in a repeated call, or is
+    wrong in the last trial. The trials of a learner's test, whose answer may depend on chance or on the order, are
+    repeated from last to first, and once more in order.
     """
     if declaration.is_test:
         return [*trials, *reversed(trials), *trials]
@@ -218,6 +219,8 @@ def _test_trials(routine: Routine, rng: np.random.Generator) -> list[Trial]:
 
 def make_trial(declaration: Declaration, setting: Setting, rng: np.random.Generator, *, metered: bool = False) -> Trial:
     """Draw one trial; it is drawn again a few times if rounding alone could spoil a right answer.
+
+    A metered trial and one of a routine are drawn once.
 
     Args:
         declaration: the exercise.
@@ -360,7 +363,7 @@ def exact_trial(declaration: Declaration, setting: Setting, rng: np.random.Gener
         rng: the random numbers.
 
     Returns:
-        The trial; `None` where no array can have such entries.
+        The trial; `None` where no array can have such entries, or a routine accepts several answers as right.
     """
     levels_by_name = {name: sampler.exact_in(setting) for name, sampler in declaration.samplers.items()}
     levels_by_name = {name: levels for name, levels in levels_by_name.items() if levels}
@@ -470,6 +473,9 @@ def exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generato
         setting: the sizes.
         rng: the random numbers that its inputs and its upstream gradient are drawn from.
         metered: whether the worker measures the work and the peak memory of the call.
+
+    Raises:
+        SpecError: the forward pass raises, returns no tensor, or has no gradient.
     """
     return _trial_from(exercise, setting, draw(exercise.samplers, rng, setting), rng, metered=metered)
 
