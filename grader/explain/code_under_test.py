@@ -250,7 +250,10 @@ def _run_backward(call: CodeCall, outputs: tuple[torch.Tensor, ...], returned: l
 
 
 def _watched(function: Any, returned: list[Any]) -> Any:
-    """Return a subclass of a Function whose `backward` also appends what it returns to `returned`."""
+    """Return a subclass of a Function whose `backward` also appends what it returns to `returned`.
+
+    A Function without a `backward` of its own is returned unchanged.
+    """
     if function.backward is torch.autograd.Function.backward:
         return function
 

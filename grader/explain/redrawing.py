@@ -138,7 +138,8 @@ def _sampler_like(value: Any, axes: Axes, *, judged: bool) -> Sampler:
 def _sampler_like_plain(value: Any) -> Sampler:
     """Return a sampler for an input that is no tensor.
 
-    It draws a float between 0.8 and 1 times the given one, so that a probability remains one; anything else unchanged.
+    It draws a float between 0.8 and 1 times the given one, so that a probability remains one. Anything else, and the
+    float in trials of the given inputs, is returned unchanged, but with tensors inside it in float64.
     """
 
     def draw(rng: np.random.Generator, setting: Setting, _: Shape) -> Any:
@@ -163,7 +164,7 @@ def redraw(values: np.ndarray, shape: Shape, rng: np.random.Generator) -> np.nda
     Indices stay between the least and the greatest given, and sorted if they are; a permutation stays one, and so do
     rows of permutations. Masks, and other arrays of two values, keep the proportion of these. Rows that sum to 1 do so
     again, a symmetric matrix is one again, and other numbers stay in their range, so that what is positive remains
-    positive.
+    positive. Equal floats are multiplied by numbers from 0.5 to 1.5, or drawn around 0 if they are 0.
 
     Args:
         values: the given values, of any shape.

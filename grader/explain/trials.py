@@ -188,7 +188,9 @@ class Drawing:
         return gradients, errors
 
     def _allowed_gradient(self, answer: Answer, trial: Trial, known: np.ndarray) -> AllowedGradient:
-        """Return the gradients that count as right for an answer in a trial.
+        """Return the gradients that count as right for an answer in a trial: `known`, and those next to a kink.
+
+        Those next to a kink are torch's; or, if `measured`, finite differences at the entries where `known` is finite.
 
         Args:
             answer: the gradient that is judged.

@@ -111,7 +111,10 @@ class Run:
         return right
 
     def is_wrong(self, answer: Answer) -> bool:
-        """Return whether an answer's numbers are off by more than rounding or another choice at a kink explains."""
+        """Return whether an answer's shape is wrong, or its numbers are, but for rounding and other choices at a kink.
+
+        False where `array` returns `None`.
+        """
 
         def compare() -> bool:
             """Compare the numbers."""
@@ -265,7 +268,7 @@ class Verdicts:
 
     @property
     def untraced(self) -> bool:
-        """Return whether a mistake was looked for, and the forward pass could not be recorded."""
+        """Return whether a mistake was looked for, and the forward pass not recorded with the right gradients."""
         return any(faithful_program_of(self.exercise, search.trial) is None for search in self._mistakes.values())
 
     @property
