@@ -71,7 +71,7 @@ def _memory_mistake(function: Declaration, answer: Answer, says: str) -> Mistake
 def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Mistake | None:
     """Return a mistake if leaving this gradient out of the request saves no work.
 
-    `None` if it does, or no work was counted.
+    `None` if it does, if no work was counted, or if no argument asks for gradients.
 
     Args:
         answer: the answer whose gradient is left out.

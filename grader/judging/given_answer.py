@@ -317,7 +317,7 @@ class GivenAnswer:
         return None
 
     def check_exact(self) -> Mistake | None:
-        """Return a mistake if the answer is wrong only in trials with exact zeros and equal entries; else `None`."""
+        """Return a mistake if an answer that is wrong is so only in trials with exact zeros and ties; else `None`."""
         if any(sample.trial.setting.kind != EXACT_KIND for sample in self.wrong):
             return None
         (trial, array, expected), exercise = self.wrong[0], self.exercise.function
@@ -331,7 +331,8 @@ class GivenAnswer:
     def check_kept(self) -> Mistake | None:
         """Return the mistake that something was kept from an earlier call; `None` if there is no sign of that.
 
-        The sign is that the answer is wrong only in the last trial, whose sizes are those of an earlier one.
+        The sign is that the answer, which must be wrong, is so only in the last trial, whose sizes are those of an
+        earlier one.
         """
         *earlier, last = self.samples
         if last.trial is not self.trials[-1] or any(sample.trial is not last.trial for sample in self.wrong):

@@ -646,7 +646,10 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 def _limit_time(seconds: float) -> None:
-    """End this process once it has used `seconds` more of processor time; 0 lifts the limit."""
+    """End this process once it has used `seconds` more of processor time; 0 lifts the limit.
+
+    Nothing is done where the system has no such timer.
+    """
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -393,7 +393,10 @@ class Judge:
         return self._result_with_evidence(given, mistake)
 
     def _result_with_evidence(self, given: GivenAnswer, mistake: Mistake) -> AnswerResult:
-        """Return the result of a wrong answer with evidence: a finite difference, or the right answer if allowed."""
+        """Return the result of a wrong answer with evidence: a finite difference, or the right answer if allowed.
+
+        For a routine it is the shortest call that gave the answer, with the right answer if allowed.
+        """
         declaration, answer, first = self.exercise.function, given.answer, given.wrong[0]
         reveal = self.exercise.course.policy.show_expected
         if isinstance(declaration, Routine):
