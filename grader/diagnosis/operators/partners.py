@@ -45,7 +45,8 @@ class ValueOfIteration:
 
         `"first"` and `"last"` are those of the loop. The others are counted from the iteration of the node `reader`:
         `"same"`; `"before"`, for which the first iteration takes the last one, as index -1 does; `"next"`, for which
-        the last iteration takes itself. A reader outside of the loop counts as in the first iteration.
+        the last iteration takes itself. A reader outside of the loop counts as in the first iteration. `None`, too,
+        where `self.key` is `None`.
         """
         if self.key is None:
             return None
@@ -89,7 +90,7 @@ class OwnOperand:
         return program.nodes[reader].operand(self.slot)
 
     def describe(self, program: Program) -> str:
-        """Return what a clause on the operand calls it."""
+        """Return "this operand itself", as a clause on the operand calls it, in any program."""
         return "this operand itself"
 
 
@@ -150,7 +151,8 @@ NAMED_ITERATIONS: tuple[Literal["first", "last", "next", "before", "mirrored"], 
 def has_partner(program: Program, place: Place) -> bool:
     """Return whether the vjp of the edge `place` multiplies or divides by a partner operand, as that of `x @ w` does.
 
-    True where the reader is a contraction, `*`, `/` or a power, and has two operands that are no constants.
+    True where the reader is a contraction, `*`, `/` or a power, and has two operands that are no constants, or, in a
+    loop, two operands of any kind.
     """
     node = program.reader(place)
     in_loop = len(program.forward.by_key[node.key]) > 1  # in whose first iteration a partner may be a constant
@@ -166,7 +168,7 @@ def has_partner_or_constant(program: Program, place: Place) -> bool:
 
 
 def constant_slots(node: Node) -> Iterator[int]:
-    """Yield the slots of a node whose operand is an array that no node makes, such as drawn noise."""
+    """Yield the slots of a node whose operand is an array of floats that no node makes, such as drawn noise."""
     known = dict(node.operands)
     for slot, value in enumerate(node.values):
         if slot not in known and isinstance(value, np.ndarray) and value.ndim and value.dtype.kind == "f":
@@ -176,12 +178,12 @@ def constant_slots(node: Node) -> Iterator[int]:
 def partner_replacements(program: Program, place: Place) -> Iterator[PartnerReplacement]:
     """Yield `PartnerReplacement`s: the slot of a partner operand of the edge `place`, and a value in its place.
 
-    First each other value of the partner's shape, or, in a product `*`, one that broadcasts to it or is a factor of it.
-    Then the partner as it is in the last, next, previous or first iteration of its loop, or in the iterations in
-    reversed order; then, within a loop or a recursion, the edge's own operand, whatever made it there, and what loops
-    end with. Then, where a transposition, a selection or a unary
-    function makes the partner, such as `w.T`, each value v in place of its operand: `v.T`. Then
-    each value in place of a partner of its shape that is a constant array.
+    First each other value of the partner's shape, or, in a product `*`, one that broadcasts to the product, or is a
+    factor of a partner that is itself a product. Then the partner as it is in the last, next, previous or first
+    iteration of its loop, or in the iterations in reversed order; then, within a loop or a recursion, the edge's own
+    operand, whatever made it there, and what loops end with. Then, where a transposition, a selection or a unary
+    function makes the partner, such as `w.T`, each value v in place of its operand: `v.T`. Then each value in place of
+    a partner of its shape that is a constant array.
     """
     reader = program.reader(place)
     for slot, operand in reader.operands:
@@ -215,7 +217,7 @@ def partner_replacements(program: Program, place: Place) -> Iterator[PartnerRepl
 
 
 def final_values(program: Program) -> Iterator[ValueOfIteration]:
-    """Yield the names of what the loops end with: of each loop-carried value, that of the last iteration."""
+    """Yield the names of what loops of three iterations or more end with: each loop-carried value of the last one."""
     for value in cached_loop_carried_values(program):
         if len(iterations_of(program, value.made[0])) > 2:
             yield ValueOfIteration(program.nodes[value.made[0]].key, "last")
@@ -224,7 +226,7 @@ def final_values(program: Program) -> Iterator[ValueOfIteration]:
 def may_broadcast(reader: Node, shape: tuple[int, ...]) -> bool:
     """Return whether an array of this shape broadcasts to the value of a product `*`, so that it can be a factor of it.
 
-    Return False where the reader is no product `*`.
+    Return False where the reader is no product `*`, and for a shape without axes.
 
     Args:
         reader: the node that is to read the array.
@@ -522,7 +524,8 @@ def _() -> Example:
 def slots_along_one_axis(program: Program, place: Place) -> Iterator[int]:
     """Yield the slots of partner operands of the edge `place` that broadcasting repeats along one of the last two axes.
 
-    The two axes have one size in every trial, so that the partner may be repeated along the other axis by accident.
+    Only where the two axes have one size in this trial, so that the partner may be repeated along the other axis by
+    accident.
     """
     node = program.reader(place)
     if node.value.ndim < 2:
@@ -597,7 +600,7 @@ def _() -> Example:
 
 
 def product_with_exponential(program: Program, place: Place) -> int | None:
-    """Return the id of the product that alone reads an exponential; `None` where there is none.
+    """Return the id of the product of the shape of an exponential that alone reads it; `None` where there is none.
 
     For `x * s.exp()` and the edge of s: the node of `*`, whose value times its gradient is the gradient of s.
 
@@ -613,7 +616,7 @@ def product_with_exponential(program: Program, place: Place) -> int | None:
 
 
 def values_for_product(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the names of the values that may stand for x * exp(s) in the gradient of s: all others of its shape.
+    """Yield the names of the values that may stand for x * exp(s) in the gradient of s: all of its shape but exp(s).
 
     The edge `place` is that of s in the exponential.
     """
@@ -692,8 +695,8 @@ def maker_operand_replacements(program: Program, place: Place) -> Iterator[Maker
 
     For `rate * outer(v - y, k)`, the edge `place` of `rate` and its partner, the outer product: each value of the shape
     of v - y in place of v - y, and of the shape of k in place of k. Only for nodes of two operands; rearrangements of
-    what they make, such as `[:, None]`, may follow. An operand that an earlier iteration has made is also replaced by
-    what the iteration of the reader makes.
+    what they make, such as `[:, None]`, may follow. An operand that a loop of three iterations or more makes is also
+    replaced by what the iteration of the reader makes.
     """
     reader = program.reader(place)
     for slot, operand in reader.operands:
@@ -747,7 +750,8 @@ def replace_operand_of_maker(program: Program, place: Place, choice: MakerOperan
 def rearrangements_of_partner(program: Program, place: Place, slot: int) -> list[Node]:
     """Return the nodes that rearrange what becomes the partner operand in a slot, the last one first.
 
-    For `x * (a * b)[:, None]` and the edge of x: the node of `[:, None]`.
+    For `x * (a * b)[:, None]` and the edge of x: the node of `[:, None]`; selections count. Empty unless what they
+    rearrange is made of two operands.
 
     Args:
         program: the program of a trial.
@@ -806,7 +810,8 @@ class PartnerExponent:
 def partner_exponents(program: Program, place: Place) -> Iterator[PartnerExponent]:
     """Yield a `PartnerExponent` for each partner of the edge `place` that is a power, and each exponent off by one.
 
-    The exponents 0 and 1 are left out: without the power the partner is another value.
+    The power's own exponent must be a constant. The exponents 0 and 1 are left out: without the power the partner is
+    another value.
     """
     for slot, operand in program.reader(place).operands:
         maker = program.nodes[operand]
@@ -831,7 +836,7 @@ def change_exponent_of_partner(program: Program, place: Place, choice: PartnerEx
     """Compute the contribution of the edge `place` with a power in a partner slot whose exponent is off by one.
 
     For `c * q ** 3`, its edge of c and the choice (slot of `q ** 3`, -1): g * q ** 2 in place of g * q ** 3. Returns
-    `None` where the partner is a constant in this iteration.
+    `None` where the partner is a constant, or no power, in this iteration.
     """
     operand = program.reader(place).operand(choice.slot)
     if operand is None or program.nodes[operand].name != "pow":
@@ -901,7 +906,10 @@ def _() -> Example:
 
 
 def slots_with_zeros(program: Program, place: Place) -> Iterator[int]:
-    """Yield the slots of partner operands of the edge `place` that are exactly 0 in some entries, as a relu is."""
+    """Yield the slots of partner operands of the edge `place` that are exactly 0 in some entries, as a relu is.
+
+    They must have more than two different entries, as a mask has not.
+    """
     for slot, operand in program.reader(place).operands:
         value = program.nodes[operand].value
         if slot != place[1] and (value == 0).any() and np.unique(value).size > 2:
@@ -1084,6 +1092,8 @@ def exchange_operands(program: Program, place: Place, choice: int) -> Program | 
 def fields_of_exchange(program: Program, place: Place, choice: int) -> dict[str, str]:
     """Return the fields `which` and `how` of a message: two operands by name or, in a product, "the two operands".
 
+    `how` is ": each is used in place of the other one" in a product, else empty.
+
     Args:
         program: the program of a trial.
         place: the edge (quotient, power or product, slot of the operand).
@@ -1149,7 +1159,7 @@ def exchangeable_partners(program: Program, place: Place) -> Iterator[ValueName]
     """Yield the names of values that a learner may confuse with the value `place` in vjps that multiply by it.
 
     Such a value is a partner operand of an edge, as is `place`; it has the shape of `place`, or the two are factors of
-    one product `*`; and it is computed after `place`, so that each pair comes once.
+    one product `*`; it has another name, and is computed after `place`, so that each pair comes once.
     """
     if not is_partner_operand(program, place[0]):
         return
@@ -1250,6 +1260,8 @@ def _() -> Example:
 def products_with_carried(program: Program, value: int) -> list[tuple[Place, int, int]]:
     """Return the edges of a value whose readers also read a loop-carried value: for d, those of `d * a`.
 
+    A view of the value, such as `d[:, None]`, counts as the value.
+
     Args:
         program: the program.
         value: the id of the value, such as a decay d in `a = d * a + k`.
@@ -1274,9 +1286,9 @@ def products_with_carried(program: Program, value: int) -> list[tuple[Place, int
 
 
 def is_read_with_several_states(program: Program, place: Place) -> bool:
-    """Return whether the value `place` is read together with two or more loop-carried values: d, in d * a and d * b.
+    """Return whether expressions at two places or more read the value `place` beside a loop-carried value.
 
-    a and b are loop-carried.
+    True for d in d * a and d * b, where a and b are loop-carried.
     """
     edges_beside = products_with_carried(program, place[0])
     return len({program.nodes[reader].key for (reader, _), _, _ in edges_beside}) > 1
@@ -1611,7 +1623,8 @@ def hard_choices(program: Program, place: Place) -> Iterator[HardChoice]:
 def axes_of_probabilities(node: Node) -> tuple[int, ...]:
     """Return the axes along which the value of a node is probabilities that add up to 1: those of a softmax, say.
 
-    Of another operation only the last axis is looked at. Empty where the value is something else.
+    Of another operation only the last axis is looked at, of a table of several rows with entries between 0 and 1. Empty
+    where the value is something else.
 
     Args:
         node: the node.
@@ -1626,7 +1639,10 @@ def axes_of_probabilities(node: Node) -> tuple[int, ...]:
 
 
 def stacked_partner_slots(program: Program, place: Place) -> Iterator[int]:
-    """Yield the slots of the partner operands of the edge `place` that have three axes or more: stacks of matrices."""
+    """Yield the slots of the partner operands of the edge `place` that have three axes or more: stacks of matrices.
+
+    Nothing is yielded for a product `a * b`.
+    """
     node = program.reader(place)
     yield from (slot for slot in partner_slots(program, place) if np.ndim(node.values[slot]) > 2)
 
@@ -1647,7 +1663,7 @@ def stacked_partner_slots(program: Program, place: Place) -> Iterator[int]:
 def use_first_partner_for_all(program: Program, place: Place, choice: int) -> Program:
     """Compute an edge's contribution with the first part of the partner operand, along its first axis, for all parts.
 
-    For `q @ k.mT` of shape (bs, t, s), its edge of k.mT and the choice 0: g.mT @ q[:1], so that the first example's q
+    For `q @ k.mT` of shape (bs, t, s), its edge of k.mT and the choice 0: q[:1].mT @ g, so that the first example's q
     is used for each example.
     """
 
@@ -2074,11 +2090,11 @@ MOST_FACTORS = 4
 def product_chain(program: Program, place: Place) -> tuple[int, ...]:
     """Return the ids of the products and quotients that an operand goes through, one after the next.
 
-    For (a * b) / c and the edge of a: the ids of the nodes of `*` and `/`.
+    For (a * b) / c and the edge of a: the ids of the nodes of `*` and `/`. None of them divides by the node before it.
 
     Args:
         program: the program.
-        place: the edge of the operand; its reader is the first node.
+        place: the edge of the operand; its reader is the first node, whatever it is.
 
     Returns:
         At most four ids, of nodes with values of one shape, each of which only the next node reads.
@@ -2100,7 +2116,7 @@ def cofactor_replacements(program: Program, place: Place) -> Iterator[CofactorRe
     """Yield `CofactorReplacement`s: a number of products that an operand goes through, and a value for its cofactors.
 
     For y = a * b * c and the edge of a: 2 products, and the name of each value of the shape of y that may stand in
-    place of b * c. The products, two or more, are the first ones of `product_chain`.
+    place of b * c. The products, two or more, are the first ones of `product_chain`. Nothing for a denominator.
     """
     if place[1] == 0 or program.reader(place).name == "mul":
         nodes = product_chain(program, place)
@@ -2217,7 +2233,7 @@ def factor_chain(program: Program, place: Place) -> tuple[Place, ...]:
     """Return the edges by which the operand of the edge `place`, a factor, goes through products and quotients.
 
     For (r * a) / b and the edge of r: that edge, and the edge of r * a in the quotient. Each inner product has no other
-    reader.
+    reader, and is no denominator.
     """
     chain = [place]
     while True:
@@ -2228,7 +2244,7 @@ def factor_chain(program: Program, place: Place) -> tuple[Place, ...]:
 
 
 def is_in_longer_product(program: Program, place: Place) -> bool:
-    """Return whether the edge `place` leads to a factor in a product or quotient of three factors or more."""
+    """Return whether a product `*` reads the edge `place` and is a factor or a numerator itself: r in (r * a) / b."""
     return program.reader(place).name == "mul" and len(factor_chain(program, place)) > 1
 
 

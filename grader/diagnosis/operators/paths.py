@@ -193,8 +193,8 @@ class IterationsToKeep:
 def kept_iterations(program: Program, place: Place) -> Iterator[IterationsToKeep]:
     """Yield `IterationsToKeep`: the only iterations of a loop whose contributions to the value `place` are kept.
 
-    For each kind of edges by which three iterations or more read the value: the first iteration, the last, and the
-    first and last two; of more iterations also the first three.
+    For each kind of edges by which three iterations or more read the value: the first one, two and three iterations,
+    and the last one and two.
     """
     for edge_kind, places in edges_by_kind(program, place[0]).items():
         if len({program.nodes[reader].iteration for reader, _ in places if reader != SINK}) > 2:
@@ -221,7 +221,7 @@ def kept_iterations(program: Program, place: Place) -> Iterator[IterationsToKeep
     hints=EVERY_ITERATION,
 )
 def keep_iterations_at_one_end(program: Program, place: Place, choice: IterationsToKeep) -> Program | None:
-    """Leave out the contributions of a loop to the value `place` in all iterations but the first, or the last few.
+    """Leave out the contributions of a loop to the value `place` in all iterations but the first few, or the last few.
 
     The choice is a kind of edges, the end of the loop, and the number of iterations. For a weight w in the `h @ w` of
     each iteration and `IterationsToKeep(the kind of h @ w, "first", 1)`: the contribution of the first iteration alone,
@@ -258,7 +258,8 @@ def _() -> Example:
 def contributes_to_a_part(program: Program, place: Place) -> bool:
     """Return whether the edge `place` contributes to only some entries of its operand, which has a second edge, too.
 
-    True for the edge of x in `x[:, 0]`, if x is also read as a whole.
+    True for the edge of x in `x[:, 0]`, if x is also read as a whole. False unless the reader is a selection or a
+    rearrangement.
     """
     selects = program.reader(place).operation.family in ("selection", "rearrangement")
     return selects and has_fellow_contributions(program, place) and not _reached_entries(program, place).all()
@@ -267,7 +268,8 @@ def contributes_to_a_part(program: Program, place: Place) -> bool:
 def is_one_of_three_carried(program: Program, place: Place) -> bool:
     """Return whether the edge `place` leads to what an earlier iteration made, and two further edges lead there, too.
 
-    True for h[t - 1] in `h[t - 1] @ u` of iteration t, if h[t - 1] is also read in iteration t + 1 and an output.
+    True for h[t - 1] in `h[t - 1] @ u` of iteration t, if h[t - 1] is also read in iteration t + 1 and an output. It
+    need hold in one iteration of the reader only.
     """
     if place[0] == SINK:
         return False
@@ -370,9 +372,10 @@ MOST_OVERWRITTEN = 4  # kinds of edges of which every selection may have been wr
 def assigned_parts(program: Program, place: Place) -> Iterator[AssignedPart]:
     """Yield the ways in which one part of a value's gradient may be assigned over some of what overlaps with it.
 
-    For x[2:] - 2 * x[1:-1] + x[:-2]: each of the three may overwrite one of the others, or both. Parts that are the
-    same slice, read by several operations, may be assigned together. Left out is a single edge that overwrites all
-    others: see `overwrite_contributions`.
+    For x[2:] - 2 * x[1:-1] + x[:-2]: each of the three may overwrite one of the others. Parts that are the same slice,
+    read by several operations, may be assigned together. Left out is a single kind of edges that overwrites all that it
+    overlaps with (see `overwrite_contributions`), and one that overlaps with more than `MOST_OVERWRITTEN`. Nothing is
+    yielded for a value with more than 6 kinds.
     """
     masks = {kind: _reached_by_kind(program, place, kind) for kind in edges_by_kind(program, place[0])}
     if not 2 <= len(masks) <= MOST_OVERWRITTEN + 2:
@@ -489,8 +492,9 @@ def _() -> Example:
 def nodes_of_call(program: Program, value: int) -> tuple[Node, ...]:
     """Return the nodes that were recorded during the function call in which a value was computed.
 
-    For `forward` calling f(x), which computes tanh(x) * 2, and this product: the tanh and the product. Empty where the
-    value was computed in `forward` itself, and not in a function of the exercise that it calls.
+    For `forward` calling f(x), which computes tanh(x) * 2, and this product: the tanh and the product; of a call in a
+    loop, those of all iterations. Empty where the value was computed in `forward` itself, and not in a function of the
+    exercise that it calls.
 
     Args:
         program: the program.
@@ -1002,7 +1006,7 @@ SCALING = ("mul", "div", "mean")  # by a number, or by a size: what a learner ma
 
 
 def scaling_edge(program: Program, place: Place) -> Place | None:
-    """Return the only edge by which a sum is read, if its reader scales it: by a number, or as a mean does.
+    """Return the only edge by which a sum is read, if its reader is a mean, or a `*` or `/` with a constant.
 
     For `(a + b) / 2` and the edge of a in the sum: the edge of the sum in the quotient.
 
@@ -1129,7 +1133,7 @@ def overlapping_parts(program: Program, place: Place) -> Iterator[LastWrite]:
     """Yield `LastWrite`s: a kind of edges by which iterations select overlapping entries of `place`, and an end.
 
     For the windows x[t : t + 3]: one with `"last"` and one with `"first"`, the iteration whose contribution to an entry
-    is kept. Nothing where each iteration reads all of the value, or none overlap.
+    is kept. Nothing where fewer than three edges are of the kind, each reads all of the value, or none overlap.
     """
     for edge_kind, places in edges_by_kind(program, place[0]).items():
         if len(places) > 2 and program.reader(places[0]).operation.family in ("selection", "rearrangement"):
@@ -1260,7 +1264,7 @@ MOST_STEPS = 5  # that are made one after the other in one array
 
 
 def entrywise_chains(program: Program, place: Place) -> Iterator[tuple[Place, ...]]:
-    """Yield the chains of pointwise edges that end with the edge `place`, from the shortest to the longest.
+    """Yield the chains of pointwise edges that end with the edge `place`, of one edge, two, up to `MOST_STEPS`.
 
     A chain is the edges along which one gradient goes back: for tanh(a * x) and the edge of x, first (edge of x,), then
     (edge of a * x in the tanh, edge of x). No edge broadcasts, and each value in between has a single reader.
@@ -1285,7 +1289,8 @@ def shared_chain_lengths(program: Program, place: Place) -> Iterator[int]:
 
     For gain * x + bias and the edge of x: 1 (this edge alone), 2 (the edge of gain * x in the sum, and that of x):
     `dx = g; dx *= gain` overwrites g. The chains are those of `entrywise_chains` whose first reader has a second
-    operand with a gradient, such as bias, whose contribution is then computed from the overwritten array.
+    operand with a gradient, such as bias, whose contribution is then computed from the overwritten array. Nothing where
+    a sum, a difference, `neg`, a cast, `detach` or `where` reads the edge.
     """
     node = program.reader(place)
     if node.name not in ("add", "sub", "neg", "cast", "detach", "where"):

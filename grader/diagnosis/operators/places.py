@@ -186,7 +186,8 @@ class Spot:
         """Return the edited operation in the learner's words: its expression, such as `` `x @ w` ``.
 
         For a spot that holds all operations of one name, with one input or with any, return ``every `matmul` of u``;
-        for all of one expression that the source repeats, ``every `1 - p` ``.
+        for all of one expression that the source repeats, ``every `1 - p` ``; for one expression of a function in all
+        of its calls, `` `x @ w` in every call``. The spot must have a place in the program.
         """
         nodes = self._nodes
         if nodes is not None and nodes.width in ("repeated", "role", "operation"):
@@ -206,7 +207,7 @@ class Spot:
     def is_wide(self) -> bool:
         """Return whether the spot holds several operations, such as every `@`, or every `@` that reads x.
 
-        Also one expression of a function in all calls of this function.
+        Also one expression of a function in all calls of this function; but not one that the source repeats.
         """
         nodes = self._nodes
         return nodes is not None and nodes.width in ("role", "operation", "source")
@@ -397,7 +398,8 @@ def with_short_names(program: Program, clause: str) -> str:
     An expression of more than `LONGEST_QUOTE` characters becomes the name that its value is assigned to, such as hat,
     or the word for its operation, where no other operation of the forward pass has this word: "the softmax". It stays
     where there is neither. The gradient of a transposed array becomes that of the array, which is what a learner
-    stores. The iterations of a loop over an axis t are time steps.
+    stores; that of the only output, if nothing else reads it, the name of the upstream gradient. The iterations of a
+    loop over an axis t are time steps. The names of intermediate values are quoted: `hidden`.
 
     Args:
         program: the program of the trial that the clause is for.
@@ -460,8 +462,8 @@ def with_short_names(program: Program, clause: str) -> str:
 def _with_quoted_values(program: Program, clause: str) -> str:
     """Return a clause in which the names of intermediate values are quoted, so that no name is read as a plain word.
 
-    "the gradient of hidden" becomes "the gradient of `hidden`". The output and the arguments are quoted only if their
-    names are English words, such as `out` and `mask`; names of one or two characters never are.
+    "the gradient of hidden" becomes "the gradient of `hidden`". Arguments are quoted only if `PLAIN_WORDS` has their
+    names, such as `mask`, and the output only if it is called `out`; names of one or two characters never are.
 
     Args:
         program: the program of the trial that the clause is for.
@@ -483,7 +485,7 @@ def _with_quoted_values(program: Program, clause: str) -> str:
 
 
 def _with_time_steps(clause: str) -> str:
-    """Return a clause about a loop over time in which "iteration of the forward pass" is replaced by "time step".
+    """Return a clause about a loop over time in which iterations are called time steps: "at the last time step".
 
     The iteration that a backward loop runs first is that of the last time step, so that "the last iteration" misleads.
     """
@@ -495,7 +497,8 @@ def _with_time_steps(clause: str) -> str:
 def _word_for_call(program: Program, node: Node) -> str:
     """Return the word for the function that a node's expression calls, such as "the softmax" or "`conv1d`".
 
-    Empty where the expression is no call, or where the forward pass calls a function of this name elsewhere, too.
+    Empty where the expression is no call, or where the forward pass calls a function of this name elsewhere, too. Also
+    for a function of `QUOTED_FUNCTIONS`, such as `reshape`, and for a power other than a square.
     """
     calls = {(other.text, other.line): _called(other.text) for other in program.nodes}
     function = _called(node.text)

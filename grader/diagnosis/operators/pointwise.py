@@ -231,7 +231,8 @@ def derivative_ahead(program: Program, place: Place) -> Place | None:
     """Return the edge by which a pointwise operation, and no other, reads the value of the reader of `place`.
 
     For gate * (x @ w) and the edge of x, or of w, as `place`: the edge of `x @ w` in the product. `None` where there is
-    no such edge, where its local derivative is 1 or -1, or where the reader of `place` is pointwise or has one operand.
+    no such edge, where its local derivative is 1 or -1, or where the reader of `place` is pointwise or has only one
+    operand that gets a gradient.
     """
     if (
         place[0] == SINK
@@ -478,7 +479,10 @@ def _() -> Example:
 
 
 def is_function_of_operand(program: Program, place: Place) -> bool:
-    """Return whether the edge `place` leads into a unary function such as tanh: not into a sum, a product or a cast."""
+    """Return whether the edge `place` of a pointwise operation leads into a function of one value: tanh(x), or x ** 3.
+
+    False for a sum, product or quotient with a constant, a negation, a cast and a `detach`.
+    """
     node = program.reader(place)
     return len(node.operands) == 1 and node.name not in ("neg", "cast", "detach", "add", "sub", "mul", "div")
 
@@ -734,7 +738,7 @@ NAMED_FUNCTIONS = frozenset(
 def name_of_applied_function(program: Program, place: Place) -> str:
     """Return what a learner calls the function that reads the edge `place`: "exp", or "the step `- 0.25`".
 
-    It has its own name where the forward pass applies no other function of this name.
+    It has its own name where `NAMED_FUNCTIONS` has it and the forward pass applies no other function of this name.
     """
     node = program.reader(place)
     alike = {each.key for each in program.nodes if each.name == node.name}
@@ -849,7 +853,8 @@ def other_functions(program: Program, place: Place) -> Iterator[OtherFunction]:
 def has_exponent_by_name(program: Program, place: Place) -> bool:
     """Return whether the source has the exponent of a power as a name: True for `x ** power`, False for `x ** 3`.
 
-    False, too, where the exponent is an array, or one that gets a gradient.
+    That is so if the digits of the exponent are nowhere in the expression. False where the exponent is an array, or the
+    value of a node.
 
     Args:
         program: the program of a trial.
@@ -968,9 +973,9 @@ def values_for_function_value(
 ) -> Iterator[ValueName | ValueOfIteration | FunctionOperand]:
     """Yield what may be used in place of the value y of a function in its derivative, such as 1 - y ** 2 of tanh.
 
-    First a `FunctionOperand`, which stands for the function's operand x; then the name of each value of y's shape;
-    then, in a loop, a `ValueOfIteration` each for y of the last, next, previous and first iteration, and of the
-    iterations in reverse order, and for what loops end with.
+    First a `FunctionOperand`, which stands for the function's operand x, if x has y's shape; then the name of each
+    other value of this shape; then, in a loop of three iterations or more, a `ValueOfIteration` each for y of the last,
+    next, previous and first iteration, and of the iterations in reverse order, and for what loops end with.
     """
     node = program.reader(place)
     operand = program.source(place)
@@ -1126,7 +1131,7 @@ def roles_of_upstream(program: Program, place: Place) -> Iterator[str]:
     """Yield words for what the upstream gradient g may replace in the derivative of the function at the edge `place`.
 
     `"operand"`, as in g * exp(g); for a function whose derivative needs only its value also `"value"`, as in g * (1 - g
-    ** 2) for tanh; for one with a kink only `"mask"`, as in g * (g > 0) for relu.
+    ** 2) for tanh, but not for sqrt; for one with a kink only `"mask"`, as in g * (g > 0) for relu.
     """
     is_mask = program.reader(place).name in KINKED
     yield "mask" if is_mask else "operand"

@@ -91,9 +91,9 @@ def _() -> Example:
 
 
 def moves_within_its_shape(program: Program, place: Place) -> bool:
-    """Return whether the operation that the edge `place` leads into keeps the operand's shape and moves its entries.
+    """Return whether the operation that the edge `place` leads into keeps the operand's shape and changes its entries.
 
-    As x.flip(0) does, and x.T of a square x.
+    As x.flip(0) and x.tril() do, and x.T of a square x that is not symmetric.
     """
     node = program.reader(place)
     x = node.values[place[1]]
@@ -312,7 +312,9 @@ def _joins(shape: tuple[int, ...], refined: tuple[int, ...], pair: AxisPair) -> 
 
 
 def _splits(node: Node, pair: AxisPair) -> bool:
-    """Return whether a reshape splits an axis into the two axes of a pair; otherwise it joins them.
+    """Return whether a reshape leads to the longer of its two shapes, with the two axes of a pair, and not from it.
+
+    For two shapes of as many axes: whether it splits one axis into the two of the pair; otherwise it joins them.
 
     Args:
         node: the reshape.
@@ -466,6 +468,8 @@ def _() -> Example:
 def with_reordered_operand(node: Node, order: Callable[[Array], Array], back: Callable[[Array], Array]) -> Node:
     """Return the node with its first operand x replaced by order(x): f(order(x)) for f(x), and the vjp of that.
 
+    Its stored value stays until a forward pass runs the node.
+
     Args:
         node: the node; its vjp must be needed for the first operand only.
         order: takes an array; returns its entries in a different order, in the same shape.
@@ -521,7 +525,7 @@ class PairLayout:
 
     Args:
         selections: the ids of the nodes that select the first or the second entry of each pair.
-        join: the id of the node that joins them.
+        join: the id of the node that joins them: a `cat`, or the `flatten` or `reshape` of a `stack`.
         axis: the axis, counted from the back, so negative.
         neighbours: whether entries 2i and 2i + 1 are a pair; otherwise entries i and i + n / 2.
     """
@@ -564,7 +568,7 @@ def pairs_of(program: Program, place: Place) -> PairLayout | None:
 
 
 def takes_pairs(program: Program, place: Place) -> bool:
-    """Return whether the node `place` joins pairs of entries along an axis that two selections have split.
+    """Return whether the node `place` joins pairs of entries along an axis, and a selection before it takes half of it.
 
     True for the `cat` that ends a rotary embedding: of x1 * c - x2 * s and x1 * s + x2 * c for the halves x1, x2 of x.
     """
@@ -601,7 +605,10 @@ PAIR_WORDS: Mapping[bool, tuple[str, str]] = {
 
 
 def name_of_paired_axis(program: Program, place: Place) -> str:
-    """Return the name of the axis along which the node `place` joins pairs, such as `d`, or `axis 2` without a name."""
+    """Return the name of the axis along which the node `place` joins pairs, such as `d`, or `axis 2` without a name.
+
+    See `pairs_of` for what joins pairs; for any other node return "an axis".
+    """
     pairs = pairs_of(program, place)
     return "an axis" if pairs is None else program.name_of_axis(place[0], pairs.axis).partition(" of ")[0]
 
@@ -814,9 +821,10 @@ JOINED_ALONG = ("the first axis wherever dim is negative", "the first axis", "th
 def cut_along_wrong_axis(program: Program, place: Place, choice: str) -> Program | None:
     """Cut the gradient of `cat` along a wrong axis, at the sizes that the joined arrays have along the right one.
 
-    The choice is "the first axis", "the last axis", or "the first axis wherever dim is negative": if the
-    `cat` has a negative `dim`. For cat([x, h], -1) and "the first axis", x gets g[: x.shape[-1]] in place of g[:, :
-    x.shape[-1]]. Returns `None` where the operand is no target that only this edge leads to.
+    The choice is "the first axis", "the last axis", or "the first axis wherever dim is negative", with which a `cat`
+    with a `dim` from 0 on is cut along the right axis. For cat([x, h], -1) and "the first axis", x gets
+    g[: x.shape[-1]] in place of g[:, : x.shape[-1]]. Returns `None` where the operand is no target that only this edge
+    leads to.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -919,7 +927,9 @@ def name_of_moved_axis(program: Program, place: Place, move: Displacement) -> st
 
 
 def name_of_moved_array(program: Program, place: Place, move: Displacement) -> str:
-    """Return what a learner calls the array that a `Displacement` moves: "the upstream gradient", or `gate`.
+    """Return what a learner calls the array that a `Displacement` moves: "the upstream gradient", or "the result".
+
+    For a partner operand its name, such as `gate`, or "the constant".
 
     Args:
         program: the program of a trial.
@@ -960,9 +970,10 @@ def axis_moves(program: Program, place: Place) -> Iterator[Displacement]:
     """Yield `Displacement`s: which array in the contribution of the edge `place`, along which axis, and how.
 
     The entries are reversed, shifted by one with zeros moved in, or rolled by one, towards the end or the beginning.
-    The arrays are the upstream gradient, along axes that the contribution sums over; and the contribution itself and
-    the partner operand, along axes whose order matters, such as time (see `ordered_sizes`), or, for the contribution to
-    a target, any axis.
+    The arrays are the contribution itself, along axes whose order matters, such as time (see `ordered_sizes`), or, to a
+    target, along any; the partner operand of a pointwise operation, along such axes too; and of a contraction, the
+    partner operand along axes that it shares with operand and value, and the upstream gradient along those that the
+    contribution sums over. Of any further operation but a rearrangement the upstream gradient, along every axis.
     """
     node, slot = program.reader(place), place[1]
     contraction, ordered = contraction_of(node), ordered_sizes(program)

@@ -98,8 +98,8 @@ def value_before(program: Program, value: int) -> int | None:
 def keys_carried_together(program: Program, place: Place) -> Iterator[tuple[Key, ...]]:
     """Yield tuples of the keys of values whose gradients may be cut together: (key of h,), and (key of h, key of c).
 
-    First the key of the value `place` alone; then, if it is the first loop-carried value of its loop, the keys of all
-    of them, such as h and c of an LSTM.
+    First the key of the value `place` alone; then, if it is the first loop-carried value of the loops with as many
+    iterations, the keys of all of these values, such as h and c of an LSTM.
     """
     key = program.nodes[place[0]].key
     yield (key,)
@@ -395,7 +395,9 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class RunReads:
-    """The reads of the value before in an inner loop, each run of which begins with another value.
+    """The nodes of one key that read in one slot what the iteration before made, but where a run of a loop begins.
+
+    Such as `h * u` in `h = tanh(x[i, t] + h * u)`: each i is a run over all t, and begins with h = 0.
 
     Args:
         key: the key of the nodes that read.
@@ -414,7 +416,7 @@ _RUN_READS: WeakKeyDictionary[Forward, tuple[RunReads, ...]] = WeakKeyDictionary
 
 
 def run_reads(program: Program) -> tuple[RunReads, ...]:
-    """Return the reads of all inner loops, such as of h in `h = tanh(x[i, t] + h * u)`, where each i begins with h = 0.
+    """Return the `RunReads` of all inner loops: of h in `h = tanh(x[i, t] + h * u)`, where each i begins with h = 0.
 
     They are cached for the forward pass of the program.
     """
@@ -427,12 +429,20 @@ def run_reads(program: Program) -> tuple[RunReads, ...]:
 
 
 def _slots_of_loop(program: Program, ids: tuple[int, ...]) -> range:
-    """Return the slots of the nodes of one key; none if they are fewer than those of two runs of two iterations."""
+    """Return the slots of the nodes of one key; none if it has fewer than 4 nodes, those of two runs of two iterations.
+
+    Args:
+        program: the program.
+        ids: the ids of the nodes.
+    """
     return range(len(program.nodes[ids[0]].values) if len(ids) > 3 else 0)
 
 
 def _run_reads_in(program: Program, key: Key, readers: tuple[int, ...], slot: int) -> RunReads | None:
-    """Return the reads in a slot; `None` unless it is the value before in more than half of the iterations, not in all.
+    """Return the `RunReads` of nodes that read in a slot what their own iteration before made, as an inner loop does.
+
+    `None` unless the first iteration and some further ones, less than half, read a value made elsewhere, as where a run
+    begins again with h = 0.
 
     Args:
         program: the program.
@@ -469,7 +479,11 @@ class StaleRun:
 
 
 def stale_runs(program: Program, place: Place) -> Iterator[StaleRun]:
-    """Yield what may be taken over between runs of an inner loop that makes the value `place`."""
+    """Yield `StaleRun`s: what may be taken over between runs of an inner loop that makes the value `place`.
+
+    `StaleRun()` for the value's gradient; and one with key and slot for nodes that read the value beside a second
+    operand that gets a gradient.
+    """
     for number, reads in enumerate(reads for reads in run_reads(program) if reads.made[0] == place[0]):
         if not number:
             yield StaleRun()
@@ -710,7 +724,7 @@ def go_back_once(program: Program, place: Place, choice: tuple[Key, ...]) -> Pro
     """Give the gradient that h has before the last iteration to the initial value of h, as if that came before it.
 
     The backward pass then goes through the last iteration alone. The choice is the keys of the loop-carried values,
-    such as (key of h,). Returns `None` where these have no initial value. `place` is not read.
+    such as (key of h,). Returns `None` where one of these has no initial value. `place` is not read.
     """
     of_keys = [program.forward.by_key.get(key, ()) for key in choice]
     for ids in of_keys:
@@ -887,7 +901,8 @@ def mistake_delay(program: Program, place: Place, choice: WrongDelay) -> Program
 
     Args:
         program: the right program.
-        place: the edge of the delayed value, in any iteration; all iterations are edited in the first one.
+        place: the edge of the delayed value. All iterations are edited for the first one with such an edge; for that
+            of any other iteration the program is returned as it is.
         choice: the wrong delay.
 
     Returns:
@@ -965,7 +980,9 @@ def _with_read_at_start(program: Program, reads: DelayedReads, choice: WrongDela
 
 
 def fields_of_delay(program: Program, place: Place, choice: WrongDelay) -> dict[str, str]:
-    """Return the fields `what` and `how` of a message: what is read or passed by which wrong and right delay.
+    """Return the fields `what` and `how` of a message, which stand before and behind the expression of the step.
+
+    Such as "the backward pass of" and "reads y 2 iterations back; the forward pass reads it 3 iterations back".
 
     Args:
         program: the program of a trial.

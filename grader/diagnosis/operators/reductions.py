@@ -218,7 +218,8 @@ def describe_sizes(program: Program, place: Place, letters: str) -> str:
 def describe_contribution(program: Program, place: Place) -> str:
     """Return what a learner calls the contribution of the edge `place`, as the subject of a sentence.
 
-    `every entry` where it is the whole gradient of a target; otherwise `what x @ w contributes to the gradient of w`.
+    "every entry" where it is the whole gradient of a target; otherwise "the contribution of the path through `x @ w` to
+    the gradient of w".
     """
     value = program.source(place)
     if value in program.forward.targets.values() and program.forward.uses[value] == (place,):
@@ -1390,7 +1391,8 @@ def broadcast_back(program: Program, place: Place) -> Place | None:
         place: the edge of the reduced array.
 
     Returns:
-        The edge (reader, slot); `None` where the value has another reader, or another shape in its reader.
+        The edge (reader, slot); `None` where the value has several readers or fewer axes than the array, or its reader
+        is not pointwise or has a value of another shape than the array.
     """
     node, uses = program.reader(place), program.forward.uses[place[0]]
     if len(uses) != 1 or uses[0][0] == SINK or node.value.ndim != np.ndim(node.values[place[1]]):
@@ -1536,6 +1538,8 @@ class WrongAxis:
 
 def names_of_axes(program: Program, place: Place, choice: WrongAxis) -> dict[str, str]:
     """Return the message fields `axis` and `right`: the wrong axis, or "all axes together", and the right one.
+
+    The right one is "its own axes" where the operation runs along several.
 
     Args:
         program: the program of a trial.

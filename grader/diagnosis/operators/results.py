@@ -398,8 +398,8 @@ class AxisTotal:
 def has_batch_axis(program: Program, place: Place) -> bool:
     """Return whether the first axis of the target `place` is that of the examples of a batch.
 
-    True if the axis has the size that the trial calls `bs`, as in the sizes {"bs": 4, "n": 3}. Where no size is called
-    `bs`, True if the output, or, for a loss, a second input has the same size along its first axis.
+    True if the sizes of the trial, such as {"bs": 4, "n": 3}, give the axis the name `bs`, False if another name. Where
+    they give none, True if the output, or, for a loss, a second input has the same size along its first axis.
     """
     shape = shape_of(program, place)
     if shape and program.sizes and not (name := guess_axes(shape, program.sizes)[0]).startswith("_"):
@@ -414,8 +414,8 @@ def has_batch_axis(program: Program, place: Place) -> bool:
 def axis_totals(program: Program, place: Place) -> Iterator[AxisTotal]:
     """Yield `AxisTotal`s: a sum or a mean of the gradient of the target `place`, the axis, and what becomes of it.
 
-    Over each axis, and over all; and each three times: the axis is `"gone"`, is kept as `"one"` of size 1, or is
-    `"filled"` with copies of the sum.
+    Over each axis of several entries, and over all; and each three times: the axis is `"gone"`, is kept as `"one"` of
+    size 1, or is `"filled"` with copies of the sum.
     """
     shape, is_batch = shape_of(program, place), has_batch_axis(program, place)
     for axis in (*range(len(shape)), None):
@@ -510,8 +510,8 @@ class EntryChange:
 def entry_changes(program: Program, place: Place) -> Iterator[EntryChange]:
     """Yield `EntryChange`s: each key of `ENTRIES`, such as "each row is the previous row of the right answer".
 
-    The public code is `"partial-batch"` for a change that leaves entries out, or, if the rows of the target `place` are
-    the examples of a batch, rows; else `"wrong-operand"`.
+    The public code is `"partial-batch"` for a change that sets entries or rows to 0, and, if the rows of the target
+    `place` are the examples of a batch, for one that repeats a row; else `"wrong-operand"`.
     """
     of_examples = has_batch_axis(program, place)
     for which in ENTRIES:
@@ -562,7 +562,7 @@ def invert_marks(gradient: Array) -> Array:
     """Return a gradient that consists of zeros and one number v with zeros and v exchanged; same shape.
 
     Raises:
-        ValueError: it has a second number, or no zeros.
+        ValueError: it has a second number, no zeros, or nothing but zeros.
     """
     numbers = gradient[gradient != 0]
     if not numbers.size or np.ptp(numbers) > 1e-9 * abs(numbers[0]) or numbers.size == gradient.size:
@@ -639,7 +639,7 @@ def combinations_with_values(program: Program, place: Place) -> Iterator[Combina
     """Yield `Combination`s: the name of a value, and how the gradient of the target `place` is combined with it.
 
     How is a key of `COMBINATIONS`, such as "this is the right answer multiplied by {value}". The values have the
-    target's shape, or are inputs that broadcast to it.
+    target's shape, or are inputs shaped like its last axes.
     """
     shape, reader = shape_of(program, place), program.forward.outputs[-1]
     for name, value in values_by_name(program, reader).items():
@@ -706,7 +706,10 @@ def addable_gradients(program: Program, place: Place) -> Iterator[ValueName]:
 
 
 def are_multiples(program: Program, value: int, other: int) -> bool:
-    """Return whether the right gradients of two values, given by their ids, are equal but for a number as a factor."""
+    """Return whether the right gradients of two values, given by their ids, are equal but for a number as a factor.
+
+    The values have one shape. True, too, where one of the gradients is 0.
+    """
     a, b = (program.right_sweep.gradient(i).ravel() for i in (value, other))
     return bool(np.isclose(abs(a @ b), np.sqrt((a @ a) * (b @ b)), rtol=1e-9))
 
@@ -737,9 +740,9 @@ def add_gradient_of_value(program: Program, place: Place, choice: ValueName) -> 
 
 
 def name_of_added_gradient(program: Program, value: int) -> str:
-    """Return what a learner calls the right gradient of a value: `v`, say, where it is an argument; else as below.
+    """Return what a learner calls the right gradient of a value: `v`, say, where it is equal to the argument v.
 
-    In `grad @ v`, the gradient of `grad` is v.
+    In `grad @ v`, the gradient of `grad` is v. Else what `name_of_gradient` returns, such as "the gradient of h".
 
     Args:
         program: the program of a trial.

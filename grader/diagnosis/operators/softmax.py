@@ -134,8 +134,8 @@ def name_of_probabilities(program: Program, place: Place) -> str:
 def describe_wrong_probabilities(program: Program, place: Place, choice: str) -> dict[str, str]:
     """Return the fields `wrong`, an array that is used in place of the softmax probabilities, and `mistake`, a clause.
 
-    Such as "1" and "1 is used in place of the softmax of x", or "the exponential" and "the exponential is not divided
-    by its sum".
+    Such as "1" and "1 is used in place of the softmax of x", or "the exponential" and "the exponentials are not divided
+    by their sum".
 
     Args:
         program: the program of a trial.
@@ -492,8 +492,9 @@ def _() -> Example:
 def operand_without_noise(program: Program, place: Place) -> Array | None:
     """Return what the operand of the edge `place` is without the constant array that is added on its way.
 
-    For softmax((x + noise) / tau): x / tau. Return `None` where no node that adds a constant array is among the nodes
-    before the operand, which are followed as long as they have one operand each.
+    For softmax((x + noise) / tau): x / tau. Return `None` where no node that adds a constant array is among the last
+    `MOST_BEHIND_NOISE` nodes before the softmax, which are followed as long as they are pointwise, with one operand
+    each.
 
     Args:
         program: the program of a trial.
@@ -1125,7 +1126,9 @@ def _() -> Example:
 
 
 def summands_of(program: Program, value: int) -> tuple[Place, ...]:
-    """Return the edges by which summands enter a sum of two or more, which nothing else reads: a, b and c of a + b + c.
+    """Return the edges of the summands of a sum, those of its inner sums in their place: of a, b and c in a + b + c.
+
+    Empty where the value is no sum, or is read by several nodes or none; such an inner sum is one summand.
 
     Args:
         program: the program of a trial.

@@ -131,7 +131,10 @@ def _() -> Example:
 
 
 def is_broadcast_in_product(program: Program, place: Place) -> bool:
-    """Return whether broadcasting repeats the factor of the edge `place` in an entrywise product of complex numbers."""
+    """Return whether broadcasting repeats the factor of the edge `place` in a product of complex numbers.
+
+    The edge must lead into an entrywise product: the operation is not looked at.
+    """
     node = program.reader(place)
     return place[1] < len(node.values) == 2 and bool(repeated_axes(node, place[1]))
 
@@ -243,8 +246,8 @@ class TransformMistake(NamedTuple):
 
     Args:
         message: what is wrong, in words, with the field `{n}`.
-        twice: how often the inner frequencies of half a spectrum count twice, besides the right number: -1, 0 or 1.
-        power: of n, by which the contribution is multiplied.
+        twice: the inner frequencies of half a spectrum are multiplied by 2 to this power: -1, 0 or 1.
+        power: the contribution is multiplied by n to this power: -1, 0 or 1.
     """
 
     message: str

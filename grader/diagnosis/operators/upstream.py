@@ -201,7 +201,9 @@ def replacements(program: Program, place: Place) -> Iterator[Replacement]:
 
 
 def rule_of_replacement(program: Program, place: Place, choice: Replacement) -> EdgeVjp | None:
-    """Return a function from an edge to the array that its vjp takes as the upstream gradient: another value.
+    """Return a function of an edge that returns the forward value of `choice`, as it is, in place of a gradient.
+
+    The array is that of the edge's program; its vjp takes it as the upstream gradient.
 
     Args:
         program: the program of a trial.
@@ -306,7 +308,8 @@ def gradient_replacements(program: Program, place: Place) -> Iterator[GradientRe
     """Yield `GradientReplacement`s: the name of a value whose gradient is used in place of another one, and the code.
 
     The gradient that it replaces is that of the value `place`, or of the reader of the edge `place`; the two have one
-    shape. In a loop, this value itself in the last iteration is among them.
+    shape. The values are no inputs: targets lead to them. In a loop of three iterations or more, the replaced value
+    itself in the last iteration is among them.
     """
     node = program.nodes[place[0]]
     behind = program.forward.descendants[place[0]]
@@ -469,8 +472,8 @@ def differentiable_values_like_target(program: Program, place: Place) -> Iterato
 def values_to_stop_at(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the names of values whose gradient a learner who stops too early returns for the target `place`.
 
-    These are the values of the target's shape that depend on it, as z = tanh(x) for x; and, whatever its shape, an
-    output of several entries that has fewer entries than the target.
+    These are the values of the target's shape that depend on it, as z = tanh(x) for x, but for what a loop selects in
+    each iteration; and, whatever its shape, an output of several entries that has fewer entries than the target.
     """
     behind, output = program.forward.descendants[place[0]], program.forward.outputs[-1]
     for name, value in differentiable_values_like_target(program, place):
@@ -510,7 +513,8 @@ def with_gradient_of(program: Program, place: Place, choice: ValueName) -> Progr
 def describe_early_stop(program: Program, place: Place, name: ValueName) -> dict[str, str]:
     """Return the fields `gradient`, what a learner calls the gradient of a named value, and `then`, what is to be done.
 
-    Such as `out.g`, or "the gradient of h", and "the factor must be the derivative of h with respect to x".
+    Such as `out.g`, or "the gradient of h", and "the factor must be the derivative of h with respect to x", or, if h
+    has another shape than x, "continue the chain rule from there to x".
 
     Args:
         program: the program of a trial.
@@ -882,8 +886,9 @@ class JacobianMisuse:
 def misused_jacobians(program: Program, place: Place) -> Iterator[JacobianMisuse]:
     """Yield `JacobianMisuse`s of a value y = f(x), the value `place`: each names an x, and which wrong matrix is used.
 
-    f is a function of several operations. The Jacobian itself is tried if at least one of them does not work entry by
-    entry: else it is its own transpose. The inverse is tried only for a y of at most `LARGEST_JACOBIAN` entries.
+    f is a function of several operations. The Jacobian itself is tried if one of them is a contraction, a join, or of
+    the family "other"; of pointwise ones it is its own transpose. The inverse is tried in both cases, but only for a y
+    of at most `LARGEST_JACOBIAN` entries.
     """
     for source in sources_of_function(program, place):
         operand = source.find(program, place[0])
@@ -1054,7 +1059,10 @@ def _() -> Example:
 
 
 def sums_to_one(program: Program, place: Place) -> bool:
-    """Return whether the value `place` has entries from 0 to 1 that sum to 1 along its last axis, as a softmax has."""
+    """Return whether the value `place` has entries from 0 to 1 that sum to 1 along its last axis, as a softmax has.
+
+    False for an input, and for an axis of one entry.
+    """
     value = program.nodes[place[0]].value
     is_share = value.ndim > 0 and value.shape[-1] > 1 and bool((value >= 0).all())
     return is_share and bool(np.allclose(value.sum(-1), 1)) and is_made_from_targets(program, place)

@@ -790,8 +790,8 @@ Missing = Literal["the last windows", "the windows that end exactly at the end o
 def leave_out_last_windows(program: Program, place: Place, choice: Missing) -> Program:
     """Compute the contribution of the edge `place` without the last window along each axis that windows slide along.
 
-    With "the last windows": of g of shape (bs, o, h, w) only g[:, :, :-1, :-1]. With "the last windows, if they end at
-    the end of the axis,": the last window along an axis is left out only if no entry of the padded array is behind it,
+    With "the last windows": of g of shape (bs, o, h, w) only g[:, :, :-1, :-1]. With "the windows that end exactly at
+    the end of the axis": the last window along an axis is left out only if no entry of the padded array is behind it,
     as `range(0, n - size, step)` does.
     """
 
@@ -808,7 +808,7 @@ def leave_out_last_windows(program: Program, place: Place, choice: Missing) -> P
 
 
 def _axis_and_unused_entries(node: Node, number: int, size: int) -> tuple[int, int]:
-    """Return an axis of the value that counts windows, and how many entries of the input lie behind the last one.
+    """Return an axis of the value that counts windows, and how many entries of the padded input are behind the last.
 
     Args:
         node: the windows operation.
@@ -1165,8 +1165,8 @@ def use_wrong_position(program: Program, place: Place, choice: Position) -> Prog
     """Place the contributions of the windows by a wrong position: entry 2 of each window at entry 2 of the array, say.
 
     The choice is a wrong use of the position inside the window, such as "as its position in the whole array"; see
-    `wrong_positions`. The vjp raises ValueError where that position lies outside of the array, or the windows have
-    padding. `place` is an edge into the windows operation.
+    `wrong_positions`. The vjp raises ValueError where that position lies outside of the array, or, if it is one in the
+    flattened array, the windows have padding. `place` is an edge into the windows operation.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -1481,7 +1481,7 @@ def _stretch(at: EdgeContext, contributions: Contributions, tiling: tuple[Window
 
     Args:
         at: the edge into the windows operation.
-        contributions: the contributions of the windows.
+        contributions: those of windows that do not overlap; its `parts` have the shape (taps, *other axes, *windows).
         tiling: the axes that they slide along.
 
     Returns:
