@@ -61,7 +61,8 @@ def forget_inherited_signals() -> None:
 def limit(header: dict[str, Any], in_use: Memory) -> None:
     """Limit, from now on, what this process can use by accident: processor time, memory, files, processes.
 
-    On Windows nothing is limited here, and only the grader's own limit of time remains.
+    Also from now on, what `forbid_accidents` forbids is refused. On Windows that is all, and only the grader's own
+    limit of time remains.
 
     Args:
         header: the header of the job, with `time_limit` in seconds (`None` for no limit) and `memory_limit` in MiB.
@@ -102,7 +103,8 @@ def _is_importing(runner: types.CodeType) -> bool:
 def forbid_accidents(runner: types.CodeType) -> None:
     """Make learner code fail if it starts processes or threads, sends signals, or opens files or connections.
 
-    Python's own imports can still read modules. Nothing is refused before `limit` is called.
+    Python's own imports can still read modules. Threads and `torch.save` are refused at once, to any code; all else
+    only after `limit` is called.
 
     Args:
         runner: the code of the function that runs all learner code, also that of an imported file.

@@ -353,7 +353,11 @@ class _ObservedCall:
         self.watch = DifferenceWatch({name: self.before[name] for name in tensors}) if call.get("nudges") else None
 
     def run(self, clock: Clock) -> Facts | None:
-        """Call the function; return the facts of the exception that ended the call, or `None` if there was none."""
+        """Call the function; return the facts of the exception that ended the call, or `None` if there was none.
+
+        What the function returns is kept in `returned`. Torch's default dtype becomes that of the first floating-point
+        tensor among the arguments, or float32.
+        """
         floating = (self.arguments[name].dtype for name in self.tensors if self.arguments[name].is_floating_point())
         torch.set_default_dtype(next(floating, torch.float32))  # so that `torch.zeros(...)` without one fits
         try:

@@ -108,7 +108,8 @@ class Misconception:
 class InSteps:
     """Hold a forward pass in named steps, of which the last computes the output.
 
-    A step whose value is given is not computed: later steps use the given value, so that its gradient can be requested.
+    If the value of a step is given, later steps use it in place of the computed one, so that its gradient can be
+    requested.
 
     Args:
         rules: by name of the step, in order, a function that takes inputs and earlier steps by name.

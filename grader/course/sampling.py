@@ -203,8 +203,9 @@ def exact_entries(
 ) -> np.ndarray:
     """Return a copy with about half of the entries rounded to the nearest of `numbers`, and with ties along each axis.
 
-    If 0 is among the numbers, at least one entry is 0. Each of the other numbers is an entry, or, if a quarter of the
-    array has no room for all, the smallest and the largest are. A number far from all entries is left out.
+    If 0 is among the numbers, at least one of several entries is 0. Each of the other numbers is an entry, or, if a
+    quarter of the array has no room for all, the smallest and the largest are. A number far from all entries is left
+    out.
 
     Args:
         array: the array to copy.

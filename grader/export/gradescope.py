@@ -184,7 +184,7 @@ def graded_submission(course: Course, secret: bytes, submission: Path, isolation
 
 
 def _seed(secret: bytes, submission: Path) -> int:
-    """Return the seed of a submission: a hash of the secret and all its files, so that no student can predict it."""
+    """Return the seed of a submission: a hash of the secret and all its files but links; no student can predict it."""
     digest, folder = hashlib.sha256(secret), submission if submission.is_dir() else submission.parent
     inside = folder.rglob("*") if submission.is_dir() else [submission]
     for path in sorted(path for path in inside if path.is_file() and not path.is_symlink()):
@@ -222,7 +222,11 @@ def autograder(course: Course, units: Collection[str], secret: str) -> bytes:
 
 
 def _restricted_config(config: CourseFile, units: Collection[str]) -> CourseFile:
-    """Return the course file with only the given units; unchanged if no unit is given."""
+    """Return the course file with only the given units; unchanged if no unit is given.
+
+    Raises:
+        UsageError: the course has no such unit.
+    """
     known, units = {unit.id for unit in config.units}, {config.unit_id(name) for name in units}
     if unknown := next((unit for unit in units if unit not in known), None):
         raise UsageError(f"There is no unit {unknown!r}. Units: {', '.join(sorted(known))}.")
@@ -250,7 +254,7 @@ def _add_folder(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
 
 
 def _grader_files(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder that the grader reads: all but a bundled course and Python's caches."""
+    """Yield the files of a folder that the grader reads: those of `KINDS`, without a bundled course and caches."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).parts
         if path.suffix in KINDS and path.is_file() and "__pycache__" not in inside and inside[0] != "bundled":

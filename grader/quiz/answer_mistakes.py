@@ -121,9 +121,9 @@ def _typed_mistake(question: TypedQuestion, answer: str) -> QuizMistake | None:
 
 
 def _rounding_of(answer: str) -> float:
-    """Return the greatest error by which a number with three digits or more is rounded, 0.005 for `1.33`.
+    """Return the greatest error by which a decimal number of three digits or more is rounded, 0.005 for `1.33`.
 
-    0 for any other.
+    0 for any other answer, such as `133`.
     """
     match = DECIMAL.fullmatch(answer.strip())
     if match is None or len((match[1] + match[2]).lstrip("0")) < LEAST_DIGITS:
