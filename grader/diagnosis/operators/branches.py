@@ -26,7 +26,9 @@ MASKING = ("relu", "relu6", "hardtanh", "threshold", "hardshrink", "softshrink",
 
 
 def has_mask(program: Program, place: Place) -> bool:
-    """Return whether a node's derivative is a mask: a relu, `where`, maximum, or a product with a two-valued array.
+    """Return whether a node's derivative is a mask, as that of a relu, or of a product with a two-valued array.
+
+    The operations with a mask are those of `MASKING`.
 
     Args:
         program: the program of a trial.
@@ -50,7 +52,7 @@ def masked_slots(program: Program, place: Place) -> tuple[int, ...]:
 
 
 def _is_mask(value: Operand) -> bool:
-    """Return whether an operand is an array, with at least one axis, of zeros and ones alone."""
+    """Return whether an operand is an array, with at least one axis, of zeros and ones alone, or of one of the two."""
     array = np.asarray(value)
     return array.ndim > 0 and bool(((array == 0) | (array == 1)).all())
 
@@ -59,7 +61,7 @@ LEAST_OF_TWO = 5  # entries of an array that consists of two numbers by intent
 
 
 def _two_values(value: Operand) -> tuple[float, ...]:
-    """Return the two numbers that an array consists of, the smaller one first: (0, 1) for a mask.
+    """Return the two numbers that an array of floats consists of, the smaller one first; (0, 1) for any mask.
 
     Empty for any other array; and for one of fewer than five entries that is no mask, where two numbers may be chance.
     """
@@ -490,7 +492,7 @@ COMPARISONS = {"gt": "ge", "ge": "gt", "lt": "le", "le": "lt"}
 
 
 def comparison_of(program: Program, place: Place) -> tuple[int, Node] | None:
-    """Return the comparison that makes the mask which a node reads, and the slot of the mask in the node.
+    """Return the slot of the mask that a node reads, and the comparison (`>`, `>=`, `<` or `<=`) that makes the mask.
 
     For the edge of z in `where(z > 0, z, y)` this is (0, the node of `z > 0`). Casts and negations of the mask may come
     in between.
@@ -500,7 +502,7 @@ def comparison_of(program: Program, place: Place) -> tuple[int, Node] | None:
         place: an edge; the mask is a different operand of its reader.
 
     Returns:
-        The slot and the comparison; `None` where no comparison makes an operand of the reader.
+        The slot and the comparison; `None` where no such comparison makes another operand of the reader.
     """
     for slot, operand in program.reader(place).operands:
         node = program.nodes[operand]
@@ -556,7 +558,7 @@ def mask_operands(program: Program, place: Place) -> Iterator[MaskOperand]:
     """Yield `MaskOperand`s: for each operand of the comparison that makes a mask, every other value of its shape.
 
     A `MaskOperand` is the slot of the operand and the name of the other value, such as y for z in `where(z > 0, z, 0)`;
-    the name is `None` for the upstream gradient, where that has the shape.
+    the name is `None` for the upstream gradient, where that has the shape. A constant, as this 0, is never replaced.
 
     Args:
         program: the program of a trial.
@@ -675,8 +677,8 @@ def has_ties(program: Program, place: Place) -> bool:
 def ties_of(program: Program, place: Place, slot: int) -> Array:
     """Return a mask of the entries at which two branches of a node meet: for relu(x), those where x == 0.
 
-    For `maximum(a, b)` these are the entries where a == b; for `where(a > b, ...)` and `x * (a > b)`, too. All False
-    where no comparison makes the mask of a `where` or a product.
+    For `maximum(a, b)` these are the entries where a == b; for `where(a > b, ...)` and `x * (a > b)`, too; for a clamp
+    those at a limit. All False where no `>`, `>=`, `<` or `<=` makes the mask of a `where` or a product.
 
     Args:
         program: the program of a trial.
@@ -716,7 +718,7 @@ def tie_choices(program: Program, place: Place) -> Iterator[Tie]:
 
 
 def describe_tie(program: Program, place: Place) -> str:
-    """Return where two branches of a node meet, such as "the operands of `maximum(a, b)` are equal".
+    """Return where two branches of a node meet, such as "the two operands of `maximum(a, b)` are equal".
 
     Args:
         program: the program of a trial.
@@ -735,6 +737,8 @@ def describe_tie(program: Program, place: Place) -> str:
 
 def describe_tie_mistake(program: Program, place: Place, choice: Tie) -> str:
     """Return a clause on what becomes of the upstream gradient where two branches of a node meet, and on what must.
+
+    Such as "the whole upstream gradient goes to a; each must get half of it".
 
     Args:
         program: the program of a trial.
@@ -828,7 +832,7 @@ def columns_less_rows(array: Array) -> Array:
 
 
 def diagonals_beside_mask(program: Program, place: Place) -> Iterator[int]:
-    """Yield the number of the diagonal next to the masked entries, if all entries on one side of it are masked.
+    """Yield the number of the diagonal next to the masked entries, if these are exactly the entries on one side of it.
 
     For a causal mask `triu(1)` it is 0, the main diagonal; 1 is the one above it. Nothing is yielded for another mask.
 
@@ -899,7 +903,7 @@ def _() -> Example:
 def scale_of_mask(program: Program, place: Place) -> float | None:
     """Return the number c if a product multiplies an operand by an array of 0 and c, c other than 1; else `None`.
 
-    For h in `h * (keep / 0.8)`, with a mask `keep` of zeros and ones: 1.25.
+    For h in `h * (keep / 0.8)`, with a mask `keep` of zeros and ones: 1.25. Fewer than five entries count as chance.
 
     Args:
         program: the program of a trial.

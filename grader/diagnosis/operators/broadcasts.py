@@ -176,10 +176,11 @@ class ReducedCopies:
 
 
 def describe_broadcast_axes(along: Along) -> str:
-    """Return a phrase that says which axes of a broadcast are meant, such as ` along its axes of size 1`; may be empty.
+    """Return a phrase that says which axes of a broadcast are meant, such as ` along its axes of size 1`.
 
     Args:
-        along: whether the new axes in front, those of size 1 that were stretched, or all of these are meant.
+        along: whether the new axes in front, those of size 1 that were stretched, or all of these are meant; for all
+            the phrase is empty.
     """
     words = {"new axes": "the axes that it lacks", "stretched axes": "its axes of size 1"}
     return f" along {words[along]}" if along in words else ""
@@ -295,8 +296,9 @@ def wrong_shapes(program: Program, place: Place) -> Iterator[str]:
     """Yield the keys of `WRONG_SHAPES`: the wrong axes over which the contributions of the copies are summed.
 
     "nothing", "new axes" alone, "stretched axes" alone, "the first axis", "the last axis", or "the axes of the other",
-    those along which the partner operand was broadcast. Such a sum has a wrong shape, which only a whole gradient can
-    have: nothing is yielded where the edge is not the only one to a target.
+    those along which the partner operand was broadcast, which comes only where the reader has two operands, neither of
+    them a constant. Such a sum has a wrong shape, which only a whole gradient can have: nothing is yielded where the
+    edge is not the only one to a target.
 
     Args:
         program: the program of a trial.

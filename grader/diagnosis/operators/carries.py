@@ -71,7 +71,7 @@ def steps_of(program: Program, keys: tuple[Key, ...]) -> list[Step]:
     """Return the iterations of the loop that carries the states with the given keys, the first one first.
 
     Args:
-        program: the program.
+        program: the program; the iterations are those of its right forward pass, also where it is edited.
         keys: the keys of the nodes that make the states.
     """
     forward = program.right.forward
@@ -800,9 +800,10 @@ class SharedGradient:
 
 
 def shared_gradients(program: Program, place: Place) -> Iterator[SharedGradient]:
-    """Yield `SharedGradient`s: two values of one shape that one operation reads, or that one loop carries.
+    """Yield `SharedGradient`s: two computed values of one shape that one operation reads, or that loops carry.
 
-    The operands of a sum are left out, as their gradients are the same.
+    The operands of a sum or difference are left out, as their gradients are the same but for the sign. Two loop-carried
+    values may be of two loops, if these have equally many iterations.
 
     Args:
         program: the program of a trial.
@@ -944,7 +945,8 @@ ADJOINT_MISTAKES: Mapping[str, AdjointMistake] = {
 def fixed_point_steps(program: Program, place: Place) -> list[Step]:
     """Return the iterations of a loop that looks for a fixed point of the value `place`; empty for any other loop.
 
-    Such a loop carries this value alone, has `LEAST_STEPS` iterations or more, and hardly changes it in the last one.
+    Such a loop has `LEAST_STEPS` iterations or more, and hardly changes the value in the last one; the value is not the
+    first of several that the loop carries.
     """
     *_, keys = keys_carried_together(program, place)
     ids = program.forward.by_key[program.nodes[place[0]].key]

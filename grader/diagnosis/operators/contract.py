@@ -79,7 +79,7 @@ class Example:
     inputs: Mapping[str, str | Sampler]
 
     def trials(self) -> Iterator[tuple[Trial, Program, dict[str, Array]]]:
-        """Yield the example on `EXAMPLE_TRIALS` drawn sets of inputs, of different sizes.
+        """Yield the example on `EXAMPLE_TRIALS` drawn sets of inputs, whose sizes alternate.
 
         Yields:
             The trial; the program of the right backward pass in it; and for each input that `wrong` answers for, its
@@ -115,8 +115,8 @@ class Operator(Generic[C]):
 
     Args:
         name: unique, and stable: it is kept in records, and other languages have their messages under it.
-        code: the public code of the mistake (`grader.results.records.CODES`), or the function that returns it
-            for a choice.
+        code: the public code of the mistake (`grader.results.codes.CODES`), or the function that returns it for a
+            choice.
         rank: the likelihood rank: 1 is common, 5 is rare; of all edits that explain an answer, the least rank is shown.
         at: the kind of places where it works, such as `edges.of("matmul")`.
         message: a clause about the answer, such as "the derivative of {step} is missing"; its fields in braces are
@@ -257,8 +257,8 @@ def operator(
         multiple: the clause about an answer that has a factor as well, which `{times}` stands for; none by default.
 
     Raises:
-        ValueError: when the decorator is applied and there is an operator of this name, or the code is not a public
-            one.
+        ValueError: when the decorator is applied and there is an operator of this name, or a code that is given as text
+            is not a public one.
     """
 
     def register(rewrite: Rewrite[C]) -> Operator[C]:
@@ -405,9 +405,10 @@ def _term_of_like_operands(program: Program, spot: Spot, place: Place) -> str:
 
 
 def describe_contribution(program: Program, spot: Spot, place: Place) -> str:
-    """Return what the edges of a spot contribute, in words: "the contribution of `x @ w` to the gradient of x".
+    """Return what edges contribute, such as "the contribution of the path through `x @ w` to the gradient of x".
 
-    Where the operand has no further contribution, return "the gradient of x through `x @ w`".
+    Where the operand has no further contribution, return "the gradient of x through `x @ w`", except for a spot of
+    several operations.
 
     Args:
         program: the program of the trial that the message is for.
@@ -423,8 +424,8 @@ def describe_contribution(program: Program, spot: Spot, place: Place) -> str:
 def describe_negation(program: Program, spot: Spot, place: Place) -> str:
     """Return the clause that what the edges of a spot contribute has the wrong sign.
 
-    Where there is no other path from the targets to the loss, so that nothing but the sign of an answer is wrong,
-    return "this is the right answer with the wrong sign".
+    Where the spot is one edge, and no other path leads from the targets behind it to the loss, so that nothing but the
+    sign of an answer is wrong, return "this is the right answer with the wrong sign".
 
     Args:
         program: the program of the trial that the message is for.
@@ -531,7 +532,7 @@ def describe_local_derivative(program: Program, place: Place, step: str) -> str:
 def divisor_of(program: Program, place: Place) -> str:
     """Return what a learner calls the denominator of a quotient if an edge leads to its numerator; else `""`.
 
-    For the edge of x in `x / std`: "std".
+    For the edge of x in `x / std`: "std". Also `""` where the source does not write the quotient with `/`.
 
     Args:
         program: the program of the trial that the message is for.

@@ -40,7 +40,7 @@ def partner_slot(node: Node, slot: int) -> int:
 
 
 def is_product_of_two(program: Program, place: Place) -> bool:
-    """Return whether the edge `place` leads to a factor in a sum of products of two arrays: a matmul or an einsum."""
+    """Return whether the edge `place` leads to one of two factors of a matmul, einsum, linear map or outer product."""
     node = program.reader(place)
     contraction = contraction_of(node)
     return contraction is not None and len(contraction.operands) == 2 and place[1] < 2
@@ -89,7 +89,8 @@ def contribution_with(at: EdgeContext, changes: Mapping[ProductArray, Callable[[
 def name_product_array(program: Program, place: Place, part: ProductArray) -> str:
     """Return what a learner calls an array in the contribution to a factor: `w` for the partner factor of x in `x @ w`.
 
-    `the upstream gradient` and `the product with the upstream gradient` for the two others.
+    `the other factor` where the partner is a constant; `the upstream gradient` and `the product with the upstream
+    gradient` for the two other arrays.
 
     Args:
         program: the program of a trial.
@@ -174,7 +175,7 @@ def _arrays_to_transpose(arrangement: Arrangement) -> tuple[ProductArray, ...]:
 
 
 def describe_arrangement(program: Program, place: Place, arrangement: Arrangement) -> str:
-    """Return a clause that says what is wrong with an arrangement, such as "the transpose of w is missing".
+    """Return a clause that says what is wrong with an arrangement, such as "w must be transposed".
 
     Args:
         program: the program of a trial.
@@ -338,9 +339,9 @@ class Reshape:
 def reshapes(program: Program, place: Place) -> Iterator[Reshape]:
     """Yield `Reshape`s: an array in the contribution to a factor, and a wrong reshape that mixes up its entries.
 
-    The array is the partner factor, the upstream gradient, or their product; the reshape is in place of a transpose, or
-    moves its last axis to the front, or exchanges the order of its first two axes. For x in `x @ w`, w of shape (n, m):
-    w.reshape(m, n) in place of w.T. A reshape leaves a square matrix as it is, which has not been transposed then.
+    The array is the partner factor, the upstream gradient, or their product. For x in `x @ w`, w of shape (n, m), the
+    reshape is w.reshape(m, n) in place of w.T; nothing for a square matrix. With three axes or more it may also be one
+    to a shape with the last axis in front and, of the partner, two that mix up the order of its first two axes.
 
     Args:
         program: the program of a trial.
@@ -430,8 +431,8 @@ UPSTREAM = -1  # the slot of the upstream gradient in a choice
 def axes_to_exchange(program: Program, place: Place) -> Iterator[ExchangedAxes]:
     """Yield `ExchangedAxes`: the slot of a partner factor or `UPSTREAM`, and two axes of equal size of that array.
 
-    The axes have different letters in the einsum. Nothing is yielded for a product of two matrices, whose transposes
-    are the choices of `transpose_wrongly`.
+    The size is more than 1. Nothing is yielded for a product of two arrays whose value has fewer than three axes; the
+    transposes of two matrices are the choices of `transpose_wrongly`.
 
     Args:
         program: the program of a trial.
@@ -484,7 +485,7 @@ def exchange_axes_in_einsum(program: Program, place: Place, choice: ExchangedAxe
 
 
 def factor_in_slot(program: Program, place: Place, slot: int) -> str:
-    """Return what a learner calls the factor in a slot of the reader of the edge `place`."""
+    """Return what a learner calls the factor in a slot of the reader of `place`: `w`, or "the constant factor"."""
     value = program.reader(place).operand(slot)
     return "the constant factor" if value is None else program.name_of(value)
 
@@ -519,6 +520,8 @@ SANDWICHES: Mapping[str, tuple[str, str, Callable[[Array, Array, Array], Array]]
 
 def sandwich_of(program: Program, place: Place) -> tuple[int, int, int] | None:
     """Return the ids of a product a @ p @ b and of its factors a and b, for the edge of p; `None` for no such product.
+
+    Also `None` where a or b is a constant, or where something else reads the inner one of the two products.
 
     Args:
         program: the program of a trial.
@@ -865,13 +868,13 @@ def _() -> Example:
 
 
 def is_square_product(program: Program, place: Place) -> bool:
-    """Return whether the operation `place` is a product `a @ b` of two matrices of its own shape; a may be b."""
+    """Return whether both operands of the matmul `place`, `a @ b`, have the shape of its value; a may be b."""
     node = program.nodes[place[0]]
     return len(node.values) == 2 and all(np.shape(value) == node.value.shape for value in node.values)
 
 
 def slots_of_square_product(program: Program, place: Place) -> Iterator[tuple[int, ...]]:
-    """Yield the slots of a square product `a @ b` that get a gradient: both together, then each alone."""
+    """Yield the slots of a square product `a @ b` that hold no constant: both together, then each alone."""
     slots = tuple(slot for slot, _ in program.nodes[place[0]].operands)
     yield from dict.fromkeys([slots, *((slot,) for slot in slots)])
 
@@ -939,7 +942,7 @@ def scaled_product(program: Program, place: Place) -> int | None:
         place: the edge of the number, in its product with an array.
 
     Returns:
-        `None` where the operand has several entries, or no contraction follows.
+        `None` where the operand has several entries, its reader is no product by `*`, or no contraction follows.
     """
     if program.reader(place).name != "mul" or np.size(program.reader(place).values[place[1]]) != 1:
         return None

@@ -132,7 +132,7 @@ def omissions(program: Program, place: Place) -> Iterator[Omission]:
     """Yield `Omission`s: the slot of an operand to use in place of a node's value, and where that takes effect.
 
     The operand has the shape of the value, or, in a product whose omission affects `"partners"` alone, is broadcast to
-    it. Nothing is yielded for `detach`, and for an operation with a number, such as x / 3.
+    it. Nothing is yielded for `detach`, for an operation with a number, such as x / 3, and for a sum with a constant.
 
     Args:
         program: the program of a trial.
@@ -166,6 +166,8 @@ def is_broadcast_to(operand: Array, value: Array) -> bool:
 def omission_fields(program: Program, place: Place, choice: Omission) -> dict[str, str]:
     """Return the fields `what`, `is` and `where` of a message: which operands or mask are lost, how, and where.
 
+    For a product with a mask: "the mask in ", "is never applied" and " where the backward pass uses the result".
+
     Args:
         program: the program of a trial.
         place: the node that is left out.
@@ -184,7 +186,7 @@ def omission_fields(program: Program, place: Place, choice: Omission) -> dict[st
 
 
 def _number_in_slot(node: Node, slot: int) -> float:
-    """Return the constant number in a slot of a node; NaN where an array is there."""
+    """Return the number in a slot of a node, also an array without axes; NaN where an array with axes is there."""
     return float(node.values[slot]) if np.ndim(node.values[slot]) == 0 else math.nan
 
 
@@ -222,9 +224,10 @@ def leave_out_operation(program: Program, place: Place, choice: Omission) -> Pro
 
 
 def replace_by_operand(node: Node, kept: int) -> Node:
-    """Return the node with the operand in slot `kept` as its value, and the identity as its operation.
+    """Return the node with an operation that gives its operand in slot `kept`; for a - b and b it gives -b.
 
-    Where the node is a - b and keeps b, the value is -b, and the operation a negation.
+    A factor of a product is broadcast to the shape of the product. The stored value stays until a forward pass runs the
+    node.
     """
     if node.name == "sub" and kept == 1:
         return node.with_operation(OPERATIONS["neg"], (1,))
@@ -588,7 +591,7 @@ def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[
     message="in {step}, {lack}{where}",
 )
 def leave_out_number(program: Program, place: Place, choice: NumberChange) -> Program:
-    """Leave out a constant number of a node: add 0, multiply by 1 or take the power 1 in place of it.
+    """Leave out a constant number of a node: add 0, multiply by 1, take the power 1 or fill in 0 in place of it.
 
     Args:
         program: the right program.
@@ -703,7 +706,7 @@ class Size:
         return shape[self.axis] if len(shape) >= -self.axis else None
 
     def from_front(self, program: Program, reader: int) -> int:
-        """Return the number of the axis `self.axis`, counted from the front.
+        """Return the number of the axis `self.axis`, counted from the front; from the end where there is no such array.
 
         Args:
             program: the program of a trial.
@@ -954,7 +957,7 @@ def constant_changes(program: Program, place: Place) -> Iterator[ConstantChange]
 
     The wrong number is one greater or one less; for a factor, divisor, base or exponent other than 0 and 1 also twice,
     half, ten times or a tenth of the right one. For `torch.ones(t, t).triu(1)`: `triu` with 2 and with 0. Of `arange`,
-    every entry of the result is one greater, or one less.
+    every entry of the result is one greater, or one less. Other calls than these and `CONSTANT_NUMBERS` have none.
 
     Args:
         program: the program of a trial.
@@ -972,7 +975,9 @@ def constant_changes(program: Program, place: Place) -> Iterator[ConstantChange]
 
 
 def constant_fields(program: Program, place: Place, choice: ConstantChange) -> dict[str, str]:
-    """Return the field `mistake` of a message: that a wrong number is used in place of the right one in a call.
+    """Return the field `mistake` of a message: "in `mask.triu(1)`, 2 is used in place of 1".
+
+    For `arange`: "position starts at 1; it must start at 0".
 
     Args:
         program: the program of a trial.
@@ -1168,10 +1173,10 @@ def change_input_number(program: Program, place: Place, choice: InputNumber) -> 
         choice: the name of the input, and what is added to it.
 
     Returns:
-        The rewritten program; `None` where the number would be less than 1.
+        The rewritten program; `None` where the number would be less than 1, or the program has no way to record again.
 
     Raises:
-        NoCandidate: the forward pass cannot be recorded with this number.
+        NoCandidate: the forward pass fails with this number.
     """
     other = choice.record_with_wrong_number(program)
     if other is None:
@@ -1591,9 +1596,9 @@ class FlagChange:
 
 
 def flag_changes(program: Program, place: Place) -> Iterator[FlagChange]:
-    """Yield `FlagChange`s: an option of a node that is True or False, as `keepdim`, and what the wrong one affects.
+    """Yield `FlagChange`s: an option of a node with two values, one of `FLAGS`, and what the wrong value affects.
 
-    The option `approximate` of a gelu is "none" or "tanh" instead.
+    `keepdim`, `descending` and `largest` are True or False; `approximate` of a gelu is "none" or "tanh".
 
     Args:
         program: the program of a trial.
@@ -1673,7 +1678,8 @@ class OperandReplacement:
 def may_be_confused(program: Program, name: ValueName, other: int, operand: int) -> bool:
     """Return whether a value may be taken for an operand by mistake.
 
-    True for an input, for a loop-carried value, and for a value that the same operation computes as the operand.
+    True for an input, for a loop-carried value, and for a value of an operation of the same name as the operand's, such
+    as two products; other values and shapes are not looked at.
 
     Args:
         program: the program of a trial.
@@ -1687,8 +1693,8 @@ def may_be_confused(program: Program, name: ValueName, other: int, operand: int)
 def operand_replacements(program: Program, place: Place) -> Iterator[OperandReplacement]:
     """Yield `OperandReplacement`s: a float operand of a node, an earlier value of its shape, and what that affects.
 
-    The value is an input, a loop-carried value, or one that the same operation computes as the operand: x @ u for x @ w
-    in `sigmoid(x @ w)`. The wrong value is read in both passes (`"all"`), or in the `"values"` alone.
+    The value is an input, a loop-carried value, or one of an operation of the same name as the operand's: x @ u for
+    x @ w in `sigmoid(x @ w)`. It is read in both passes (`"all"`), or in the `"values"` alone.
 
     Args:
         program: the program of a trial.
@@ -1764,7 +1770,7 @@ def _() -> Example:
 def replacement_values(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the names of the values that may be read in place of a value: of its shape, and computed before it.
 
-    Each is an input, a loop-carried value, or a value of the same operation, such as x @ u for x @ w.
+    Each is an input, a loop-carried value, or a value of an operation of the same name, such as x @ u for x @ w.
 
     Args:
         program: the program of a trial.
@@ -1866,8 +1872,8 @@ def is_complement(program: Program, value: int, other: int) -> bool:
 def value_exchanges(program: Program, place: Place) -> Iterator[ValueExchange]:
     """Yield `ValueExchange`s: the name of a later value to exchange with a value, and what that affects.
 
-    The later value has the same shape, and is computed by the same operation, or is 1 less the value. `"all"`: their
-    gradients are exchanged, too; `"values"`: they are not.
+    The later value has the same shape, and is 1 less the value, or is computed by an operation of the same name and not
+    from the value. `"all"`: their gradients are exchanged, too; `"values"`: they are not.
 
     Args:
         program: the program of a trial.
@@ -1999,7 +2005,8 @@ def loop_values(program: Program, key: Key) -> tuple[int, ...]:
 def iteration_shifts(program: Program, place: Place) -> Iterator[IterationShift]:
     """Yield `IterationShift`s by 1 and by -1, of each value that a loop carries, or selects from an array (`x[t]`).
 
-    By 1: h of the next iteration is read in place of h of this one; by -1, that of the previous one.
+    By 1: h of the next iteration is read in place of h of this one; by -1, that of the previous one. The loop must have
+    three iterations or more; a loop-carried value that is a constant at first has no shifts.
 
     Args:
         program: the program of a trial.
@@ -2030,7 +2037,8 @@ def shift_iteration(program: Program, place: Place, choice: IterationShift) -> P
     """Read a value of a loop from the next or the previous iteration wherever it is read, in both passes.
 
     For x[t] and a shift by 1: x[t + 1]. Gradients still go to the value of the right iteration. After the last
-    iteration comes the first one.
+    iteration comes the first one, or the initial value. A node that reads it from several iterations at once, as a
+    `stack`, stays right, and so do the nodes that make it.
 
     Args:
         program: the right program.
@@ -2222,7 +2230,7 @@ def chain_from(program: Program, first: int) -> tuple[int, ...]:
     """Return the ids of a node, its only reader, the only reader of that one, and so on.
 
     For the product in tanh(h @ u) * v + b: those of `@`, tanh and `*`. The chain ends where a value has several
-    readers, before a sum, `cat` or `stack`, or after `MOST_IN_PART` nodes.
+    readers or is an output, before a sum, difference, `cat`, `stack` or assignment, or after `MOST_IN_PART` nodes.
 
     Args:
         program: the program of a trial.
@@ -2241,7 +2249,8 @@ def recomputed_parts(program: Program, place: Place) -> Iterator[RecomputedPart]
     """Yield `RecomputedPart`s: the slot of an operand of a node, and a value in its place where the node is run again.
 
     The value has the shape of the operand, and is the same variable at another time, such as a state after a step in
-    place of that before it. Nothing is yielded unless a single node, and no sum or `stack`, reads the node's value.
+    place of that before it. Nothing is yielded for a rearrangement, such as a transpose, and unless a single node, and
+    no sum or `stack`, reads the node's value.
 
     Args:
         program: the program of a trial.
@@ -2260,8 +2269,8 @@ def recomputed_parts(program: Program, place: Place) -> Iterator[RecomputedPart]
 def is_twin(program: Program, value: int, other: int) -> bool:
     """Return whether two values are one variable at different times: before and after a step, say.
 
-    The same operation makes both, in other iterations or calls; or one is a loop-carried value before an iteration, and
-    the other what the iteration makes of it; or they are assigned to one variable.
+    One expression makes both, in other iterations or calls; or one is what a loop begins with, and the other what an
+    iteration makes of it; or they are assigned to one variable.
 
     Args:
         program: the program of a trial.
@@ -2279,6 +2288,8 @@ def is_twin(program: Program, value: int, other: int) -> bool:
 
 def names_of_twins(program: Program, place: Place, choice: RecomputedPart) -> dict[str, str]:
     """Return the fields `own` and `other` of a message: the right operand and the wrong value, by different names.
+
+    Such as "q" and "the later q", or "h of the previous iteration" and "h of the same iteration".
 
     Args:
         program: the program of a trial.
@@ -2510,6 +2521,8 @@ class LoopStart:
 def loop_starts(program: Program, place: Place) -> Iterator[LoopStart]:
     """Yield `LoopStart`s: a loop-carried value of floats, and its wrong initial state: zeros or its last state.
 
+    Its right initial state is no constant; of values with one initial state only the first comes.
+
     Args:
         program: the program of a trial.
         place: not read: the loops of the whole program are meant.
@@ -2615,10 +2628,10 @@ def first_slot_of_shape(node: Node) -> int | None:
 
 
 def has_noncommuting_reader(program: Program, place: Place) -> bool:
-    """Return whether the node `place` and its only reader give something else in the other order: tanh(z) + b.
+    """Return whether the node `place` and its only reader may give something else in the other order: tanh(z) + b.
 
-    False where both are sums, or both products; and where the node has several readers, or a reader that cannot come
-    first.
+    False where each is a sum or negation, or each a product or negation; and where the node has several readers, or a
+    reader that cannot come first.
     """
     reader = exchangeable_reader(program, place)
     linear = (*SUMS, "neg")

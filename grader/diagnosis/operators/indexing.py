@@ -149,10 +149,11 @@ def leave_out_sum_over_repetitions(program: Program, place: Place, choice: str) 
 def sum_last_runs(g: Array, positions: Array, out: Array) -> Array:
     """Return an array in which each position holds the sum of the last run of g[i], g[i + 1], ... that go to it.
 
-    For the index [0, 0, 1, 0], g[0] + g[1] is written to position 0, g[2] to 1, then g[3] over what is at 0.
+    For the index [0, 0, 1, 0], g[0] + g[1] is written to position 0, g[2] to 1, then g[3] over what is at 0. A run goes
+    on with g[i] where positions[i] is equal to positions[i - 1] as a whole.
 
     Args:
-        g: the upstream gradient of a selection; shape: (numbers in the index, ...).
+        g: the upstream gradient of a selection; its axis 0 is the first axis of the index.
         positions: for each entry of g its position in the result, a whole number; shaped like g.
         out: zeros, of shape (positions,), which are overwritten and returned.
     """
@@ -270,8 +271,9 @@ class LastContribution:
 def last_contributions(program: Program, place: Place) -> Iterator[LastContribution]:
     """Yield `LastContribution`s: a selection whose iterations may assign to entries of a gradient, and not add to them.
 
-    The selection takes the same entry of a value in several iterations of a loop, such as `table[i[:, j]]` in iteration
-    j. Each comes twice: for iterations that assign from the first to the last, and from the last to the first.
+    The selection, by an index array, runs in several iterations of a loop, such as `table[i[:, j]]` in iteration j, and
+    takes an entry of the value twice, in one iteration or in two. Each comes twice: for iterations that assign from the
+    first to the last, and from the last to the first.
 
     Args:
         program: the program of a trial.
@@ -400,8 +402,8 @@ class Selected(NamedTuple):
 def selections_of(program: Program, value: int) -> list[Selected]:
     """Return what each selection of a value writes to its gradient, in the order of the forward pass, as `Selected`.
 
-    If only a maximum or minimum reads a selection, just the entries that it takes are written: no others get a
-    gradient. Empty where the selections have more than `MOST_WRITTEN` entries together.
+    If only an `amax`, `max` or `amin` reads a selection, just the entries that it takes are written: no others get a
+    gradient. Empty where the selections and their operands have more than `MOST_WRITTEN` entries together.
 
     Args:
         program: the program of a trial.
@@ -429,8 +431,9 @@ def selections_of(program: Program, value: int) -> list[Selected]:
 def possible_assignments(program: Program, place: Place) -> Iterator[Assignments]:
     """Yield `Assignments`: the orders in which selections may assign to the gradient of a value, and which of them do.
 
-    The orders are one selection after the other, the first entries of all selections before the second ones, or one
-    iteration after the other, each forwards and backwards. Nothing is yielded where no entry is taken twice.
+    The orders are one selection after the other, the first entries of all selections before the second ones, or, if one
+    of two to four expressions assigns and the others add, one iteration after the other; each forwards and backwards.
+    Nothing is yielded where no entry is taken twice, or more than 64 edges lead to the value.
 
     Args:
         program: the program of a trial.
@@ -454,6 +457,8 @@ def possible_assignments(program: Program, place: Place) -> Iterator[Assignments
 
 def describe_assignments(program: Program, place: Place, choice: Assignments) -> dict[str, str]:
     """Return the fields `step` and `what` of a message: the selections that assign, and what they overwrite.
+
+    Such as "`x[i]` and `x[i + 1]`" and "so that only what is written last to an entry is kept".
 
     Args:
         program: the program of a trial.
@@ -930,7 +935,7 @@ class ConstantIndex:
         return None
 
     def describe(self, program: Program) -> str:
-        """Return the array in words for a learner, by the expression that reads it: "the index of table[:, [2, 0]]"."""
+        """Return the array in words for a learner, by what reads it: "the index of `table[:, [2, 0]]`"."""
         return f"the index of {expression_of(program, program.nodes[program.forward.by_key[self.key][0]])}"
 
 
@@ -942,7 +947,7 @@ ALTERED_INDICES: Mapping[str, Callable[[Array], Array]] = {
 
 @dataclass(frozen=True)
 class AlteredIndex:
-    """Stands for another array that is made of the index array of a node.
+    """Stands for another array that is made of the index array of a node, in a loop of that of its first iteration.
 
     Args:
         key: the key of the node.
@@ -997,7 +1002,7 @@ def name_of_index_array(program: Program, place: Place, slot: int) -> str:
 
 
 def constant_indices(program: Program) -> tuple[ConstantIndex, ...]:
-    """Return the index arrays that are constants of the forward pass, each once, by the first node that reads it."""
+    """Return the first `MOST_CONSTANT_INDICES` constant index arrays, each once, by the first node that reads it."""
     constants, arrays = list[ConstantIndex](), list[Array]()
     for node in program.nodes:
         for slot in index_slots(node) if node.operation.family != "input" else ():
@@ -1027,8 +1032,8 @@ class IndexReplacement:
 def index_replacements(program: Program, place: Place) -> Iterator[IndexReplacement]:
     """Yield `IndexReplacement`s: the slot of an index array of a node, and the name of a wrong array in its place.
 
-    The wrong array is any other array of whole numbers of its shape that is computed before the node: cols for rows in
-    `x[rows]`.
+    The wrong array is any array of whole numbers of its shape, with other entries, that is an input, a constant, or
+    computed before the node in its iteration: cols for rows in `x[rows]`.
 
     Args:
         program: the program of a trial.
@@ -1586,14 +1591,16 @@ def _() -> Example:
 def spread_gradient(node: Node, g: Array) -> Array | None:
     """Return the upstream gradient copied to every entry that a selection of one entry along an axis could have taken.
 
-    For `x[range(n), labels]` with x of shape (n, classes), all entries of row i get g[i].
+    For `x[range(n), labels]` with x of shape (n, classes), all entries of row i get g[i]; that the first index is
+    range(n) is not tested.
 
     Args:
         node: the selection.
         g: shaped like its value.
 
     Returns:
-        Shape: that of the operand; `None` where the selection is not of one entry along one axis.
+        Shape: that of the operand; `None` where the selection is not of one entry along one axis, or is a `getitem` of
+        no matrix.
     """
     x = np.asarray(node.values[0])
     if node.name == "gather":
@@ -1617,7 +1624,10 @@ SPREAD_CODES = {"every entry": "missing-local", "every entry, averaged": "summed
 
 
 def selects_rows(node: Node) -> bool:
-    """Return whether a node takes whole rows x[i] of its operand x by an index array, as `table[rows]` does."""
+    """Return whether a node with an index array returns rows shaped like those of its operand, as `table[rows]` does.
+
+    Only the shapes are looked at. False for a vector, and for an index of two axes.
+    """
     return bool(index_slots(node)) and node.value.shape[1:] == np.shape(node.values[0])[1:] and node.value.ndim > 1
 
 
@@ -1813,7 +1823,10 @@ def part_orders(program: Program, place: Place) -> Iterator[PartOrder]:
 
 
 def axis_of_parts(program: Program, place: Place) -> int | None:
-    """Return the axis of the value `place` along which its `consecutive_parts` follow one another, if it is one."""
+    """Return the axis of the value `place` along which its first two `consecutive_parts` follow one another.
+
+    `None` where they differ along several axes, or along none. The value must have two parts or more.
+    """
     shape = program.nodes[place[0]].value.shape
     first, second, *_ = (
         np.unravel_index(selected_positions(part), shape) for part in consecutive_parts(program, place[0])
@@ -1886,7 +1899,7 @@ def reorder_part_gradients(program: Program, place: Place, choice: PartOrder) ->
 def pairs_of_joined_parts(program: Program, place: Place) -> Iterator[tuple[int, int]]:
     """Yield the slots of every two operands of one shape of a `cat` or `stack`, the node `place`: (0, 1), (0, 2), ...
 
-    Nothing where it has more than four operands.
+    Both operands get a gradient. Nothing where the node has more than four operands.
     """
     node = program.nodes[place[0]]
     slots = [slot for slot, _ in program.forward.edges[node.id]]
@@ -1961,7 +1974,7 @@ def _() -> Example:
 def slots_of_chosen_entries(program: Program, place: Place) -> Iterator[int]:
     """Yield the slots of the partner operands of the edge `place` that are rows of a value, chosen by an index.
 
-    For `x[i] * a` and its edge of a: 0.
+    For `x[i] * a` and its edge of a: 0. Nothing where the reader of the edge is no product.
     """
     node = program.reader(place)
     for slot, operand in node.operands if node.name == "mul" or node.operation.family == "contraction" else ():
@@ -2379,7 +2392,13 @@ def with_linear_partners(program: Program, value: int, array: Array) -> Program:
 
 
 def _with_partners(rule: EdgeVjp, node: Node, operands: tuple[Operand, ...]) -> EdgeVjp:
-    """Return a vjp that is computed by `rule` with other operands of its node."""
+    """Return a vjp that calls `rule` with `node`, the reader of the edge, whose value stays and whose operands change.
+
+    Args:
+        rule: the vjp of the edge so far.
+        node: the reader.
+        operands: one for each slot of the node.
+    """
     return lambda at: rule(at._replace(node=node.with_value(operands, node.value)))
 
 

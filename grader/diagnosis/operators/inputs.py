@@ -49,7 +49,8 @@ class InputPair:
 def exchangeable_inputs(program: Program, place: Place) -> Iterator[InputPair]:
     """Yield `InputPair`s: two inputs of the same shape and type, and whether their gradients are exchanged, too.
 
-    Each pair comes once without exchanged gradients, and once more with them if both inputs are targets.
+    Both are arrays with an axis or more. Each pair comes once without exchanged gradients, and once more with them if
+    both inputs are targets.
 
     Args:
         program: the program of a trial.
@@ -554,7 +555,7 @@ def _() -> Example:
 
 
 def is_loss_reduction(program: Program, place: Place) -> bool:
-    """Return whether the edge `place` leads into a reduction that makes an output of one number, as a loss is."""
+    """Return whether the reader of the edge `place`, a reduction, makes an output without axes, as a loss is."""
     node = program.reader(place)
     return not node.value.ndim and node.id in program.forward.outputs
 
@@ -633,10 +634,11 @@ class UpstreamMixture:
 
 
 def upstream_mixtures(program: Program, place: Place) -> Iterator[UpstreamMixture]:
-    """Yield `UpstreamMixture`s: the name of a value that broadcasts to the output's shape, and how g is mixed with it.
+    """Yield `UpstreamMixture`s: the name of a value of the output's shape or last axes, and how g is mixed with it.
 
-    The value is `"added to"` g, `"subtracted from"` it or a `"factor of"` it; or, for `"positive"`, g is set to 0 where
-    the value, then of the output's shape, is not positive.
+    Nothing is yielded where no upstream gradient g is given, as for a loss. The value is `"added to"` g, `"subtracted
+    from"` it or a `"factor of"` it; or, for `"positive"`, g is set to 0 where the value, then of the output's shape, is
+    not positive.
 
     Args:
         program: the program of a trial.
@@ -656,7 +658,7 @@ def upstream_mixtures(program: Program, place: Place) -> Iterator[UpstreamMixtur
 
 
 def describe_mixture(upstream: str, value: str, how: str) -> str:
-    """Return a clause that says how a value is combined with the upstream gradient: "the backward pass uses ...".
+    """Return how a value is combined with the upstream gradient: "the backward pass uses g plus y in place of g".
 
     Args:
         upstream: the name of the upstream gradient.

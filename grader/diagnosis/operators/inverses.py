@@ -23,13 +23,13 @@ from .places import edges, nodes
 
 
 class MatrixFormula(NamedTuple):
-    """A wrong formula for the vjp of an inverse or a determinant.
+    """A wrong formula for the vjp of an inverse, a determinant, its logarithm, or a Cholesky factor.
 
     Args:
         code: the public code.
         message: what is wrong with it, in words.
         of: takes the upstream gradient, the operand, shape (..., n, n), and the value, of shape (..., n, n) or, for a
-            determinant, (...,); returns the contribution, shaped like the operand.
+            determinant and its logarithm, (...,); returns the contribution, shaped like the operand.
     """
 
     code: str
@@ -324,12 +324,15 @@ SOLVE_MISTAKES: Mapping[str, SolveMistake] = {
 
 
 def is_solved_from_the_left(program: Program, place: Place) -> bool:
-    """Return whether the node `place` solves a @ y = b for y, and not y @ a = b."""
+    """Return whether the node `place`, which solves linear equations, solves a @ y = b for y, and not y @ a = b."""
     return program.reader(place).options.get("left") in (None, True) and len(program.reader(place).values) > 1
 
 
 def name_of_matrix(program: Program, place: Place) -> str:
-    """Return what a learner calls the matrix of a linear system: `a` for the node `place` of `solve(a, b)`."""
+    """Return what a learner calls the matrix of a linear system: `a` for the node `place` of `solve(a, b)`.
+
+    Return "the matrix" where it is a constant.
+    """
     matrix = program.reader(place).operand(0)
     return "the matrix" if matrix is None else program.name_of(matrix)
 
@@ -428,11 +431,11 @@ def _() -> Example:
 
 
 def _cholesky_vjp(factor: Array, inner: Array) -> Array:
-    """Return the contribution to a matrix l @ l.T that belongs to a triangular `inner`: inv(l).T @ inner @ inv(l).
+    """Return the contribution to a matrix l @ l.T before it is made symmetric: inv(l).T @ inner @ inv(l).
 
     Args:
         factor: l; shape: (..., n, n).
-        inner: l.T @ g with zeros above the diagonal, and half of the diagonal.
+        inner: shape: (..., n, n); right is l.T @ g with zeros above the diagonal, and half of the diagonal.
 
     Returns:
         Shape: (..., n, n).
@@ -520,8 +523,8 @@ def _() -> Example:
 def other_solutions(program: Program, place: Place) -> Iterator[tuple[ValueName, bool]]:
     """Yield each value that may stand for the solution in the gradient of a matrix, and whether it is transposed.
 
-    These are all values of the solution's shape, or of its transpose's, but for the right-hand side, which is a choice
-    of `use_wrong_solve_vjp`.
+    These are all values of the solution's shape, or of its transpose's, but for the solution and the right-hand side,
+    which is a choice of `use_wrong_solve_vjp`. Nothing is yielded where the solution is a vector.
 
     Args:
         program: the program of a trial.
@@ -558,7 +561,7 @@ def use_another_value_for_solution(program: Program, place: Place, choice: tuple
         choice: the name of the value, and whether it is transposed first.
 
     Returns:
-        The rewritten program; `None` where the program has no such value.
+        The rewritten program; `None` where the program has no such value, or it is a vector.
     """
     value = choice[0].find(program, place[0])
     if value is None or program.nodes[value].value.ndim < 2:

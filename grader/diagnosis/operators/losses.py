@@ -104,7 +104,7 @@ class Label(NamedTuple):
 
     Args:
         array: the label, shaped like x.
-        name: what a learner calls it, such as `one_hot(y)`.
+        name: what a learner calls it, such as "the one-hot encoding of y".
         classes: the label as numbers of classes, with the last axis of size 1; `None` where it is given as an array.
     """
 
@@ -121,7 +121,7 @@ def difference_of(program: Program, value: int, names: Names | None = None) -> D
     """Return the right gradient of a value as a `Difference`: factor * (prediction - label).
 
     For x in a mean cross entropy of n rows: (softmax(x) - one_hot(y)) / n. `None` where the gradient has no such form,
-    or where the output is no loss.
+    where the value is in a loop or has no axes, or where an output has axes and so is no loss.
 
     Args:
         program: the program of a trial.
@@ -146,7 +146,7 @@ def _find_difference(program: Program, node: Node, given: Names | None) -> Diffe
         given: the names of prediction and label that must be found; `None` for any.
 
     Returns:
-        The difference; `None` where there is none, the output is no loss, or the node is in a loop.
+        The difference; `None` where there is none, an output has axes, or the node has none or is in a loop.
     """
     is_loss = all(program.nodes[output].value.ndim == 0 for output in program.forward.outputs)
     if not is_loss or node.value.ndim == 0 or len(program.forward.by_key[node.key]) > 1:
@@ -220,10 +220,11 @@ def _smoothed_difference(node: Node, right: Array, prediction: Prediction, label
 
 
 def _possible_predictions(program: Program, node: Node) -> Iterator[Prediction]:
-    """Yield what may be the prediction in the gradient of a value x: x itself, sigmoid(x), and functions that read x.
+    """Yield what may be the prediction in the gradient of a value x: x itself, sigmoid(x), and what is made of x alone.
 
-    If a log_softmax or logsumexp reads x, its softmax is yielded. A `Prediction` is an array shaped like x, its name,
-    and, but for x itself, the function that computes it, with its vjp.
+    The last is what the forward pass computes of x alone, in its shape, such as tanh(x); if a log_softmax or logsumexp
+    reads x, it is the softmax. A `Prediction` is an array shaped like x, its name, and, but for x itself, the function
+    that computes it, with its vjp.
 
     Args:
         program: the right program of a trial.
@@ -257,8 +258,8 @@ def _possible_predictions(program: Program, node: Node) -> Iterator[Prediction]:
 def _possible_labels(program: Program, node: Node) -> Iterator[Label]:
     """Yield what may be the label in a gradient of a value x: arrays of its shape, and one-hot classes of its rows.
 
-    A `Label` is an array shaped like x and its name, such as `one_hot(y)`, y holding a class for each row x[i]. What
-    is computed from the value is no label of it.
+    A `Label` is an array shaped like x and its name, such as "the one-hot encoding of y", y holding a class for each
+    row of x. What is computed from the value is no label of it.
 
     Args:
         program: the right program of a trial.
@@ -282,7 +283,8 @@ class DifferenceFormula(NamedTuple):
 
     Args:
         code: the public code.
-        message: what is wrong with it, in words, with the fields `{prediction}` and `{target}`.
+        message: what is wrong with it, in words, with some of the fields `{prediction}`, `{target}` (the label),
+            `{function}`, `{scaled}` and `{verb}`.
         of: takes the right difference; returns the wrong gradient, without its factor, shaped like x.
         needs: what the difference must have: `"function"`, `"classes"`, `"smoothing"`, or nothing.
         of_label: the message for a label without a prediction, to which the formula applies, too; empty if it does not.
@@ -492,7 +494,9 @@ FUNCTION_CALL = re.compile(r"`(\w+)\([^()]*\)`$")  # `softmax(x)`
 
 
 def difference_fields(program: Program, place: Place, choice: DifferenceMistake) -> dict[str, str]:
-    """Return the message field `mistake`: the message of the chosen formula with the names of prediction and label.
+    """Return the message fields `where` and `mistake`: what `_gradient_in_words` returns, and the formula's message.
+
+    Such as "" and "the one-hot encoding of y is added; it must be subtracted".
 
     Args:
         program: the program of a trial.
@@ -563,8 +567,8 @@ def use_wrong_difference(program: Program, place: Place, choice: DifferenceMista
     Args:
         program: the right program.
         place: the value: an input or a node.
-        choice: which formula, of `DIFFERENCE_FORMULAS`: `DifferenceMistake("target added", ("softmax(x)",
-            "one_hot(y)"))`.
+        choice: which formula, a key of `DIFFERENCE_FORMULAS` such as "target added", and the names of prediction and
+            label, such as "`softmax(x)`" and "the one-hot encoding of y".
 
     Returns:
         The rewritten program; `None` where the gradient is no such difference in this trial.
@@ -641,7 +645,10 @@ def _() -> Example:
 
 
 def is_probability_in_logarithms(program: Program, place: Place) -> bool:
-    """Return whether the value p, `place`, is between 0 and 1, and read by log(p) and, through 1 - p, by log(1 - p)."""
+    """Return whether the value p, `place`, is between 0 and 1, and read by a logarithm both directly and after a sum.
+
+    The sum or difference, as in log(1 - p), is not looked at.
+    """
     node = program.nodes[place[0]]
     if not node.value.size or node.value.min() <= 0 or node.value.max() >= 1:
         return False
@@ -738,7 +745,8 @@ def use_wrong_prediction(program: Program, place: Place, choice: DifferenceMista
     Args:
         program: the right program.
         place: the value: an input or a node.
-        choice: which function, of `PREDICTION_FUNCTIONS`: `DifferenceMistake("sigmoid", ("softmax(x)", "one_hot(y)"))`.
+        choice: which function, a key of `PREDICTION_FUNCTIONS` such as "sigmoid", and the names of prediction and
+            label, such as "`softmax(x)`" and "the one-hot encoding of y".
 
     Returns:
         The rewritten program; `None` where the gradient is no difference of prediction and label in this trial.
@@ -785,7 +793,8 @@ def _() -> Example:
 def class_slot(node: Node) -> int | None:
     """Return the slot of the class numbers in a node that takes one entry of each row, such as `x[range(n), classes]`.
 
-    Return `None` for any other node.
+    That is any `gather`, and any index `[..., array]` of two items into a matrix; how many entries of a row are taken
+    is not tested. Return `None` for any other node.
     """
     if node.name == "gather":
         return 1
@@ -929,7 +938,12 @@ class CountForWeights:
 
 
 def counts_for_weights(program: Program, place: Place) -> Iterator[CountForWeights]:
-    """Yield the two choices at a weighted mean: in the gradient of the numerator alone, and in that of the weights."""
+    """Yield the two choices at a weighted mean: in the gradient of the numerator alone, or in that of the weights, too.
+
+    Args:
+        program: the program of a trial.
+        place: the edge (quotient, slot of the numerator).
+    """
     varies = makers_of_divisor(program, place[0])[0].name == "index_add"
     yield from (CountForWeights(varies, everywhere) for everywhere in (False, True))
 

@@ -74,8 +74,8 @@ class Normalisation:
     def variance_term(self, g: Array, axes: Axes | None = None) -> Array:
         """Return what is subtracted from g because the variance depends on x: h * mean(g * h) * n / count.
 
-        h is the normalised value `self.h`, n the number of entries that a mean is taken over, and count what their sum
-        of squares is divided by, such as n or n - 1.
+        h is the normalised value `self.h`, n the number of entries that are normalised together, and count what their
+        sum of squares is divided by, such as n or n - 1. For a norm, n is the number of entries along `axes`.
 
         Args:
             g: the gradient of the normalised value, shaped like x.
@@ -473,8 +473,8 @@ def term_averagings(program: Program, place: Place) -> Iterator[TermAveraging]:
     """Yield `TermAveraging`s: a term in a normalisation's gradient, and what is done in place of its mean.
 
     The terms are `"mean"`, mean(g), and `"variance"`, h * mean(g * h), with h the normalised value. Either is
-    `"summed"`, or divided by a wrong count: `"averaged with n - 1"` where n is right, or, for the variance,
-    `"averaged with n"` where n - 1 is right. The variance is also `"not summed"`: h * g * h.
+    `"summed"` (but not that of a norm, which is a sum), or divided by a wrong count: `"averaged with n - 1"` where that
+    is not right, or, for the variance, `"averaged with n"` where it is. The variance is also `"not summed"`: h * g * h.
 
     Args:
         program: the program of a trial.
@@ -840,7 +840,7 @@ WRONG_SCALES: Mapping[str, WrongScale] = {
     },
 )
 def scale_gradient_wrongly(program: Program, place: Place, choice: str) -> Program | None:
-    """Leave out the division by s in the gradient of x, do it twice, multiply by s, or divide by a wrong s.
+    """Leave out the division by s in the gradient of x, divide twice, multiply, or use a wrong s or derivative of s.
 
     The right gradient is (g - mean(g) - h * mean(g * h)) / s.
 
@@ -1030,7 +1030,9 @@ class OtherStatistics:
 
 
 def over_other_axes(known: Normalisation, x: Array, choice: OtherStatistics) -> Normalisation | None:
-    """Return a normalisation over other axes of the same x; `None` where the right one has no constant under its root.
+    """Return a normalisation over other axes of the same x, with the right one's constant (epsilon) under its root.
+
+    `None` where what is under the right root less the variance is no constant.
 
     Args:
         known: the right normalisation.
@@ -1113,7 +1115,8 @@ def normalise_over_other_axes(program: Program, place: Place, choice: OtherStati
         choice: the axes, and whether the normalised value in the formula is the right one.
 
     Returns:
-        The rewritten program; `None` where the node computes no normalised value in this trial.
+        The rewritten program; `None` where the node computes no normalised value in this trial, or one with something
+        else under its root than a variance and a constant.
     """
     known = normalisation_of(program, place)
     x = None if known is None else program.nodes[known.source].value
@@ -1141,7 +1144,8 @@ def joined_parts(program: Program, place: Place) -> tuple[tuple[int, ...], tuple
     """Return the shape in which an axis of a normalisation is split again, and the axes of this shape that it joins.
 
     For x.reshape(bs, groups, -1), with x of shape (bs, channels, n), normalised over the last axis: (bs, groups,
-    channels / groups, n), and (2, 3). Both are empty where no reshape makes what is normalised.
+    channels / groups, n), and (2, 3). Both are empty where no reshape makes what is normalised, or it joins no axes
+    into the only normalised one.
 
     Args:
         program: the program of a trial.
@@ -1320,7 +1324,7 @@ def _() -> Example:
 
 
 def gain_of(program: Program, place: Place) -> Array | None:
-    """Return what a normalised value is multiplied by, shaped like it; `None` where nothing multiplies it by an array.
+    """Return what a normalised value is multiplied by, shaped like it; `None` where no product of its size reads it.
 
     For `(x - m) / s * w`: w, broadcast to the shape of x; for `x * w / s`, too.
 
@@ -1338,7 +1342,9 @@ def gain_of(program: Program, place: Place) -> Array | None:
 
 
 def name_of_gain(program: Program, place: Place) -> str:
-    """Return what a learner calls the gain of a normalised value, such as `gamma`; "the gain" where it has no name.
+    """Return what a learner calls the gain of a normalised value, such as `gamma`, w in `(x - m) / s * w`.
+
+    Return "the gain" where that is a constant, and for a gain before the division, as in `x * w / s`.
 
     Args:
         program: the program of a trial.
@@ -1357,7 +1363,8 @@ def edge_of_gain(program: Program, place: Place) -> Place | None:
         place: the node that computes the normalised value.
 
     Returns:
-        The edge (product, slot of the gain); `None` where nothing multiplies the value by an array.
+        The edge (product, slot of the gain, perhaps a number); `None` where no product reads the value, or a reshape of
+        it, that has as many entries.
     """
     value, shape = place[0], program.nodes[place[0]].value.shape
     for _ in range(2):  # a reshape may come in between
@@ -1608,6 +1615,8 @@ EPSILON = 1e-5  # torch's own, which is all that a forward pass with given stati
 
 def _standardized(x: Array, axes: Axes) -> tuple[Array, Array]:
     """Return (x - mean) / s and 1 / s, with the mean and the standard deviation s of x over some axes.
+
+    s is the root of the variance plus `EPSILON`.
 
     Args:
         x: any array.
