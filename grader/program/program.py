@@ -191,6 +191,8 @@ class Program:
     def with_upstream(self, reader: int, compute: EdgeVjp) -> Program:
         """Return the program in which all vjps of one node take, as their g, the array that `compute` returns.
 
+        Earlier vjps of its edges are kept, and take it, too; edges that `with_edge` has added do not.
+
         Args:
             reader: the id of the node, or `SINK` for the loss.
             compute: takes the `EdgeContext` of an edge of the node, with its usual upstream gradient in the field `g`;
@@ -211,7 +213,7 @@ class Program:
         """Return the program in which the right vjps of a node take other operands and another value than its own.
 
         Args:
-            node: the node; all of its edges are edited.
+            node: the node; all of its edges are edited, in place of any earlier vjp there.
             operands: by slot, operands in place of those of the node.
             value: a value in place of that of the node; `None` for its own.
         """
@@ -410,9 +412,10 @@ class Program:
     def reach(self) -> tuple[int, int]:
         """Return two bit masks: the values whose gradients the edits change, and those between an edit and the loss.
 
-        The first has each value from which a path of edges leads through an edited edge to the loss; the second the
-        reader of each edited edge, and all that depends on it. Where nodes are changed, the first has the values that
-        these read, directly or not, and the second those whose nodes are not those of the right program.
+        The first has each value from which a path of edges leads through an edited edge to the loss, and each target in
+        `results`; the second the reader of each edited edge, and all that depends on it. Where nodes are changed, the
+        first has the values that these read, directly or not, and the second those whose nodes are not those of the
+        right program.
         """
         forward, into, out_of = self.forward, 0, 0
         for place in self.edited_vjps:

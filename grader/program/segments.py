@@ -101,7 +101,7 @@ def segment(forward: Forward, source: int, value: int, excluded: set[int]) -> Se
         forward: the forward pass.
         source: the id of the operand.
         value: the id of the function's value.
-        excluded: the ids of values through which no path may go.
+        excluded: the ids of values through which no path may go; it may end or begin at one.
 
     Returns:
         `None` where there is no such path.
