@@ -78,7 +78,8 @@ class ProgramSample:
     Args:
         trial: the sizes, the inputs and the upstream gradient.
         program: the right program.
-        given: by target the learner's array for each wrong answer, without the prior gradient.
+        given: by target the learner's array for each wrong answer, without the prior gradient; a target is missing
+            where nothing may be stored in this trial.
     """
 
     trial: Trial
@@ -469,8 +470,8 @@ class Case:
 
         A projection is the sum of a gradient times a random direction; see `ScreeningTrial`. Each target has one
         screen, in which its answer is wrong, by more than a little where there is such a trial. A target has none if
-        its answer has the wrong shape wherever it is wrong, or is 0 everywhere; and there are no screens for answers
-        that are values, which are computed without a backward pass.
+        its answer has the wrong shape wherever it is wrong, or is 0 everywhere, or may have none if rounding is large
+        wherever it is wrong; and there are no screens for answers that are values, which need no backward pass.
         """
         if self.samples and self.samples[0].is_value:
             return ()
@@ -713,7 +714,7 @@ class Case:
 
     @cached_property
     def targets_of_wrong_shape(self) -> tuple[str, ...]:
-        """Return the targets that have no screen because their answers have a wrong shape wherever they are wrong."""
+        """Return the targets without a screen that are not in `zeros`: as a rule, of a wrong shape wherever wrong."""
         screened = {name for screen in self.screens for name in screen.names}
         return tuple(name for name in self.names if name not in screened and name not in self.zeros)
 
