@@ -400,6 +400,7 @@ def _explanation_of(
     about = _tensors_in_words(exercise, verdicts.shown_run.code_trial)
 
     def draw() -> tuple[Picture, ...]:
+        """Return the pictures of the mistakes."""
         return _mistake_pictures(verdicts, list(findings.values()))
 
     if not code.runs_forward:

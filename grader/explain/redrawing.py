@@ -79,6 +79,7 @@ def _without_graph() -> Iterator[None]:
     """
 
     def switch(enabled: bool) -> None:
+        """Switch the graph on or off, unseen by any `TorchFunctionMode`."""
         with torch._C.DisableTorchFunction():
             torch._C._set_grad_enabled(enabled)
 

@@ -548,9 +548,11 @@ def _moves(rng: np.random.Generator) -> Iterator[Move]:
     """
 
     def ramp(shape: tuple[int, ...]) -> np.ndarray:
+        """Return numbers that rise from 0.5 to 1, so that no two operands move alike."""
         return np.linspace(0.5, 1, int(np.prod(shape))).reshape(shape)
 
     def at_random(shape: tuple[int, ...]) -> np.ndarray:
+        """Return random numbers between -1 and 1."""
         return rng.uniform(-1, 1, shape)
 
     yield Move(ramp, None)
@@ -577,7 +579,10 @@ def _moves_of_entry(index: tuple[int, ...]) -> Iterator[Move]:
     rng = np.random.default_rng(0)
 
     def moved(side: float, others: float) -> Pattern:
+        """Return a pattern with `side` at the entry, and random numbers up to `others` at all further ones."""
+
         def pattern(shape: tuple[int, ...]) -> np.ndarray:
+            """Return the noise of this shape."""
             noise = np.asarray(others * rng.uniform(-1, 1, shape))  # a product of numbers is no array
             if len(index) >= len(shape):  # of a Jacobian, the last axes are those of the input
                 noise[index[len(index) - len(shape) :]] = side

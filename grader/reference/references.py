@@ -177,6 +177,7 @@ def finite_difference_answer(exercise: Exercise, answer: Answer, trial: Trial) -
     shape = tuple(trial.out.shape)
 
     def output_entry(index: tuple[int, ...], values: np.ndarray) -> float:
+        """Return the entry of the output at an index, with the input set to `values`."""
         return float(_output_with(exercise, trial, answer.wrt, values)[index])
 
     rows = [finite_differences.gradient(partial(output_entry, index), values) for index in np.ndindex(shape)]
@@ -242,6 +243,7 @@ def gradcheck(exercise: Exercise, trial: Trial, *, fast: bool = False) -> bool:
     leaves = tuple(trial.inputs[name].detach().clone().requires_grad_() for name in names)
 
     def forward(*values: torch.Tensor) -> torch.Tensor:
+        """Return the output for these values of the differentiable inputs."""
         return _output_with_constants(exercise, trial, dict(zip(names, values, strict=True)))
 
     return bool(torch.autograd.gradcheck(forward, leaves, raise_exception=False, fast_mode=fast))
