@@ -32,7 +32,7 @@ SECTIONS = "section sections classsection group".split()
 KNOWN = frozenset((*IDENTITIES, *FULL_NAMES, *SECTIONS))
 HANDED_IN = "handedin"
 POINTS = re.compile(r"score|grade|points|\(\d+\)$", re.IGNORECASE)  # in headings of columns that name nobody
-LARGEST = 16 << 20  # bytes of a roster
+LARGEST = 16 << 20  # bytes of a table
 EXCEL = "cp1252"  # the encoding of a CSV file that Excel saves on Windows in most of Europe and America
 MOST_LINES = 3  # in a sentence
 QUOTE = 'a cell that begins with a quotation mark (") does not end with one before the next cell: correct the marks'
@@ -401,20 +401,20 @@ def _times_column(
 def read_csv_text(path: Path, advice: str) -> tuple[str, list[str]]:
     """Return the text of a table that people save from a spreadsheet, and a remark if it is not in Unicode.
 
-    Only the first `LARGEST` bytes are read.
-
     Args:
         path: the file.
         advice: what to do if there is no such file, as a clause.
 
     Raises:
-        UsageError: the file cannot be read.
+        UsageError: the file cannot be read, or is larger than `LARGEST`.
     """
     try:
         with path.open("rb") as file:
-            data = file.read(LARGEST)
+            data = file.read(LARGEST + 1)
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}): {advice}.") from error
+    if len(data) > LARGEST:
+        raise UsageError(f"{path} is larger than {LARGEST >> 20} MiB: name a CSV file that has only the class.")
     try:
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return data.decode("utf-16"), []

@@ -416,6 +416,13 @@ def test_a_file_that_is_no_text_is_refused(tmp_path, data) -> None:
         read(tmp_path, data)
 
 
+def test_a_roster_that_is_too_large_is_refused_and_not_cut(tmp_path) -> None:
+    path = tmp_path / "roster.csv"
+    path.write_bytes(b"username\n" + b"ann\n" * (1 << 22))
+    with pytest.raises(UsageError, match="roster.csv is larger than 16 MiB"):
+        read_roster(path)
+
+
 def test_a_blank_cell_is_named_with_its_line(tmp_path) -> None:
     roster = read(tmp_path, "username,email\nada,a@x\n\n,b@x\ncem,c@x\n")
     assert [student.key for student in roster.students] == ["a@x", "b@x", "c@x"]
