@@ -419,7 +419,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path, data) -> None:
 def test_a_roster_that_is_too_large_is_refused_and_not_cut(tmp_path) -> None:
     path = tmp_path / "roster.csv"
     path.write_bytes(b"username\n" + b"ann\n" * (1 << 22))
-    with pytest.raises(UsageError, match="roster.csv is larger than 16 MiB"):
+    with pytest.raises(UsageError, match=r"roster\.csv is larger than 16 MiB"):
         read_roster(path)
 
 
