@@ -1770,8 +1770,8 @@ class PartnerFunction:
 def partner_functions(program: Program, place: Place) -> Iterator[PartnerFunction]:
     """Yield `PartnerFunction`s: the slot of a partner operand of the edge `place`, and a function to apply to it.
 
-    The functions are the unary pointwise ones of the forward pass, each by the key of its first node: for `x @ w` in
-    relu(x @ w), the edge of w: slot 0 and the key of the relu.
+    The functions are the unary pointwise ones of the forward pass, but for a cast or `detach`, and a clamp, each by the
+    key of its first node: for `x @ w` in relu(x @ w), the edge of w: slot 0 and the key of the relu.
     """
     node = program.reader(place)
     functions: dict[str, Key] = {}
@@ -2006,7 +2006,8 @@ def gate_replacements(program: Program, place: Place) -> Iterator[GateReplacemen
     """Yield `GateReplacement`s: the slot of a gated partner of the edge `place`, and what its gate is multiplied by.
 
     For silu(a) * b, the edge of b and its partner silu(a) = a * sigmoid(a): `None`, for the gate sigmoid(a) alone, and
-    the name of each value of its shape. A partner is gated if one of the functions in `GATED` makes it, such as silu.
+    the name of each other value of its shape but a. A partner is gated if one of the functions in `GATED`, such as
+    silu, makes it.
     """
     reader = program.reader(place)
     for slot, operand in reader.operands:

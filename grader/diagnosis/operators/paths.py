@@ -801,8 +801,9 @@ def partial_sums(program: Program, place: Place) -> Iterator[PartialSum]:
     """Yield `PartialSum`s: the part of the contributions to the reader's value that is used as its upstream gradient.
 
     All contributions but those of one kind of edges; and, if there are three kinds or more, those of one kind alone.
-    For y in tanh(y) + y ** 2: all but that of the tanh, and all but that of the square. Nothing is yielded where the
-    reader of the edge `place` has only one operand with a gradient, or its value only one kind of edges.
+    For y in tanh(y) + y ** 2: all but that of the tanh, and all but that of the square. Where sums pass the gradient on
+    to the value unchanged, the contributions are those to the last of them (see `sum_with_same_gradient`). Nothing is
+    yielded where they are of one kind, or the reader of the edge `place` has only one operand with a gradient.
     """
     if place[0] != SINK and len(program.reader(place).edges) > 1:
         ways = edges_by_kind(program, sum_with_same_gradient(program, place[0]))

@@ -332,7 +332,8 @@ _SELECTORS_BY_KIND: WeakKeyDictionary[Forward, dict[Kind, Listed]] = WeakKeyDict
 def _selectors_by_kind(program: Program) -> dict[Kind, Listed]:
     """Return for each kind of places, such as `"edge"`, pairs of a selector and the tuple of places that it selects.
 
-    The selectors are all that select any node, edge, target or output of the program, those of the fewest nodes first.
+    The selectors are all that select any node, edge, target or output of the program: targets first, then those of one
+    operation, and last those of all operations of one name.
     """
     if program.forward not in _SELECTORS_BY_KIND:
         own_nodes = [NodeSelector(selector) for selector in node_selectors(program)]

@@ -1239,8 +1239,8 @@ def early_reads(program: Program, place: Place) -> Iterator[EarlyRead]:
     """Yield `EarlyRead`s: which contribution to the gradient of the value `place` is added too late, and for what.
 
     The contribution is that of one kind of edges to the value; it is missing in the gradient of the previous iteration
-    (`"carry"`), or in all others that the value's gradient contributes to (`"others"`). Only where the value depends on
-    its own value of the previous iteration by one or two edges.
+    (`"carry"`), or in all others that the value's gradient contributes to (`"others"`). Only where there are several
+    kinds, and the value depends on its own value of the previous iteration by one or two edges.
     """
     before, ways = value_before(program, place[0]), edges_by_kind(program, place[0])
     if before is not None and len(ways) > 1 and direct_paths(program, before, place[0]):
@@ -1344,7 +1344,7 @@ def is_first_of_loop(program: Program, place: Place) -> bool:
     """Return whether the value `place` is the first that a loop computes, not counting selections such as x[t].
 
     True for x[t] @ w of the first iteration in `h = tanh(x[t] @ w + h @ u)`, where an edit of the whole loop has its
-    place. False if the loop carries no value, or a loop of as many iterations comes before it.
+    place. False if no loop of as many iterations carries a value, or such a loop comes before it.
     """
     if not begins_loop(program, place):
         return False
