@@ -445,13 +445,14 @@ def edits_of_other_structures(operator: Operator[Hashable], case: Case) -> Itera
     """Yield the edits with an operator that the usual trial does not have, but a trial of another structure has.
 
     Trials differ in structure where an exercise broadcasts in several ways. `case.listing` is the program of the usual
-    trial, and each of `case.further_listings` that of another structure.
+    trial, and each of `case.further_listings` that of another structure. Edits with one operator are the same if their
+    places have the same selector, and their choices are equal.
     """
-    listed = set(edits(operator, case.listing))
+    listed = {(edit.spot.selector, edit.choice) for edit in edits(operator, case.listing)}
     for program in case.further_listings:
         for edit in edits(operator, program):
-            if edit not in listed:
-                listed.add(edit)
+            if (edit.spot.selector, edit.choice) not in listed:
+                listed.add((edit.spot.selector, edit.choice))
                 yield EditOfOtherStructure(edit)
 
 

@@ -27,6 +27,7 @@ from grader.diagnosis.search import (
     SPENT_RANK,
     CandidateSource,
     edits,
+    edits_of_other_structures,
     edits_on_path,
     edits_with_factor,
     explain,
@@ -456,6 +457,28 @@ def test_where_counts_no_equation_without_unknowns() -> None:
     jacobian = np.zeros((5, 2))
     jacobian[:2] = np.eye(2)
     assert least_squares_error(jacobian, np.array([3.0, 4.0, 0.0, 0.0, 0.0])) == float("inf")
+
+
+def test_an_edit_that_the_usual_trial_has_is_not_tried_again_for_a_trial_of_another_structure() -> None:
+    def forward(x: Tensor, b: Tensor) -> Tensor:
+        return (x + b).tanh()
+
+    samples = []
+    for number, shape in enumerate(((4,), (5, 1))):
+        generator = np.random.default_rng(number)
+        x, b, g = (torch.from_numpy(generator.standard_normal(own)) for own in ((5, 4), shape, (5, 4)))
+        trial = Trial(Setting(number, "other sizes", {}), {"x": x, "b": b}, {}, {"x": x, "b": b}, out_g=g)
+        samples.append(ProgramSample(trial, record(forward, {"x": x, "b": b}, g), {"x": g.numpy()}))
+    case = Case(samples, ("x",))
+
+    def described(edit: Edit) -> tuple[object, ...]:
+        return edit.operator.name, edit.spot.selector, edit.choice
+
+    usual = {described(edit) for operator in OPERATORS for edit in edits(operator, case.listing)}
+    further = [described(c.edit) for operator in OPERATORS for c in edits_of_other_structures(operator, case)]
+    assert further
+    assert len(further) == len(set(further))
+    assert not usual.intersection(further)
 
 
 def test_a_budget_ends_in_facts_and_is_the_same_for_the_same_answer() -> None:
