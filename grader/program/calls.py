@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from .arithmetic import parse_einsum
 from .operation import OPERATIONS, Operation, torch_operation
@@ -77,7 +78,7 @@ SIGNATURES: Mapping[str, str] = {
     "flip": "input *dims=", "flatten": "input start_dim= end_dim=", "unflatten": "input dim= *sizes=",
     "squeeze": "input dim=", "unsqueeze": "input dim=", "transpose": "input dim0= dim1=",
     "roll": "input shifts= dims=", "tril": "input diagonal=", "triu": "input diagonal=",
-    "pad": "input pad= mode= value=", "select": "input dim= index=", "piece": "input dim= start= length=",
+    "select": "input dim= index=", "piece": "input dim= start= length=",
     "unfold": "input dimension= size= step=", "index_select": "input dim= index", "gather": "input dim= index",
     "scatter": "input dim= index source", "scatter_add": "input dim= index source",
     "index_add": "input dim= index source", "argsort": "input dim= descending=", "sort": "input dim= descending=",
@@ -372,6 +373,26 @@ def _read_getitem(call: TorchCall) -> OperationCall:
         else:
             index.append(int(item))
     return OperationCall(OPERATIONS["getitem"], tuple(operands), {"index": tuple(index)})
+
+
+@_reads_calls_of("pad")
+def _read_pad(call: TorchCall) -> OperationCall:
+    """Translate `F.pad(x, widths)` into the operation `pad`; with a mode such as "reflect" into the `getitem` of x.
+
+    The index of that has an array for each padded axis: for 4 entries, the widths (2, 1) and "reflect" it is
+    [2, 1, 0, 1, 2, 3, 2]. The arrays are shaped so that they broadcast.
+    """
+    given = _named_arguments(["input", "pad", "mode", "value"], call)
+    mode = given.pop("mode", "constant")
+    if mode == "constant":
+        return _read_by_signature("pad", "input pad= value=", call._replace(args=(), kwargs=given))
+    x, pad = _require_tensor(given["input"]), given["pad"]
+    widths = _axis_sizes(pad, len(pad))  # type: ignore[arg-type]
+    axes = len(widths) // 2
+    entries = [torch.arange(size, dtype=torch.double).expand(1, 1, size) for size in reversed(x.shape)]
+    padded = [F.pad(each, widths[2 * i : 2 * i + 2], mode=str(mode)) for i, each in enumerate(entries[:axes])]
+    index = np.ix_(*(each.flatten().long().numpy() for each in reversed(padded)))
+    return OperationCall(OPERATIONS["getitem"], (x, *index), {"index": (..., *map(Slot, range(1, axes + 1)))})
 
 
 @_reads_calls_of(

@@ -166,13 +166,12 @@ def _pad_widths(ndim: int, pad: Sequence[int]) -> list[tuple[int, int]]:
     return [(0, 0)] * (ndim - len(pairs)) + pairs
 
 
-def _pad(x: Array, /, pad: Sequence[int], mode: str = "constant", value: float | None = 0.0) -> Array:
+def _pad(x: Array, /, pad: Sequence[int], value: float | None = 0.0) -> Array:
     """Return `x` with entries of a constant value around it; a negative width cuts entries off.
 
     Args:
         x: an array of any shape.
         pad: the widths before and behind an axis in pairs, the last axis first, as torch has it.
-        mode: ignored: the padding is constant in any mode.
         value: the constant.
     """
     widths = _pad_widths(x.ndim, pad)
@@ -181,9 +180,7 @@ def _pad(x: Array, /, pad: Sequence[int], mode: str = "constant", value: float |
     return np.pad(cut, wide, constant_values=value or 0.0)
 
 
-def _pad_vjp(
-    g: Array, _: Array, x: Array, pad: Sequence[int], mode: str = "constant", value: float | None = 0.0
-) -> Array:
+def _pad_vjp(g: Array, _: Array, x: Array, pad: Sequence[int], value: float | None = 0.0) -> Array:
     """Return the vjp of `_pad`: g without the padding, and with zeros for what was cut off; shape: that of x."""
     return _pad(g, [-width for width in pad])
 

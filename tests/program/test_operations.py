@@ -194,6 +194,7 @@ WHOLE: dict[str, Forward] = {
     "expand an axis": lambda x: x.unsqueeze(0).expand(3, *(-1,) * x.dim()),
     "pad": lambda x: F.pad(x, (1, 2)),
     "pad with a number": lambda x: F.pad(x, (2, 0), value=1.5) ** 2,
+    "pad with a mode by position": lambda x: F.pad(x, (2, 0), "constant", 1.5) ** 2,
     "cut by padding": lambda x: F.pad(x, (2, -1)),
     "permute": lambda x: x.permute(*reversed(range(x.dim()))),
     "T": lambda x: x.reshape(len(x), -1).T,
@@ -465,6 +466,17 @@ def test_losses_and_layers_are_recorded_as_what_they_are_made_of(name: str) -> N
 )
 def test_what_is_not_written_by_hand_is_torchs(forward: Forward) -> None:
     prove(forward, {"x": signed((3, 3), 5) + 2 * np.eye(3)}, handwritten=False)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+@pytest.mark.parametrize(
+    ("shape", "widths"),
+    [((3, 5), (2, 1)), ((2, 3, 5), (2, -1)), ((2, 2, 4, 5), (1, 2, 3, 0)), ((1, 2, 3, 4, 5), (1, 2, 3, 0, 1, 1))],
+)
+def test_padding_with_entries_of_the_input_sums_over_their_uses(shape: Shape, widths: Shape, mode: str) -> None:
+    program = prove(lambda x: F.pad(x, widths, mode=mode).square(), {"x": signed(shape, 5)})
+    padded = program.nodes[program.forward.outputs[0]].operands[0][1]
+    assert program.nodes[padded].name == "getitem"
 
 
 @pytest.mark.parametrize(
