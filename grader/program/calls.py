@@ -473,15 +473,17 @@ def _read_take_along_dim(call: TorchCall) -> OperationCall:
 
 @_reads_calls_of("embedding")
 def _read_embedding(call: TorchCall) -> OperationCall:
-    """Translate `embedding(index, table)` into the operation `embedding` of the table and the index: `table[index]`.
+    """Translate `F.embedding(index, table)` into the operation `embedding` of the table and the index: `table[index]`.
 
     Raises:
-        ValueError: `padding_idx`, `max_norm` or `scale_grad_by_freq` is set.
+        ValueError: `padding_idx`, `max_norm` or `scale_grad_by_freq` is set, or it is the function `torch.embedding`,
+            which takes the table first.
     """
     given = _named_arguments(
         ["input", "weight", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse"], call
     )
-    if given.get("padding_idx") not in (None, -1) or given.get("max_norm") or given.get("scale_grad_by_freq"):
+    is_plain = given.get("padding_idx") is None and not given.get("max_norm") and not given.get("scale_grad_by_freq")
+    if call.func is not F.embedding or not is_plain:
         raise ValueError("some rows are treated in another way")
     return OperationCall(OPERATIONS["embedding"], (given["weight"], given["input"]), {})
 

@@ -536,6 +536,21 @@ def test_an_embedding_sums_over_its_uses() -> None:
     prove(lambda i, w: F.embedding(i, w).square(), {"i": np.array([[0, 2], [2, 2]]), "w": signed((3, 2), 1)})
 
 
+@pytest.mark.parametrize(
+    "forward",
+    [
+        lambda i, w: F.embedding(i, w, padding_idx=-1),
+        lambda i, w: F.embedding(i, w, 0),
+        lambda i, w: torch.embedding(w, i),
+    ],
+)
+def test_an_embedding_with_a_padding_row_or_the_table_first_is_torchs(forward: Forward) -> None:
+    inputs = {"i": np.array([[0, 2], [1, 2]]), "w": signed((3, 2), 1)}
+    tensors = {name: torch.tensor(value) for name, value in inputs.items()}
+    (expected,) = torch.autograd.grad(forward(**tensors | {"w": tensors["w"].requires_grad_()}).sum(), tensors["w"])
+    np.testing.assert_allclose(record(forward, inputs).gradients()["w"], expected.numpy())
+
+
 @pytest.mark.parametrize("shapes", [((2, 80, 60), (2, 60, 50)), ((2, 80, 60), (60, 50))])
 def test_a_large_matrix_product_is_numpys(shapes: tuple[Shape, Shape]) -> None:
     """It is computed by torch, from arrays that may be read only, and turned."""
