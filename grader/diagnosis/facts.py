@@ -17,7 +17,7 @@ import numpy as np
 from grader.course.exercise import Answer, Declaration
 from grader.course.shapes import axes_in_all
 from grader.course.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND
-from grader.reference.compare import MATCH, scaled_error, share_wrong
+from grader.reference.compare import MATCH, scaled_error, wrong_entries
 from grader.reference.trial import Sample, Samples, Trial, options
 
 from .factors import CLOSE, TrialRatios, common_ratio, number_text
@@ -836,7 +836,7 @@ def unknown_mistake(samples: Samples) -> Mistake:
     """
     _, array, right = next(sample for sample in samples if not sample.agrees)
     error = scaled_error(array, right)
-    wrong = round(share_wrong(array, right) * array.size)
+    wrong = int(wrong_entries(array, right).sum())
     informative = _with_nonzero_answer(samples)
     alone = {sample.agrees for sample in informative} == {True, False} and all(
         sample.agrees == (sample.trial.setting.kind == ONE_KIND) for sample in informative

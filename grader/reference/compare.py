@@ -79,19 +79,6 @@ def worst_entry(array: np.ndarray, reference: np.ndarray) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(int(gap.argmax()), gap.shape))
 
 
-def share_wrong(array: np.ndarray, reference: np.ndarray, precision: str = "float32") -> float:
-    """Return the proportion of entries that are further from the reference than the tolerance allows.
-
-    Args:
-        array: the array to judge, of the same, non-empty shape as `reference`.
-        reference: the right array.
-        precision: the precision that sets the tolerance: `"float16"`, `"float32"` or `"float64"`.
-    """
-    scale = max(float(np.abs(_double(reference)).max()), ATOL_FOR_ZERO[precision])
-    gap = np.abs(_double(array) - _double(reference))
-    return float((~(gap <= RTOL[precision] * scale)).mean())
-
-
 def _double(array: np.ndarray) -> np.ndarray:
     """Return an array in float64, or in complex128 if it is complex."""
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64, copy=False)

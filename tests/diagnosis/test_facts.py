@@ -157,6 +157,16 @@ def test_a_batch_of_one_whose_gradient_is_zero_shows_nothing() -> None:
     assert not facts.unknown_mistake([*rest, unseen]).facts[0].parameters["alone"]
 
 
+def test_rounding_where_the_right_answer_is_zero_counts_as_no_wrong_entry() -> None:
+    """The entries are counted with the tolerance that decides whether the answer is right."""
+    sample = samples_of(lambda t, r: r + 1)[0]
+    right = np.zeros_like(sample.expected)
+    given = np.full_like(right, 1e-9)
+    given.flat[0] = 0.5
+    found = facts.unknown_mistake([sample._replace(given=given, expected=right)])
+    assert found.facts[0].parameters["wrong"] == 1
+
+
 def test_an_answer_that_is_right_in_a_batch_of_one_alone_is_not_told_to_be_shape_special() -> None:
     """One example alone hides whatever mixes several, so that says little about the mistake."""
     assert special(samples_of(lambda t, r: r if t.setting.kind == "a batch of one" else r + 1)) is None

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from grader.reference.compare import agrees, scaled_error, share_wrong, worst_entry
+from grader.reference.compare import agrees, scaled_error, worst_entry, wrong_entries
 
 finite = hnp.arrays(
     "float64",
@@ -90,8 +90,9 @@ def test_the_worst_entry_is_the_one_furthest_off() -> None:
     assert worst_entry(np.array(1.0), np.array(2.0)) == ()
 
 
-def test_the_share_of_wrong_entries_is_counted() -> None:
+def test_a_wrong_entry_is_further_off_than_agreement_allows() -> None:
     reference = np.arange(1.0, 5.0)
-    assert share_wrong(reference, reference) == 0
-    assert share_wrong(reference + np.array([0, 0, 0, 1]), reference) == 0.25
-    assert share_wrong(np.full(4, np.nan), reference) == 1
+    assert not wrong_entries(reference, reference).any()
+    assert wrong_entries(reference + np.array([0, 0, 0, 1]), reference).tolist() == [False, False, False, True]
+    assert wrong_entries(np.full(4, np.nan), reference).all()
+    assert wrong_entries(np.array([1e-8, 0.5]), np.zeros(2)).tolist() == [False, True]
