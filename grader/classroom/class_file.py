@@ -18,6 +18,7 @@ from grader.course.course_file import CourseFile, is_number_of_unit
 from grader.course.yaml_file import StrictModel, line_of, parse_yaml, with_entry
 from grader.errors import CourseError, UsageError
 from grader.files import write_atomically
+from grader.results.points import shown
 from grader.safe_text import one_line
 
 from .class_folder import LayoutName, enumeration, first_few_names, refuse_out_in_submission, similar_names
@@ -30,6 +31,7 @@ GRADES = Path("grades")  # one folder for each assignment lies in it
 ASSIGNMENT = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 DATE = r"\d{4}-\d\d-\d\d"
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(m|min|h|d)")
+PERCENT = re.compile(r"(\d+(?:[.,]\d+)?)\s*%")
 UNITS = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days"}
 NO_CLASS = "the file must map names such as roster and assignments to values: correct it"
 ADVICE = {ASSIGNMENT: "write letters, digits, `.`, `_` and `-`: it names a folder"}
@@ -68,6 +70,19 @@ def _duration(value: Any) -> timedelta:
     return timedelta(**{UNITS[match[2]]: float(match[1])})
 
 
+def _share(value: Any) -> Any:
+    """Return a value of `class.yaml` that is a number from 0 to 1, and any other that is neither text nor number.
+
+    Raises:
+        ValueError: the value is a percentage, or another text or number.
+    """
+    if match := PERCENT.fullmatch(str(value).strip()):
+        raise ValueError(f"write {shown(float(match[1].replace(',', '.')) / 100)} for {match[0]}")
+    if isinstance(value, str) or (isinstance(value, int | float) and not 0 <= value <= 1):
+        raise ValueError("write a share of the score, from 0 to 1: 0.1 is ten percent")
+    return value
+
+
 def _with_zone(moment: datetime) -> datetime:
     """Return the same time in the zone of this machine; a time without a zone is one of this machine.
 
@@ -83,7 +98,7 @@ def _with_zone(moment: datetime) -> datetime:
 UnitName = Annotated[str, BeforeValidator(lambda name: str(name) if type(name) is int else name)]
 Moment = Annotated[datetime, BeforeValidator(_moment), AfterValidator(_with_zone)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
-Share = Annotated[float, Field(ge=0, le=1)]
+Share = Annotated[float, BeforeValidator(_share)]
 
 
 class LatePolicy(StrictModel):

@@ -13,8 +13,11 @@ from grader.errors import UsageError
 
 Content = TypeVar("Content", bound=BaseModel)
 _FORMS = {  # by the type of an error at a plain value
-    "string_type": 'YAML reads it as a number, or as yes or no: write it in quotes, as in "007"',
-    "tuple_type": "write a list, as in [04_linear]",
+    "string_type": 'YAML reads it as a number, a date, or yes or no: write "{written}", in quotes',
+    "tuple_type": "write a list, as in [{written}]",
+    "path_type": "write the path of a file or a folder",
+    **dict.fromkeys(("float_type", "float_parsing"), "write a number, such as 0.1"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "write a whole number, such as 1"),
 }
 _NO_MAPPING = ("model_type", "model_attributes_type", "dict_type", "mapping_type")  # of an error at another value
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -80,15 +83,41 @@ def line_of(text: str, location: Sequence[str | int]) -> int:
         text: the text.
         location: the keys, and indices of lists, that lead to the entry.
     """
+    return _find_entry(text, location)[0]
+
+
+def _find_entry(text: str, location: Sequence[str | int]) -> tuple[int, list[str], str]:
+    """Return where an entry of a YAML text is; if there is no such entry, the last key that leads to it is meant.
+
+    Args:
+        text: the text.
+        location: the keys, and indices of lists, that lead to the entry; a key may be as it is written, or, as pydantic
+            names it, the text of the number or date that it is read as: `70` for `000106`.
+
+    Returns:
+        The line, from 1, the keys and indices as they are written, and the value; this is empty if it is not plain.
+    """
     node = yaml.compose(text, Loader=_LOADER)
-    line = 1 if node is None else node.start_mark.line + 1
+    line, written = 1 if node is None else node.start_mark.line + 1, list[str]()
     for part in location:
-        children = dict(_children(node))
-        if part not in children:
-            return line
-        key, node = children[part]
-        line = key.start_mark.line + 1
-    return line
+        entries = dict(_children(node))
+        read = (key for key, (node, _) in entries.items() if _key_as_read(node) == str(part))
+        key = part if part in entries else next(read, None)
+        if key is None:
+            return line, [*written, *map(str, location[len(written) :])], ""
+        key_node, node = entries[key]
+        line = key_node.start_mark.line + 1
+        written.append(str(key))
+    return line, written, node.value if isinstance(node, yaml.ScalarNode) else ""
+
+
+def _key_as_read(node: Any) -> str:
+    """Return the text by which pydantic names a key: `70` for `000106`, `1` for `yes`, and a call for a date."""
+    try:
+        key = yaml.SafeLoader("").construct_object(node)
+    except yaml.YAMLError:  # such as <<, which is no key
+        return ""
+    return str(int(key)) if isinstance(key, bool) else key if isinstance(key, str) else repr(key)
 
 
 def with_entry(text: str, location: Sequence[str], key: str, value: str) -> str | None:
@@ -125,9 +154,10 @@ def _explain(path: Path, text: str, error: ValidationError, advice: Mapping[str,
         advice: what to write for a value, by the pattern that it must have.
     """
     first = min(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")  # a misspelt key comes first
-    location = [part for part in first["loc"] if isinstance(part, (str, int)) and part != "[key]"]
-    line = line_of(text, location)
-    where = ".".join(str(part) for part in location) or "the file"
+    line, keys, written = _find_entry(text, [part for part in first["loc"] if part != "[key]"])
+    where = ".".join(keys) or "the file"
+    if first["loc"][-1:] == ("[key]",):
+        written = keys[-1]
     if first["type"] == "extra_forbidden":
         return f"{path}, line {line}: {where} is not a known setting; remove it or correct its name."
     if first["type"] == "missing":
@@ -137,8 +167,10 @@ def _explain(path: Path, text: str, error: ValidationError, advice: Mapping[str,
     if first["type"] in _NO_MAPPING:
         held = "is empty" if first["input"] is None else f"cannot be {str(first['input'])[:40]}"
         return f"{path}, line {line}: {where} {held}: write what belongs to it on the lines below it, indented further."
-    if (how := _FORMS.get(first["type"])) is not None and isinstance(first["input"], str | int | float):
-        return f"{path}, line {line}: {where}: {how}."
+    if first["input"] is None:
+        return f"{path}, line {line}: {where} is empty: write a value, or remove the line."
+    if (how := _FORMS.get(first["type"])) is not None and (written or "{written}" not in how):
+        return f"{path}, line {line}: {where}: {how.format(written=written)}."
     message = first["msg"].removeprefix("Value error, ")
     return f"{path}, line {line}: {where}: {message[0].lower()}{message[1:]}; correct it."
 
