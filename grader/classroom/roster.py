@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, get_args
 
 from grader.errors import UsageError
 
-from .class_folder import ClassFolder, counted_submission, first_few_names, named_titles
+from .class_folder import ClassFolder, counted_submission, first_few_names, named_titles, similar_names
 from .file_tree import displayable_name
 from .platform_names import BRANCH, Submission, composed_name, ends_of_name, folded_name, read_time
 
@@ -183,21 +183,21 @@ class Roster:
         is_one = len(match.places) == 1 and (match.certainty in SURE or not is_sure)
         return self.students[match.places[0]].key if is_one else ""
 
-    def unused_aliases(self, submissions: Sequence[Submission], absent: Collection[int]) -> list[str]:
+    def unused_aliases(self, submissions: Sequence[Submission], certain: Collection[int]) -> list[str]:
         """Return the aliases that no submission has as its name, its title, or the name of its student.
 
-        An alias of a student who has a submission under another name is left out: it may be used in another assignment.
+        An alias of a student whose submission is known is left out: it may be used in another assignment.
 
         Args:
             submissions: the submissions of the class.
-            absent: the places on the roster of the students without a submission.
+            certain: the places on the roster of the students whose submissions are known.
         """
         names = {
             composed_name(name)
             for submission in submissions
             for name in (submission.key, submission.title, *submission.known_as, *submission.guesses)
         }
-        return [alias for alias, (place,) in self._aliases.items() if alias not in names and place in absent]
+        return [alias for alias, (place,) in self._aliases.items() if alias not in names and place not in certain]
 
     def _match_of_name(self, name: str, section: str) -> Match:
         """Return the students of whom a key, an alias or another name is `name`; no places if there are none.
@@ -533,11 +533,8 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
             conflict = "; ".join([*([former.conflict] if former else []), _ambiguity(candidates, who)])
             matched[place] = Submission(student.key, (), student.names, conflict=conflict)
     absent = [place for place in range(len(roster.students)) if place not in matched]
-    remarks = [
-        f"{displayable_name(alias)} under aliases in class.yaml is the name of no submission: correct it if it should."
-        for alias in roster.unused_aliases(class_folder.submissions, absent)
-    ]
-    remarks += _remarks_on_matches(roster, counted)
+    unused = roster.unused_aliases(class_folder.submissions, certain)
+    remarks = [*_remarks_on_aliases(unused, unmatched), *_remarks_on_matches(roster, counted)]
     is_plain, keys = class_folder.layout_name == "plain", {roster.students[place].key for place in absent}
     if is_plain and (remark := _remark_on_repositories(roster, unmatched, keys)):
         remarks.append(remark)
@@ -578,6 +575,24 @@ def keys_of_records(
         if len(own) == 1:
             key_by_name[name] = own.pop()
     return key_by_name
+
+
+def _remarks_on_aliases(unused: Iterable[str], unmatched: Iterable[Submission]) -> Iterator[str]:
+    """Yield a remark on each alias that is spelled almost like a submission whose student is not known.
+
+    Other aliases may well be the names of submissions in another assignment.
+
+    Args:
+        unused: the aliases that are the name of no submission, of students without one.
+        unmatched: the submissions of nobody on the roster, or of nobody knows whom.
+    """
+    titles = [submission.title for submission in unmatched]
+    for alias in unused:
+        for title in similar_names(alias, titles, 1)[:1]:
+            yield (
+                f"{displayable_name(alias)} under aliases in class.yaml is the name of no submission: correct it to "
+                f"{title} if that is meant."
+            )
 
 
 def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Match]]) -> Iterator[str]:
