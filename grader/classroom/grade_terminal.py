@@ -329,6 +329,9 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
     if summary.above:
         more = f"More than {summary.max_score:g} points by {ADJUSTMENTS_FILE}: {_first_few_titles(summary.above)}."
         yield f"{more} Correct the file if that is a mistake."
+    if summary.rescaled:
+        says = f"Points in {ADJUSTMENTS_FILE} for an exercise whose maximum has changed"
+        yield f"{says}: {first_few_names(summary.rescaled, MOST_NAMES)}. Change them if they should change with it."
     if summary.unlisted:
         yield f"Not on the roster, and graded under their own names: {_first_few_titles(summary.unlisted)}."
     if summary.renamed:

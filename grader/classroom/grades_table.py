@@ -99,6 +99,7 @@ class ClassSummary:
         undated: the keys of the students with a due date whose submissions were graded and have no known time.
         undated_late: the keys of those students, among the undated ones, whom Canvas calls late.
         is_whole: whether the whole class was graded, and not some students alone.
+        rescaled: the lines of `adjustments.csv` that counted before, when their exercise had another maximum.
     """
 
     students: int
@@ -132,6 +133,7 @@ class ClassSummary:
     undated: tuple[str, ...] = ()
     undated_late: tuple[str, ...] = ()
     is_whole: bool = True
+    rescaled: tuple[str, ...] = ()
 
 
 class _Row(NamedTuple):

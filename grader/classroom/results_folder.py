@@ -17,6 +17,7 @@ from grader import __version__
 from grader.course.course import COURSE_FILE, Course
 from grader.errors import InfrastructureError, UsageError, describe_error, file_error
 from grader.files import remove_unfinished, write_atomically
+from grader.results.points import shown
 from grader.results.records import RECORD_START, StudentResults, dumps
 
 from .class_file import GRADES_FILE
@@ -555,7 +556,23 @@ class ResultsFolder:
             named_by=class_folder.named_by,
             undated=undated,
             undated_late=tuple(key for key in undated if key in late),
+            rescaled=tuple(line for _, line in sorted(self._adjustments_of_other_points())),
         )
+
+    def _adjustments_of_other_points(self) -> Iterator[tuple[int, str]]:
+        """Yield each adjustment that counted before this run, when its exercise had another maximum of points.
+
+        Yields:
+            The number of its line, and this number with the exercise and both maxima.
+        """
+        worth = {exercise.id: exercise.points for exercise in self.names.wanted}
+        for key, rows in self.changes.adjustments.items():
+            before = self.comparison.before.get(result_file(self.out, key).name)
+            for line, name, points in [(row.line, row.exercise, row.points) for row in rows if row.exercise]:
+                if before is None or before.adjusted.get(name) != points:
+                    continue  # the line is new, or was edited
+                if before.worth[name] != worth[name]:
+                    yield line, f"line {line} ({name}: {shown(before.worth[name])} before, {shown(worth[name])} now)"
 
     def _stored_results(self, name: str) -> StudentResults | None:
         """Return the stored results of the student with the key `name`; `None` if there are none that can be read."""

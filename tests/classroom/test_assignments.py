@@ -194,6 +194,19 @@ def test_an_adjustment_above_the_points_that_can_be_had_is_named(school: Path, t
     assert record(school, "ada")["score"] == 152.5
 
 
+def test_adjustments_are_named_once_when_the_points_of_their_exercise_changed(school: Path, typed: Typed) -> None:
+    says = (
+        "Points in adjustments.csv for an exercise whose maximum has changed: line 2 (lin_grad: 3 before, 6 now). "
+        "Change them if they should change with it."
+    )
+    assert "maximum" not in typed("grade", cwd=school).stdout
+    (school / "course.yaml").write_text(COURSE.replace("points: 3", "points: 6"), encoding="utf-8")
+    with (school / "adjustments.csv").open("a", encoding="utf-8") as file:
+        file.write("week-1,ada,lin_grad,5,new\n")
+    assert says in typed("grade", cwd=school).stdout.splitlines()
+    assert "maximum" not in typed("grade", cwd=school).stdout
+
+
 @pytest.mark.parametrize("command", ["report week-1", "export week-1 --to feedback"])
 def test_points_from_before_an_edit_of_the_adjustments_are_named(school: Path, typed: Typed, command: str) -> None:
     """The old points were handed out without a word."""
