@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
 from pathlib import Path
 
 import pytest
+from helpers.courses import ROOT
 from helpers.nbgrader_class import (
     BMM,
     GRADES,
@@ -94,6 +96,15 @@ def test_the_report_and_the_exports_name_who_has_an_empty_folder(graded: Path):
     assert all(f"{student} ({why})" in said for student, why in REASONS.items())
     filled = (graded / "out" / "canvas.csv").read_text().splitlines()
     assert [line.split(",")[-1] for line in filled[2:]] == ["5", "", "", ""]
+
+
+def test_nbgrader_exports_0_for_what_waits_as_the_page_says(graded: Path):
+    nbgrader("export", cwd=graded)
+    with (graded / "grades.csv").open(newline="") as file:
+        exported = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
+    assert exported == {"ann": ALL, **dict.fromkeys(EMPTY, 0.0)}
+    page = (ROOT / "docs/nbgrader.md").read_text("utf-8").partition("## Collect and grade")[2]
+    assert page.partition("itself works differently")[0].count("`nbgrader export` gives 0.0 to what waits for you") == 1
 
 
 def test_a_notebook_that_comes_later_and_the_points_of_a_person_count(graded: Path):
