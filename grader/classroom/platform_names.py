@@ -163,8 +163,10 @@ def single_submission(path: Path) -> Submission:
     """Return the submission of one student: a folder, an archive, or a single file.
 
     Raises:
-        UsageError: the path does not exist.
+        UsageError: the path does not exist, or is a link, which a student may have made to the worked solutions.
     """
+    if path.is_symlink():
+        raise UsageError(f"{path} is a link, and is not followed: name the folder or file that was handed in.")
     if path.is_dir():
         return Submission(path.name or path.resolve().name, (open_tree(path),))
     try:

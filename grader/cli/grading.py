@@ -391,7 +391,8 @@ def _try_unpacked(source: Path, submission: Path, out: Path | None, isolation: I
     from grader.sandbox.isolation import choose, machine
 
     course, secret = open_source(source)
-    record = graded_submission(course, secret, submission, choose(machine(), isolation))
+    handed_in = submission.resolve()  # the platform names this folder, and no student can make it a link
+    record = graded_submission(course, secret, handed_in, choose(machine(), isolation))
     content = results_json(course, record, ExportOptions())["results.json"]
     if out is None:
         sys.stdout.buffer.write(content)

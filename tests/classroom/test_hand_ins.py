@@ -237,6 +237,11 @@ def test_one_submission_alone(course, grade, tmp_path, capsys) -> None:
     with pytest.raises(UsageError, match="name what one student handed in"):
         graded("nowhere")
     assert not out.exists(), "a container that grades the next student must not find the last one's points"
+    assert graded("lin_grad.py") == (1, 2)
+    (tmp_path / "in" / "link").symlink_to("a")
+    with pytest.raises(UsageError, match="link is a link, and is not followed: name the folder or file"):
+        graded("link")
+    assert not out.exists(), "a container that grades the next student must not find the last one's points"
 
 
 @pytest.mark.parametrize(

@@ -95,30 +95,77 @@ def test_the_action_and_the_workflow_are_what_they_say() -> None:
     assert set(workflow["jobs"]["grade"]["steps"][-1]["with"]) <= set(action["inputs"])
 
 
-def test_the_autograder_of_the_page_writes_what_classroom50_takes(repository: Path) -> None:
+@pytest.fixture
+def autograder(repository: Path) -> str:
+    """The autograder of the page, with a course that has the units of the learner's."""
+    course = repository.parent / "the course"
+    shutil.copytree(repository, course, ignore=shutil.ignore_patterns(".handgrad"))
     page = Document(ROOT / "docs/github.md", (ROOT / "docs/github.md").read_text("utf-8"))
     (source,) = [body for language, body in page.blocks if language == "python"]
-    done = run(repository, [sys.executable, "-c", source])
+    assert '"/opt/my-course"' in source
+    return source.replace('"/opt/my-course"', repr(str(course)))
+
+
+def test_the_autograder_of_the_page_writes_what_classroom50_takes(repository: Path, autograder: str) -> None:
+    done = run(repository, [sys.executable, "-c", autograder])
     assert done.returncode == 0, done.stderr
     found = json.loads((repository / "result.json").read_bytes())
     Draft202012Validator(CLASSROOM50).validate(found)
     assert (found["score"], found["owner"]) == (8, "ada")  # two points, counted in quarters
 
 
+FORGED_SPEC = "from pathlib import Path\nPath({marker!r}).touch()\n"
+
+
+@pytest.mark.parametrize("forgery", ["course.yaml", "class.yaml", "roster", "solutions", "link"])
+def test_nothing_in_the_learners_repository_decides_how_it_is_graded(
+    repository: Path, autograder: str, forgery: str
+) -> None:
+    """The course of the learner's repository was used: its points, and a spec.py of the learner ran unconfined."""
+    assert run(repository, [sys.executable, "-c", autograder]).returncode == 0
+    honest, marker = json.loads((repository / "result.json").read_bytes()), repository.parent / "ran"
+    listed = (repository / "course.yaml").read_text("utf-8")
+    if forgery == "course.yaml":
+        forged = re.sub(r"(id: lin_grad\n +points:) \d+", r"\1 1000", listed)
+        assert forged != listed
+        (repository / "course.yaml").write_text(forged)
+    elif forgery == "roster":
+        (repository / "class.yaml").write_text("roster: people.csv\naliases: {exercises: eve}\n")
+        (repository / "people.csv").write_text("username\neve\n")
+    elif forgery == "link":
+        shutil.rmtree(repository / "exercises")
+        (repository / "exercises").symlink_to(ROOT / "solutions")
+    else:
+        folder = repository if forgery == "solutions" else repository / "mine"
+        shutil.copytree(ROOT / "solutions", folder / "solutions", ignore=shutil.ignore_patterns("__pycache__"))
+        (folder / "course.yaml").write_text(listed)
+        for spec in folder.glob("solutions/*/spec.py"):
+            spec.write_text(FORGED_SPEC.format(marker=str(marker)) + spec.read_text("utf-8").partition('"""\n')[2])
+        if forgery == "class.yaml":
+            (repository / "class.yaml").write_text("course: mine\n")
+    done = run(repository, [sys.executable, "-c", autograder])
+    assert not marker.exists()
+    if forgery == "link":
+        assert (done.returncode, (repository / "result.json").exists()) == (2, False)
+        assert "exercises is a link, and is not followed" in done.stderr
+        return
+    assert done.returncode == 0, done.stderr
+    found = json.loads((repository / "result.json").read_bytes())
+    assert (found["score"], found["max-score"]) == (honest["score"], honest["max-score"])
+
+
 @pytest.mark.parametrize("fault", ["nothing handed in", "no handgrad"])
-def test_the_autograder_leaves_no_result_of_the_learners_own(repository: Path, fault: str) -> None:
+def test_the_autograder_leaves_no_result_of_the_learners_own(repository: Path, autograder: str, fault: str) -> None:
     """A result that the learner had committed was there after the run, if there was no score; a program ran as ours."""
-    page = Document(ROOT / "docs/github.md", (ROOT / "docs/github.md").read_text("utf-8"))
-    (source,) = [body for language, body in page.blocks if language == "python"]
     result = '{"score": 33, "max-score": 33}'
     (repository / "result.json").write_text(result)
     (repository / "handgrad.py").write_text(f"open('result.json', 'w').write({result!r})\n")
     if fault == "no handgrad":
-        source = source.replace('"handgrad"]', '"no_handgrad"]')
+        autograder = autograder.replace('"handgrad"]', '"no_handgrad"]')
     else:
         shutil.rmtree(repository / "exercises")
         (repository / "exercises").mkdir()
         (repository / "exercises" / "notes.txt").write_text("hi")
-    done = run(repository, [sys.executable, "-c", source])
+    done = run(repository, [sys.executable, "-c", autograder])
     assert done.returncode == 1, done.stderr
     assert not (repository / "result.json").exists()
