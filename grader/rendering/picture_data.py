@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,7 +17,6 @@ from grader.safe_text import escaped
 if TYPE_CHECKING:
     import numpy as np
 
-OUT = "out"
 WHY = {
     "todo": "it is not attempted yet, so there is nothing to draw",
     "missing-answer": "no array was stored or returned, so there is nothing to draw",
@@ -25,9 +25,10 @@ WHY = {
     "wrong-type": "it is not an array of numbers, so there is nothing to draw",
 }
 NOTHING = "there is no array to draw"
-LABEL_SIGNS = {  # in a label of a marked operation
+LABEL_SIGNS = {  # by a pattern of what is in a label of a marked operation
     "->": "a -> b: b is used where a must be.",
     "'": "f': the derivative of f.",
+    r"(?<![\w.])g\b": "g: the upstream gradient.",
 }
 Kind = Literal["values", "difference"]
 FigureKind = Literal["scatter", "stamp", "steps", "sums", "verdicts", "order"]
@@ -152,7 +153,7 @@ class GraphNode:
 
     Args:
         key: the input's name, or `%index` of the operation.
-        label: its name to a learner: `inp`, `@`, `mean`.
+        label: the name of the input, or of the operation as a learner spells it: `inp`, `@`, `mean`.
         shape: the shape of its value in the trial, with axis names.
         operands: the keys of the nodes that it is computed from.
         answer: the answer that is its gradient; empty if there is none.
@@ -160,6 +161,7 @@ class GraphNode:
         edges: the keys of the operands to which the diagnosis names the edge.
         dropped: those of `edges` along which no gradient comes, though one must.
         change: what is done there in place of what must be, as a formula: `+= -> =`.
+        name: what the exercise calls the result of the operation: `hidden`, `out`; empty if it has no name.
     """
 
     key: str
@@ -171,6 +173,12 @@ class GraphNode:
     edges: frozenset[str] = frozenset()
     dropped: frozenset[str] = frozenset()
     change: str = ""
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        """Return the label with the name of the result before it, such as `hidden = tanh`."""
+        return f"{self.name} = {self.label}" if self.name else self.label
 
 
 @dataclass(frozen=True)
@@ -189,12 +197,12 @@ class Graph:
 
     @property
     def key_of_labels(self) -> str:
-        """Return a sentence for each sign, such as `->`, in the labels of the marked operations.
+        """Return a sentence for each sign, such as `->` or `g`, in the labels of the marked operations.
 
         Empty if none occurs.
         """
         labels = " ".join(node.change for node in self.nodes.values())
-        return " ".join(sentence for sign, sentence in LABEL_SIGNS.items() if sign in labels)
+        return " ".join(sentence for sign, sentence in LABEL_SIGNS.items() if re.search(sign, labels))
 
 
 @dataclass(frozen=True)
@@ -304,6 +312,7 @@ def _graph_json(graph: Graph) -> dict[str, Any]:
         {
             "key": node.key,
             "label": node.label,
+            "name": node.name,
             "shape": node.shape,
             "operands": list(node.operands),
             "marked": list(node.marked),

@@ -13,7 +13,7 @@ from html import escape
 
 from .figure_html import ABOVE, BELOW, STRONGEST, figures_html, largest_in_scatters, with_opacity
 from .heat_maps import NAMELESS, NOT_FINITE, Band, Cell, Table, TableLimits, bands, omission
-from .picture_data import OUT, ExercisePictures, Graph, GraphNode, Picture, merge_equal_notes
+from .picture_data import ExercisePictures, Graph, GraphNode, Picture, merge_equal_notes
 from .svg_drawing import SMALLEST, SvgDrawing
 
 BROKEN = "#d7323c"
@@ -288,7 +288,7 @@ def layout(graph: Graph) -> Layout:
 def _node_width(graph: Graph) -> float:
     """Return the width of every node of a graph, in which the longest label fits."""
     nodes = graph.nodes.values()
-    labels = [_shortened(_label(graph, node)) for node in nodes] + [node.change for node in nodes]
+    labels = [_shortened(node.title) for node in nodes] + [node.change for node in nodes]
     small = [_shortened(node.shape) for node in nodes] + [_marks(node) for node in nodes]
     return max(
         NARROWEST,
@@ -308,11 +308,6 @@ def _marks(node: GraphNode) -> str:
         if shown == 1 or len(text) <= LONGEST_MARKS:
             return text
     return ""
-
-
-def _label(graph: Graph, node: GraphNode) -> str:
-    """Return the label of a node; for the output, its name stands before the label."""
-    return f"{OUT} = {node.label}" if node.key == graph.out else node.label
 
 
 def _lane_key(source: str, user: str, row: int) -> str:
@@ -403,14 +398,14 @@ def _layout_at(
 def graph_svg(graph: Graph) -> str:
     """Return an `<svg>` element of a forward pass, in the colours of the page that it stands in."""
     placed = layout(graph)
-    marked = [f"{node.label} for {', '.join(node.marked)}" for node in graph.nodes.values() if node.marked]
+    marked = [f"{node.title} for {', '.join(node.marked)}" for node in graph.nodes.values() if node.marked]
     about = f"From the inputs down to the output. Marked: {'; '.join(marked) or 'nothing'}."
     drawing = SvgDrawing(round(placed.width), round(placed.height), "The forward pass", about)
     for node in graph.nodes.values():
         for source in node.operands:
             _draw_edge(drawing, graph, placed, source, node)
     for node in graph.nodes.values():
-        _draw_node(drawing, graph, node, placed)
+        _draw_node(drawing, node, placed)
     return drawing.inline()
 
 
@@ -419,15 +414,15 @@ def _node_height(node: GraphNode) -> float:
     return MARKED_HEIGHT + (CHANGE_HEIGHT if node.change else 0) if node.marked else HEIGHT
 
 
-def _draw_node(drawing: SvgDrawing, graph: Graph, node: GraphNode, placed: Layout) -> None:
+def _draw_node(drawing: SvgDrawing, node: GraphNode, placed: Layout) -> None:
     """Draw a node at its place in the layout: its label, its shape, and the answers whose mistake is in it."""
     x, y = placed.places[node.key]
     height = _node_height(node)
-    label, width = _label(graph, node), placed.node_width
+    width = placed.node_width
     style = "marked" if node.marked else "box"
     drawing.box(x - width / 2, y - height / 2, width, height, style, 4 if node.operands else HEIGHT / 2)
     top = y - height / 2
-    drawing.text(x, top + 19, _shortened(label), "code")
+    drawing.text(x, top + 19, _shortened(node.title), "code")
     drawing.text(x, top + 35, _shortened(node.shape), "code faint small")
     if node.marked:
         drawing.text(x, top + 52, _marks(node), "code small")

@@ -381,7 +381,9 @@ def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Gr
         if not any(answer.name in node.marked for node in nodes.values())
         and codes[answer.name] != "wrong-order"  # which another figure shows
     )
-    return Graph(nodes, list(nodes)[-1], unmarked)
+    out = list(nodes)[-1]
+    nodes[out] = replace(nodes[out], name="out")
+    return Graph(nodes, out, unmarked)
 
 
 def _change_of_rule(mistake: Mistake) -> str:
@@ -467,6 +469,7 @@ def graph_of(
             named,
             frozenset(key for key in named if any(mistakes[by].code in DROPS for by in edges[key])),
             _change_at(program, mistakes[marked[0]], places[marked[0]], same) if marked else "",
+            _name_of_result(program, node, out),
         )
     nodes = _with_dropped_steps(nodes, mistakes)
     if sum(bool(node.operands) for node in nodes.values()) > MOST_STEPS:
@@ -476,6 +479,22 @@ def graph_of(
     is_single = sum(bool(node.operands) for node in nodes.values()) == 1  # then there is no other to look at
     unmarked = () if is_single else tuple(answer for answer in places if answer not in marked_answers)
     return Graph(nodes, keys[out], unmarked)
+
+
+def _name_of_result(program: Program, node: Node, out: int) -> str:
+    """Return what a learner calls the result of an operation; empty for an input, and where it has no name.
+
+    Args:
+        program: the forward pass.
+        node: an operation of it, or an input.
+        out: the id of the output, which is called "out" or "loss" where the exercise gives it no name.
+    """
+    if node.id in program.inputs.values():
+        return ""
+    name = program.name_of(node.id)
+    if node.id == out and not name.isidentifier():
+        return "loss" if name == "the loss" else "out"
+    return name if name.isidentifier() else ""
 
 
 def _change_at(program: Program, mistake: Named, places: Sequence[Place], nodes: Container[int]) -> str:

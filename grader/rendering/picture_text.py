@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +28,6 @@ from .heat_maps import (
 )
 from .heat_maps import number as number_text
 from .picture_data import (
-    OUT,
     YOUR_LIST,
     ExercisePictures,
     Figure,
@@ -246,7 +245,7 @@ def _tree_lines(
     node = graph.nodes[key]
     is_drawn = key in drawn and bool(node.operands)
     drawn.add(key)
-    yield _node_line(graph, node, lead, is_drawn=is_drawn, named=named)
+    yield _node_line(node, lead, is_drawn=is_drawn, named=named)
     for number, source in enumerate(() if is_drawn else node.operands):
         last = number + 1 == len(node.operands)
         marked_for = node.marked if source in node.edges and len(node.operands) > 1 else ()
@@ -254,19 +253,17 @@ def _tree_lines(
         yield from _tree_lines(graph, source, *leads, drawn, marked_for)
 
 
-def _node_line(graph: Graph, node: GraphNode, lead: str, *, is_drawn: bool, named: Sequence[str]) -> Line:
+def _node_line(node: GraphNode, lead: str, *, is_drawn: bool, named: Sequence[str]) -> Line:
     """Return the line of a node in the tree: its name, its shape, and the answers that go wrong there.
 
     Args:
-        graph: the forward pass.
         node: the node.
         lead: the text before the node, which draws the branches.
         is_drawn: whether the node and its operands are drawn further up, so that the line only refers to them.
         named: the answers whose diagnosis names the edge to this node.
     """
-    name = f"{OUT} = {node.label}" if node.key == graph.out else node.label
     own: Style = "mark" if node.marked else "bold" if node.operands else ""
-    line: list[tuple[str, Style]] = [(INDENT + lead, "mark" if named else "dim"), (name, own)]
+    line: list[tuple[str, Style]] = [(INDENT + lead, "mark" if named else "dim"), (node.title, own)]
     if is_drawn:
         return (*line, ("  (as above)", "dim"))
     line.append((f"  {node.shape}", "dim"))
@@ -358,7 +355,7 @@ def _entry_list(grid: Grid) -> str:
 
 
 def _forward_pass_sentences(graph: Graph) -> Iterator[str]:
-    """Yield a sentence for each operation: its operands, its shape, and the answers whose mistake is there."""
+    """Yield a sentence for each operation and each marked input: its operands, its shape, and what goes wrong there."""
     yield "The forward pass, from the inputs to the output:"
     names: dict[str, str] = {}
     steps = [node for node in graph.nodes.values() if node.operands]
@@ -366,12 +363,31 @@ def _forward_pass_sentences(graph: Graph) -> Iterator[str]:
         names[node.key] = f"step {steps.index(node) + 1}" if node.operands else node.label
     for number, node in enumerate(steps, 1):
         of = " and ".join(names[key] for key in node.operands)
+        name = f", {node.name}" if node.name else ""
         out = ", which is the output" if node.key == graph.out else ""
-        change = f": {node.change}" if node.change else ""
-        here = f". Here it goes wrong, for {', '.join(node.marked)}{change}" if node.marked else ""
-        yield f"Step {number}: {node.label} of {of}{out}, shape {node.shape}{here}."
+        yield f"Step {number}{name}: {node.label} of {of}{out}, shape {node.shape}.{_mark_sentence(node, names)}"
+    for node in graph.nodes.values():
+        if node.marked and not node.operands:
+            yield f"{node.label}, shape {node.shape}.{_mark_sentence(node, names)}"
+    if graph.key_of_labels:
+        yield graph.key_of_labels
     if graph.unmarked:
         yield f"For {', '.join(graph.unmarked)} no operation is named."
+
+
+def _mark_sentence(node: GraphNode, names: Mapping[str, str]) -> str:
+    """Return a sentence, with a blank before it, on the answers whose mistake is in a node; empty for an unmarked node.
+
+    Args:
+        node: the node.
+        names: by key, what the nodes are called.
+    """
+    if not node.marked:
+        return ""
+    edges = [names[key] for key in node.operands if key in node.edges] if len(node.operands) > 1 else []
+    way = f", on the way back to {' and '.join(edges)}" if edges else ""
+    change = f": {node.change}" if node.change else ""
+    return f" Here it goes wrong, for {', '.join(node.marked)}{way}{change}."
 
 
 def figure_lines(figure: Figure, width: int) -> Iterator[Line]:

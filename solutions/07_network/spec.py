@@ -16,7 +16,7 @@ def _far_targets(rng, _setting, shape):
 
 
 def _network(inp, targ, w1, b1, w2, b2):
-    """loss = mse(relu(inp @ w1 + b1) @ w2 + b2, targ)"""
+    """loss = mse(l2 @ w2 + b2, targ), l2 = l1.clamp_min(0), l1 = inp @ w1 + b1"""
     l1 = inp @ w1 + b1
     l2 = l1.clamp_min(0)
     out = l2 @ w2 + b2

@@ -126,9 +126,9 @@ def test_a_picture_with_many_rows_may_be_parted_in_print() -> None:
 
 
 def test_names_are_escaped() -> None:
-    nodes = {"<b>": GraphNode("<b>", "<b>", "(1,)"), "%0": GraphNode("%0", "<i>&", "()", ("<b>",))}
+    nodes = {"<b>": GraphNode("<b>", "<b>", "(1,)"), "%0": GraphNode("%0", "<i>&", "()", ("<b>",), name="<u>")}
     found = page(Picture("<w>", "", (), "a & b"), drawn=Graph(nodes, "%0"))
-    assert {"<w>", "a & b", "<b>", "out = <i>&"} <= set(found.words)
+    assert {"<w>", "a & b", "<b>", "<u> = <i>&"} <= set(found.words)
 
 
 def test_text_can_be_read_on_the_strongest_tint_in_light_and_in_dark() -> None:

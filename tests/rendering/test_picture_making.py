@@ -346,6 +346,16 @@ def test_a_clamp_has_the_bounds_that_the_source_gives_it(see: See) -> None:
     assert not {"clamp_min", "clamp_max"} & {node.label.split()[0] for node in both.nodes.values()}
 
 
+def test_a_graph_has_the_names_of_values_that_a_finding_may_say(see: See) -> None:
+    source = SUBMISSIONS["07_network/forward_and_backward: w2.g used in place of w2"].source
+    graph = see("forward_and_backward", source).graph
+    assert graph is not None
+    assert {node.title for node in graph.nodes.values() if node.name} == {
+        "l1 = +", "l2 = clamp_min 0", "out = +", "loss = mean",
+    }  # fmt: skip
+    assert {node.name for node in graph.nodes.values() if not node.operands} == {""}
+
+
 def test_json_has_exact_numbers_and_words_for_nonfinite_ones(see: See) -> None:
     found = see("relu_grad", "def relu_grad(inp, out):\n    inp.g = out.g / (inp > 0)\n")
     record = json.loads(dumps_with_pictures({"schema": "handgrad/result@2"}, [found]))

@@ -44,7 +44,7 @@ def graph(**changes: object) -> Graph:
         GraphNode("w", "w", "(n=3, m=4)"),
         GraphNode("%0", "@", "(bs=2, m=4)", ("inp", "w")),
         GraphNode("%1", "sin", "(bs=2, m=4)", ("%0",)),
-        GraphNode("%2", "*", "(bs=2, m=4)", ("%0", "%1")),
+        GraphNode("%2", "*", "(bs=2, m=4)", ("%0", "%1"), name="out"),
     ]
     return Graph({node.key: node for node in nodes}, "%2", **changes)  # type: ignore[arg-type]
 

@@ -59,12 +59,28 @@ def test_the_forward_pass_is_described_step_by_step_with_the_mistake() -> None:
     nodes = [
         GraphNode("inp", "inp", "(n=2)"), GraphNode("w", "w", "(n=2)"), GraphNode("b", "b", "(n=2)"),
         GraphNode("%3", "@", "(m=3,)", ("inp", "w"), marked=("w.g",), change="+= -> ="),
-        GraphNode("%4", "+", "(m=3,)", ("%3", "b")),
+        GraphNode("%4", "+", "(m=3,)", ("%3", "b"), name="out"),
     ]  # fmt: skip
     graph = Graph({node.key: node for node in nodes}, "%4", unmarked=("b.g",))
-    assert told(1, 0, 0, 0, 0, 0, graph=graph)[-4:] == [
+    assert told(1, 0, 0, 0, 0, 0, graph=graph)[-5:] == [
         "The forward pass, from the inputs to the output:",
         "Step 1: @ of inp and w, shape (m=3,). Here it goes wrong, for w.g: += -> =.",
-        "Step 2: + of step 1 and b, which is the output, shape (m=3,).",
+        "Step 2, out: + of step 1 and b, which is the output, shape (m=3,).",
+        "a -> b: b is used where a must be.",
         "For b.g no operation is named.",
+    ]
+
+
+def test_every_mark_of_the_forward_pass_is_described() -> None:
+    nodes = [
+        GraphNode("inp", "inp", "(n=2)"), GraphNode("b", "b", "(n=2)", marked=("b.g",), change="not summed over bs"),
+        GraphNode("%2", "*", "(n=2)", ("inp", "b"), marked=("inp.g",), edges=frozenset(["inp"]), change="b -> inp"),
+        GraphNode("%3", "sin", "(n=2)", ("%2",), marked=("inp.g",), edges=frozenset(["%2"]), name="out"),
+    ]  # fmt: skip
+    graph = Graph({node.key: node for node in nodes}, "%3")
+    assert told(1, 0, 0, 0, 0, 0, graph=graph)[-4:] == [
+        "Step 1: * of inp and b, shape (n=2). Here it goes wrong, for inp.g, on the way back to inp: b -> inp.",
+        "Step 2, out: sin of step 1, which is the output, shape (n=2). Here it goes wrong, for inp.g.",
+        "b, shape (n=2). Here it goes wrong, for b.g: not summed over bs.",
+        "a -> b: b is used where a must be.",
     ]

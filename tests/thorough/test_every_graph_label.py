@@ -1,4 +1,7 @@
-"""The label of a marked operation says what the finding says: for every submission of the corpus with a mistake."""
+"""The label of a marked operation says what the finding says: for every submission of the corpus with a mistake.
+
+Whatever a label or a finding names is seen on the page: in the formula, in the graph or in its legend.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ import re
 import pytest
 from helpers.corpus import PAGES, WRONG
 
-from grader.course.course import Course
+from grader.course.course import Course, CourseExercise
+from grader.diagnosis.recorded_programs import faithful_program_of
 from grader.judging.grading import Grader
 from grader.judging.judge import Judge
+from grader.rendering.exercise_summary import formula
+from grader.rendering.picture_data import Graph
 from grader.rendering.picture_making import make_pictures
 from grader.sandbox.worker import Worker
 
@@ -32,10 +38,21 @@ PROMISES = [
 NOT_NAMES = {"a", "b"}  # of sum(a*b), and the article
 
 
+def unseen_names(graph: Graph, said: str, exercise: CourseExercise, judge: Judge) -> set[str]:
+    """Return the names in labels or findings that neither the formula nor the graph nor its legend shows."""
+    program = faithful_program_of(exercise.function, judge.trials[0])
+    values = {program.name_of(node.id) for node in program.nodes} if program is not None else set()
+    named = {name for name in values if name.isidentifier() and re.search(rf"(?<![\w.]){name}(?!\w)", said)}
+    labels = " ".join(node.change for node in graph.nodes.values())
+    named |= {*re.findall(r"(?<![\w.])[b-hj-z]\b(?!')", labels)}  # one letter, but no article and no index
+    shown = " ".join(f"{node.title} {node.shape}" for node in graph.nodes.values())
+    return named - {*re.findall(r"\w+", f"{formula(exercise)} {shown} {graph.key_of_labels}")}
+
+
 @pytest.mark.parametrize("page", sorted(name for name in PAGES if any(each.expected for each in PAGES[name])))
 def test_a_label_says_what_its_finding_says(page: str, course: Course, grader: Grader, worker: Worker) -> None:
     """It names no input and no kind of mistake that the sentence of the answer does not name."""
-    untrue = []
+    untrue, unseen = [], []
     for submission in PAGES[page]:
         if submission.id not in WRONG or "timeout" in str(submission.expected):
             continue
@@ -43,6 +60,10 @@ def test_a_label_says_what_its_finding_says(page: str, course: Course, grader: G
         result = grader.grade(exercise, submission.source.encode(), worker, judges.append)
         graph = make_pictures(exercise, result, judges[-1]).graph if judges else None
         finding = {answer.name: answer for answer in result.answers}
+        if graph is not None:
+            said = " ".join(answer.message for answer in result.answers if answer.status == "failed")
+            lacks = unseen_names(graph, said, exercise, judges[-1])
+            unseen += [f"{submission.id}: {lacks} in the labels or {said!r}"] if lacks else []
         for node in graph.nodes.values() if graph is not None else ():
             if not node.change or not node.marked:
                 continue
@@ -58,3 +79,4 @@ def test_a_label_says_what_its_finding_says(page: str, course: Course, grader: G
             ]
             untrue += [f"{submission.id}: {node.change!r} for {said!r}: {lacks}"] if lacks else []
     assert not untrue, "\n".join(untrue)
+    assert not unseen, "\n".join(unseen)
