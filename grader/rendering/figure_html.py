@@ -5,12 +5,12 @@ What is right is hollow or dashed, what is the learner's is filled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
 import numpy as np
 
-from .heat_maps import largest_magnitude, number
+from .heat_maps import largest_magnitude, number, scatter_limits
 from .picture_data import Figure, Series, early_values
 from .svg_drawing import SvgDrawing
 
@@ -20,7 +20,6 @@ STRONGEST = 0.9
 PLOT, LEFT, TOP, BELOW_PLOT, RIGHT_OF_PLOT = 180, 58, 40, 40, 16  # of a scatter, in pixels as all lengths here
 LINE_OF_TEXT = 14  # the height of the equation above a scatter
 DOT, ON_LINE = 4, 2e-4  # the radius of a point; how far off a line it counts as on it, of the largest entry
-APART = 8.0  # times that the learner's entries may be larger than the right ones, on a common scale
 ALIKE = 3.0  # times that the largest number of an exercise's scatters may be larger than that of one drawn on its scale
 TILE, MOST_TILES = 17, 14
 LABELLED = 0.3  # of the largest bar: the end of a scale that is nearer to 0 has no number beside it
@@ -33,11 +32,14 @@ LOWEST_ARC, ARC, HIGHEST_ARC = 12, 7, 66  # of an arrow between neighbours; more
 KEYS = {
     "scatter": "Each point is one entry: an open circle on the dashed line where yours equals the other number, else "
     "filled.",
+    "unlike": "Each point is one entry: an open circle where yours equals the other number, else filled. The two axes "
+    "have unlike scales.",
     "shaded": "Each point is one entry, moved to one of a few steps: an open circle on the dashed line where yours and "
     "the other number are in the same step, else filled.",
     "order": "From left to right. An arrow leads to a value that must come later; a bold one points back, to a value "
     "that comes too early.",
     "stamp": "Each tile is one entry: orange above 0 and blue below, the stronger, the larger.",
+    "sums": "Each bar is the sum of the entries along this axis. The right entries add up to 0; yours do not.",
 }
 
 OF_TRIALS = "Where an array has few entries, the points are those of all trials."
@@ -66,12 +68,13 @@ def _scatter(figure: Figure, scale: float) -> SvgDrawing:
         scale: the largest number in all scatters beside this one.
     """
     across, yours, *lines = figure.series
-    limits = _limits(across.values, yours.values, scale)
+    limits = _limits(figure, scale)
     names = "; ".join(line.name for line in lines) or "no line"
     longest = max((len(line.name) for line in lines), default=0)
     name_length = len(across.name) * LETTER
     is_long = name_length > PLOT + LEFT
-    needed = LEFT + longest * LETTER, name_length if is_long else LEFT + PLOT
+    left = LEFT if longest * LETTER <= PLOT else 4  # of the equation
+    needed = left + longest * LETTER, name_length if is_long else LEFT + PLOT
     width = round(max(LEFT + PLOT, *needed)) + RIGHT_OF_PLOT
     top = TOP if lines else TOP - LINE_OF_TEXT
     drawing = SvgDrawing(width, top + PLOT + BELOW_PLOT, figure.title, f"On {names}.")
@@ -83,15 +86,16 @@ def _scatter(figure: Figure, scale: float) -> SvgDrawing:
     drawing.box(LEFT, top, PLOT, PLOT, "plot", 0)
     drawing.line((LEFT, middle[1]), (LEFT + PLOT, middle[1]), "axis")
     drawing.line((middle[0], top), (middle[0], top + PLOT), "axis")
-    _line(drawing, at, limits, (1.0, 0.0), "right-line")
+    if limits[0] == limits[1]:
+        _line(drawing, at, limits, (1.0, 0.0), "right-line")
     for line in lines:
         for slope, intercept in np.atleast_2d(line.values):
             _line(drawing, at, limits, (slope, intercept), "wrong-line")
     for x, y in dict.fromkeys(zip(across.values.tolist(), yours.values.tolist(), strict=True)):
-        drawing.dot(*at(x, y), DOT, "agrees" if abs(x - y) <= ON_LINE * max(limits) else "dot")
+        drawing.dot(*at(x, y), DOT, "agrees" if abs(x - y) <= ON_LINE * min(limits) else "dot")
     drawing.text(LEFT, 14, yours.name, "small", "start")
     for number_of_line, line in enumerate(lines):
-        drawing.text(LEFT, 32 - LINE_OF_TEXT * number_of_line, line.name, "code small accent", "start")
+        drawing.text(left, 32 - LINE_OF_TEXT * number_of_line, line.name, "code small accent", "start")
     drawing.text(4 if is_long else middle[0], top + PLOT + 34, across.name, "small", "start" if is_long else "middle")
     if not figure.shaded:
         for x in (-limits[0], limits[0]):
@@ -105,28 +109,20 @@ def _scatter(figure: Figure, scale: float) -> SvgDrawing:
 
 def largest_in_scatters(figures: Sequence[Figure]) -> float:
     """Return the largest magnitude of an entry in the scatters whose two axes have one scale; 0 without any."""
-    scatters = (figure.series for figure in figures if figure.kind == "scatter")
-    limits = (_limits(series[0].values, series[1].values) for series in scatters)
+    limits = (scatter_limits(figure) for figure in figures if figure.kind == "scatter")
     return max((across for across, up in limits if across == up), default=0.0)
 
 
-def _limits(across: np.ndarray, yours: np.ndarray, scale: float = 0.0) -> tuple[float, float]:
-    """Return the greatest number on the horizontal and on the vertical axis; both axes begin at minus that number.
-
-    The two are equal unless one array is much larger than the other.
+def _limits(figure: Figure, scale: float) -> tuple[float, float]:
+    """Return the greatest number on the horizontal and on the vertical axis of a scatter.
 
     Args:
-        across: the numbers along the horizontal axis.
-        yours: the numbers along the vertical axis.
-        scale: the greatest number in the scatters beside this one, which is returned for both axes unless the arrays'
-            own numbers are much smaller.
+        figure: the scatter.
+        scale: the greatest number in the scatters beside this one, which is returned for two axes of one scale unless
+            the figure's own numbers are much smaller.
     """
-    largest = [largest_magnitude(values) for values in (across, yours)]
-    limits = [own or max(largest) or 1.0 for own in largest]  # an array of zeros has no scale of its own
-    if max(limits) > APART * min(limits):
-        return limits[0], limits[1]
-    end = scale if max(limits) < scale <= ALIKE * max(limits) else max(limits)
-    return end, end
+    across, up = scatter_limits(figure)
+    return (scale, scale) if across == up < scale <= ALIKE * up else (across, up)
 
 
 def _line(drawing: SvgDrawing, at: Callable[[float, float], Point], limits: Point, line: Point, style: str) -> None:
@@ -305,7 +301,7 @@ def _order_sentence(figure: Figure) -> str:
 
 
 def figures_html(figures: Sequence[Figure], scale: float = 0.0) -> str:
-    """Return figures side by side above a key to them; empty where there are none.
+    """Return figures side by side, the first of each kind above a key to it; empty where there are none.
 
     Args:
         figures: the figures of one answer.
@@ -313,10 +309,22 @@ def figures_html(figures: Sequence[Figure], scale: float = 0.0) -> str:
     """
     if not figures:
         return ""
-    drawn = "".join(figure_html(figure, scale) for figure in figures)
-    kinds = dict.fromkeys("shaded" if f.shaded and f.kind == "scatter" else f.kind for f in figures)
-    keys = " ".join(KEYS[kind] for kind in kinds if kind in KEYS)
-    if any(figure.is_of_several_trials for figure in figures):
-        keys += f" {OF_TRIALS}"
-    key = f'<div class="dim key">{keys}</div>' if keys else ""
-    return f'<div class="shapes">{drawn}</div>{key}'
+    drawn, explained = "", set[str]()
+    for figure in figures:
+        sentences = [each for each in _key(figure) if each not in explained]
+        explained.update(sentences)
+        key = f'<div class="dim key">{" ".join(sentences)}</div>' if sentences else ""
+        drawn += f'<div class="captioned">{figure_html(figure, scale)}{key}</div>'
+    return f'<div class="shapes">{drawn}</div>'
+
+
+def _key(figure: Figure) -> Iterator[str]:
+    """Yield sentences on what the signs of a figure mean."""
+    if figure.kind == "scatter" and figure.shaded:
+        yield KEYS["shaded"]
+    elif figure.kind == "scatter" and len(set(scatter_limits(figure))) > 1:
+        yield KEYS["unlike"]
+    elif figure.kind in KEYS:
+        yield KEYS[figure.kind]
+    if figure.is_of_several_trials:
+        yield OF_TRIALS

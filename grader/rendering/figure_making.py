@@ -252,7 +252,7 @@ def _with_factor(compared: ComparedAnswer, slope: float, is_of_one_trial: bool) 
     """
     sizes = named_axis_sizes(compared.trial) if is_of_one_trial else {}
     title, sign = compared.title, "-" if slope < 0 else ""
-    if " + " in title or " - " in title:
+    if any(part in title for part in (" + ", " - ", " over ")):
         title = f"({title})"
     for axis, size in sizes.items():
         if size == 1 or list(sizes.values()).count(size) > 1:
@@ -323,18 +323,23 @@ def _lines_along_axes(compared: ComparedAnswer, scale: float) -> list[Series]:
 
 
 def _scatter_of_equal(compared: ComparedAnswer) -> Iterator[Figure]:
-    """Yield the scatter against the first array of `_other_arrays` of which the learner's is a multiple, if any."""
+    """Yield the scatter against the first array of `_other_arrays` that the learner's equals, or is a multiple of."""
     yours = compared.yours
     if yours.size < LEAST or not yours.any() or not np.isfinite(yours).all():
         return
+    found: tuple[float, str, np.ndarray] | None = None
     for name, other in _other_arrays(compared):
-        if other.shape == yours.shape and np.isfinite(other).all():
-            slope = common_ratio(yours, other)
-            if slope is not None:
-                by = replace(compared, title=name)
-                line = Series(f"{compared.own} = {_with_factor(by, slope, True)}", np.array([slope, 0.0]))
-                yield _scatter(compared, name, other.ravel(), yours.ravel(), [line])
-                return
+        slope = common_ratio(yours, other) if other.shape == yours.shape and np.isfinite(other).all() else None
+        is_equal = slope is not None and bool(np.isclose(slope, 1, rtol=SAME))
+        if slope is not None and (found is None or is_equal):
+            found = slope, name, other
+        if is_equal:
+            break
+    if found is not None:
+        slope, name, other = found
+        by = replace(compared, title=name)
+        line = Series(f"{compared.own} = {_with_factor(by, slope, True)}", np.array([slope, 0.0]))
+        yield _scatter(compared, name, other.ravel(), yours.ravel(), [line])
 
 
 def _other_arrays(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndarray]]:
@@ -351,8 +356,9 @@ def _other_arrays(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndarray]]:
         for by in (1, -1):
             yield f"{title}.roll({by}, {axis})", np.roll(right, by, axis)
         if right.shape[axis] > 1:
-            for how, reduced in (("mean", right.mean(axis, keepdims=True)), ("sum", right.sum(axis, keepdims=True))):
-                yield f"{title}.{how}({axis})", np.broadcast_to(reduced, right.shape)
+            over = f"over {compared.name_of_axis(axis)}"
+            yield f"{title} averaged {over}", np.broadcast_to(right.mean(axis, keepdims=True), right.shape)
+            yield f"{title} summed {over}", np.broadcast_to(right.sum(axis, keepdims=True), right.shape)
     if right.ndim > 1:
         yield f"{title}.flip(...)", np.flip(right)
     for name, value in trial.arguments.items():
@@ -409,7 +415,8 @@ def _gradients_of_steps(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndar
     for node in program.nodes:
         if node.operands and node.value.shape == compared.right.shape and node.value.dtype.kind == "f":
             name = program.name_of(node.id).strip("`")
-            yield f"gradient of {name if len(name) <= LONGEST else 'a later step'}", program.sweep.gradient(node.id)
+            name = "a later step" if len(name) > LONGEST else f"({name})" if " " in name else name
+            yield f"gradient of {name}", program.sweep.gradient(node.id)
 
 
 # Stamp ----------------------------------------------------------------------------------------------------------------

@@ -14,10 +14,11 @@ import numpy as np
 
 from grader.course.shapes import Axes, describe
 
-from .picture_data import Grid, Picture
+from .picture_data import Figure, Grid, Picture
 
 RIGHT, NOT_FINITE = "right", "not finite"
 NAMELESS = "axis "
+APART = 8.0  # times that one array of a scatter may be larger than the other, on a common scale
 EXPONENT = re.compile(r"e\+?(-?)0*")
 
 
@@ -100,6 +101,17 @@ def heading(grid: Grid) -> str:
 def largest_magnitude(*arrays: np.ndarray) -> float:
     """Return the largest finite magnitude in several arrays; 0 if there is none."""
     return max((_largest_finite(array) for array in arrays), default=0.0)
+
+
+def scatter_limits(figure: Figure) -> tuple[float, float]:
+    """Return the greatest number on the horizontal and on the vertical axis of a scatter, which begin at minus that.
+
+    The two are equal unless one array is much larger than the other.
+    """
+    largest = [largest_magnitude(series.values) for series in figure.series[:2]]
+    across, up = (own or max(largest) or 1.0 for own in largest)  # an array of zeros has no scale of its own
+    end = max(across, up)
+    return (across, up) if end > APART * min(across, up) else (end, end)
 
 
 def omission(table: Table) -> str:

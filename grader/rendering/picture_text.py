@@ -25,6 +25,7 @@ from .heat_maps import (
     bands,
     largest_magnitude,
     omission,
+    scatter_limits,
 )
 from .heat_maps import number as number_text
 from .picture_data import (
@@ -53,7 +54,6 @@ Block = list[Line]
 MOST_ENTRIES = 8
 ACROSS, DOWN = 41, 15  # columns and rows of a scatter: odd, so that both axes are in the middle
 ON_LINE = 2e-4  # how far off the diagonal a point counts as on it, of the largest entry
-APART = 8.0  # times that the learner's entries may be larger than the right ones, on a common scale
 BAR, MOST_TILES = 30, 14
 EMPTY, STRONG = 0.01, 0.5  # of the largest entry: below it a tile is empty, and above it its sign is there twice
 MOST_NAMED = 4  # entries that a sentence names
@@ -403,9 +403,8 @@ def figure_lines(figure: Figure, width: int) -> Iterator[Line]:
 def _scatter_lines(figure: Figure) -> Iterator[Line]:
     """Yield the lines of a plot: `o` for a point, `.` if its entries are equal, `/` for the diagonal, axes at 0."""
     across, yours, *lines = figure.series
-    limits = [largest_magnitude(series.values) or 1.0 for series in (across, yours)]
-    if max(limits) <= APART * min(limits):
-        limits = [max(limits)] * 2
+    limits = scatter_limits(figure)
+    is_alike, near = limits[0] == limits[1], ON_LINE * min(limits)
     cells = [["|" if j == ACROSS // 2 else "-" if i == DOWN // 2 else " " for j in range(ACROSS)] for i in range(DOWN)]
 
     def put(x: float, y: float, mark: str) -> None:
@@ -413,18 +412,19 @@ def _scatter_lines(figure: Figure) -> Iterator[Line]:
         if 0 <= i < DOWN and 0 <= j < ACROSS:
             cells[i][j] = mark
 
-    for x in np.linspace(-limits[0], limits[0], ACROSS):
+    for x in np.linspace(-limits[0], limits[0], ACROSS) if is_alike else ():
         put(float(x), float(x), "/")
     points = list(zip(across.values.tolist(), yours.values.tolist(), strict=True))
-    for x, y in sorted(points, key=lambda point: abs(point[0] - point[1]) > ON_LINE * max(limits)):
-        put(x, y, "o" if abs(x - y) > ON_LINE * max(limits) else ".")
+    for x, y in sorted(points, key=lambda point: abs(point[0] - point[1]) > near):
+        put(x, y, "o" if abs(x - y) > near else ".")
     scale = "" if figure.shaded else f"  from {number_text(-limits[0])} to {number_text(limits[0])}"
     height = "" if figure.shaded else f"  up to {number_text(limits[1])}"
     yield ((INDENT, ""), (f"{yours.name}{height}", "dim"), *((f"   {line.name}", "mark") for line in lines))
     for row in cells:
         yield ((INDENT, ""), ("".join(row).rstrip(), ""))
     yield ((INDENT, ""), (f"{across.name}{scale}", "dim"))
-    yield ((INDENT, ""), ("on / both are equal (.), o is off it", "dim"))
+    key = "on / both are equal (.), o is off it" if is_alike else "both are equal at ., not at o; the scales are unlike"
+    yield ((INDENT, ""), (key, "dim"))
     if figure.is_of_several_trials:
         yield ((INDENT, ""), ("the points are those of all trials", "dim"))
 

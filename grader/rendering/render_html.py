@@ -51,8 +51,9 @@ NOTEBOOK: dict[str, str] = {
     "scroll": "position: relative; overflow-x: auto",
     "first": "position: absolute; top: 0; height: 1px; scroll-initial-target: nearest",
     "maps": "display: flex; flex-wrap: wrap; gap: 0.4em 1.6em; margin: 0.3em 0; overflow-x: auto",
-    "shapes": "display: flex; flex-wrap: wrap; gap: 0.8em 2em; margin: 0.5em 0; align-items: flex-end",
-    "shape": "flex: none; max-width: 100%; overflow-x: auto",
+    "shapes": "display: flex; flex-wrap: wrap; gap: 0.8em 2em; margin: 0.5em 0; align-items: baseline",
+    "captioned": "flex: none; min-width: min(100%, 18em); max-width: 100%",
+    "shape": "overflow-x: auto",
     "map": "flex: none; align-self: flex-start; margin: 0; border-collapse: collapse; font-size: 13px; "
     "font-variant-numeric: tabular-nums",
     "caption": "text-align: left; font-weight: bold; white-space: nowrap; padding: 0; color: inherit",

@@ -14,7 +14,7 @@ import pytest
 from helpers.corpus import SUBMISSIONS
 from helpers.pictures import See, figure, picture
 
-from grader.rendering.figure_html import figure_html
+from grader.rendering.figure_html import figure_html, figures_html
 from grader.rendering.order_making import visits_of_list
 from grader.rendering.picture_data import ExercisePictures, Figure, Series, dumps_with_pictures
 from grader.rendering.picture_html import graph_svg, layout, pictures_html
@@ -133,6 +133,44 @@ def test_scatters_beside_each_other_have_one_scale_and_a_key_says_what_is_open(s
     ends = re.findall(r'class="small faint">(-[^<]*)</text>|text-anchor="start" class="small faint">(-[^<]*)<', html)
     assert len({end for pair in ends for end in pair if end}) == 1
     assert html.count("an open circle on the dashed line where yours equals the other number") == 1
+
+
+@pytest.mark.parametrize(
+    ("submission", "answer", "equation"),
+    [
+        ("04_linear/bmm_grad: b.g summed over the batch, then expanded", "b.g", "yours = nudged summed over bs"),
+        (
+            "05_activations/gelu_grad: the path through the factor inp missing",
+            "inp.g",
+            "yours = 0.707 * gradient of (inp / 2**0.5)",
+        ),
+    ],
+)
+def test_the_other_array_of_a_scatter_has_a_name_that_is_read_in_one_way(
+    see: See, submission: str, answer: str, equation: str
+) -> None:
+    exercise = SUBMISSIONS[submission].exercise
+    figures = picture(see(exercise, SUBMISSIONS[submission].source), answer).figures
+    assert [lines_of(figure) for figure in figures][-1] == [equation]
+
+
+def test_the_first_figure_of_each_kind_has_its_key_below_it(see: See) -> None:
+    submission = "06_losses/cross_entropy_grad: the place of the right class found by its value"
+    html = pictures_html(see("cross_entropy_grad", SUBMISSIONS[submission].source))
+    figures = re.findall(r'<div class="captioned"><div class="shape".*?</svg></div>(.*?)</div>', html)
+    assert [key.partition(">")[2].split(":")[0].split(".")[0] for key in figures] == [
+        "Each point is one entry", "Each bar is the sum of the entries along this axis",
+    ]  # fmt: skip
+
+
+def test_axes_of_unlike_scales_are_named_as_such_and_have_no_line_of_equal_numbers() -> None:
+    unlike = Figure("scatter", SCATTER.title, (Series("nudged", POINTS), Series("yours", 100 * POINTS)))
+    html, text = figures_html([unlike]), as_text(figure_lines(unlike, WIDTH))
+    assert (marks(html, "right-line"), marks(figures_html([SCATTER]), "right-line")) == (0, 1)
+    assert "The two axes have unlike scales." in html
+    assert "dashed" not in html
+    assert "/" not in text
+    assert "the scales are unlike" in text
 
 
 def test_a_scatter_with_much_smaller_numbers_keeps_its_own_scale() -> None:
