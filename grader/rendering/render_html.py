@@ -21,7 +21,7 @@ from .render_text import MOST_PRINTED, as_text, exercise_report, group_alike, me
 WIDTH, WIDEST = 80, 200
 END_CODE = re.compile(r"\[[a-z-]+\]$")  # that of a mistake
 CLASS = re.compile(r' class="([^"]*)"(?: style="([^"]*)")?')
-# Text keeps the page's own colour; marks and edges have 3:1 contrast on white and on near-black alike.
+# Edges have a contrast of 3:1 on white and on near-black alike; a mark, mixed with the text's colour, has 4.5:1.
 COLOUR: dict[Status, str] = {"passed": "#2b9348", "failed": "#e0453a", "todo": "#b7791f", "error": "#8b5fd6"}
 MARK: dict[Status, str] = {
     "passed": "\N{CHECK MARK}",
@@ -29,6 +29,7 @@ MARK: dict[Status, str] = {
     "todo": "\N{WHITE CIRCLE}",
     "error": "!",
 }
+MARK_NAMES: dict[Status, str] = {"passed": "right", "failed": "wrong", "todo": "to do", "error": "error"}
 SAYS_DONE = "All right. Go on with the next exercise."
 SAYS_RUN = "Run the exercise's cell first, and check again."
 SAYS_TODO = "Write your answer in the exercise's cell, run that cell, and check again."
@@ -64,7 +65,10 @@ NOTEBOOK: dict[str, str] = {
     "key": "margin: 0.2em 0; font-size: 0.9em",
     "cell": "padding:0 .4em",
     "whole": "white-space: nowrap",
-    **{f"mark {status}": f"flex: none; width: 1em; color: {colour}" for status, colour in COLOUR.items()},
+    **{
+        f"mark {status}": f"flex: none; width: 1em; color: color-mix(in srgb,currentColor 40%,{colour})"
+        for status, colour in COLOUR.items()
+    },
     **{status: f"border-left: 4px solid {colour}; padding: 0.2em 0 0.2em 0.8em" for status, colour in COLOUR.items()},
 }
 
@@ -209,7 +213,8 @@ def answers_html(answers: Sequence[AnswerResult], shown: int, statements: str = 
     """
     first = answers[0]
     names = ", ".join(f"<b>{text_html(answer.name)}</b>" for answer in answers)
-    mark = f'<b class="mark {first.status}">{MARK[first.status]}</b>'
+    name = MARK_NAMES[first.status]  # for whoever hears the page
+    mark = f'<b class="mark {first.status}" role="img" aria-label="{name}">{MARK[first.status]}</b>'
     message = "ok" if first.status == "passed" else END_CODE.sub(UNBROKEN, text_html(message_with_code(first)))
     evidence = f'<p class="help">{text_html(first.evidence)}</p>' if first.evidence else ""
     hints = _hints(first.hints, shown) if first.status == "failed" else ""

@@ -49,7 +49,7 @@ class Shown(HTMLParser):
         self.tags.add(tag)
         if tag in ("div", "p", "pre", "summary") and "".join(self.texts).strip():
             self.texts.append(" | ")
-        assert {name for name, _ in attrs} <= {"style"}
+        assert {name for name, _ in attrs} <= {"style", "role", "aria-label"}
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
@@ -180,7 +180,10 @@ def test_no_number_is_broken_at_its_exponent():
 def test_it_loads_nothing_and_colours_no_text():
     html = "".join(report(AnswerResult("w.g", status, 0, 1))._repr_html_() for status in COLOUR)
     assert not re.search(r"https?:|url\(|src=|href=|@import", html)
-    coloured_marks = re.findall(r'<b style="flex:none;width:1em;color:#[0-9a-f]{6}">.</b>', html)
+    colour = r"color-mix\(in srgb,currentColor 40%,#[0-9a-f]{6}\)"
+    coloured_marks = re.findall(
+        rf'<b style="flex:none;width:1em;color:{colour}" role="img" aria-label="[a-z ]+">.</b>', html
+    )
     assert len(coloured_marks) == len(re.findall('[ ;"]color:', html)) == len(COLOUR)
     assert "background" not in html
 

@@ -11,8 +11,10 @@ import pytest
 from test_picture_terminal import graph, grid, three
 
 from grader.rendering.figure_html import ABOVE, BELOW, STRONGEST, with_opacity
+from grader.rendering.page import stylesheet
 from grader.rendering.picture_data import ExercisePictures, Graph, GraphNode, Picture
 from grader.rendering.picture_html import HEIGHT, MARKED_HEIGHT, forward_pass_html, graph_svg, layout, pictures_html
+from grader.rendering.render_html import COLOUR, NOTEBOOK
 
 VOID = {"meta"}
 ELSEWHERE = re.compile(r"https?:|//|\bsrc=|\bhref=|url\(|@import|<script|<link|<img", re.IGNORECASE)
@@ -131,19 +133,47 @@ def test_names_are_escaped() -> None:
     assert {"<w>", "a & b", "<b>", "<u> = <i>&"} <= set(found.words)
 
 
-def test_text_can_be_read_on_the_strongest_tint_in_light_and_in_dark() -> None:
+def contrast(one: list[float], other: list[float]) -> float:
+    """Return the contrast of two colours, of three numbers up to 255 each, as WCAG defines it."""
+
     def linear(share: float) -> float:
         return share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
 
     def light(colour: list[float]) -> float:
         return sum(weight * linear(part / 255) for weight, part in zip((0.2126, 0.7152, 0.0722), colour, strict=True))
 
+    brighter, darker = sorted((light(one), light(other)), reverse=True)
+    return (brighter + 0.05) / (darker + 0.05)
+
+
+def parts(colour: str) -> list[float]:
+    """Return the three parts of a colour such as `#1f77d0`."""
+    return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+
+
+def mixed(share: float, one: list[float], other: list[float]) -> list[float]:
+    return [share * a + (1 - share) * b for a, b in zip(one, other, strict=True)]
+
+
+def test_text_can_be_read_on_the_strongest_tint_in_light_and_in_dark() -> None:
     for tinted in (ABOVE, BELOW):
-        parts = [int(tinted[i : i + 2], 16) for i in (1, 3, 5)]
-        for paper, ink in ((255, 0), (0, 255)):
-            ground = light([STRONGEST * part + (1 - STRONGEST) * paper for part in parts])
-            brighter, darker = sorted((ground, light([ink] * 3)), reverse=True)
-            assert (brighter + 0.05) / (darker + 0.05) >= 4.5
+        for paper, ink in ((255.0, 0.0), (0.0, 255.0)):
+            assert contrast(mixed(STRONGEST, parts(tinted), [paper] * 3), [ink] * 3) >= 4.5
+
+
+@pytest.mark.parametrize(
+    ("ink", "paper"),
+    [("#1b1f24", "#ffffff"), ("#1b1f24", "#f4f6f8"), ("#e6edf3", "#0f1318"), ("#e6edf3", "#191f26"),
+     ("#3b3b3b", "#ffffff"), ("#cccccc", "#1e1e1e")],
+)  # fmt: skip
+def test_the_mark_of_a_verdict_can_be_read_on_pages_and_in_notebooks(ink: str, paper: str) -> None:
+    for status, colour in COLOUR.items():
+        (share,) = re.findall(
+            rf"; color: color-mix\(in srgb,currentColor (\d+)%,{colour}\)", NOTEBOOK[f"mark {status}"]
+        )
+        assert contrast(mixed(int(share) / 100, parts(ink), parts(colour)), parts(paper)) >= 4.5
+        assert re.search(rf"\.mark\.{status} {{ color: color-mix\(in srgb, currentColor {share}%, var", stylesheet())
+        assert colour in stylesheet()
 
 
 def test_the_graph_marks_what_is_named_and_describes_itself() -> None:
