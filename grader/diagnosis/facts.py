@@ -140,6 +140,15 @@ WRONG_WHERE_TIED = fact_kind(
         "Together, equal entries must get what one of them would get alone.",
     ),
 )
+WRONG_WHERE_OTHERS_TIED = fact_kind(
+    "wrong-where-others-tied",
+    "it is wrong only where {tied} are equal: in {wrong} of {entries} entries, for example where {pair} = {value}",
+    hints=(
+        "Go through your code with two entries of this input that are equal. What do you compute for each of them?",
+        "Which comparison or grouping in your code assumes that no two entries are equal?",
+        "An entry of this input must be treated in the same way, whether or not another one is equal to it.",
+    ),
+)
 WRONG_AT_VALUE = fact_kind(
     "wrong-at-value",
     "it is wrong only where {name} is exactly {exactly}: in {wrong} of {entries} entries, such as {name}{index}",
@@ -537,10 +546,10 @@ def _entry_fields(answer: Answer, trial: Trial, place: tuple[int, ...]) -> dict[
 def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistake:
     """Return a fact about an answer that is wrong only in the trial whose inputs have exact zeros and equal entries.
 
-    It says what holds of every wrong entry: that the variable is 0 there, that it is equal to another entry, or that it
-    has one of a few values; of the first two, the one that fewer entries of the variable have. Else it names the trial
-    alone. Its message fields are the number of wrong entries, and the index of the first one with the input's entry
-    there.
+    It says what holds of every wrong entry: that the variable is 0 there, that it is equal to another entry, that two
+    entries of another input are equal there, or that the variable has one of a few values; of the first two, the one
+    that fewer entries of the variable have. Else it names the trial alone. Its message fields are the number of wrong
+    entries, and the index of the first one with the input's entry there.
 
     Args:
         answer: the answer.
@@ -560,6 +569,8 @@ def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistak
         return WRONG_WHERE_ZERO(code, zero=answer.wrt, **fields)
     if tie is not None:
         return WRONG_WHERE_TIED(code, tied=tie.names, pair=tie.pair, **fields)
+    if others := _tie_of_another_input(answer, trial, wrong):
+        return WRONG_WHERE_OTHERS_TIED(code, **{**fields, **others})
     if len(levels) <= MOST_LEVELS and wrong.sum() >= LEAST_AT_LEVEL * len(levels):
         return WRONG_AT_VALUE(code, exactly=" or ".join(f"{level:.3g}" for level in levels), **fields)
     return WRONG_WHERE_EXACT(code, **fields)
@@ -607,6 +618,36 @@ def _ties(name: str, trial: Trial, place: tuple[int, ...]) -> Iterator[_Tie]:
         if equals.any():
             other_place = ",".join(str(index) for index in np.argwhere(equals)[0])
             yield _Tie(_is_repeated(values, axes), f"entries of {name}", f"{entry} = {name}[{other_place}]")
+
+
+def _tie_of_another_input(answer: Answer, trial: Trial, wrong: np.ndarray) -> dict[str, str]:
+    """Return the message fields of equal entries of another input, if exactly what belongs to such entries is wrong.
+
+    Wrong are then all entries of the gradient along an axis at two equal entries of the input, but for those that must
+    be 0: for equal x[1] and x[5] and w in x @ w, the rows 1 and 5 of w.g. The fields are what is `tied`, a `pair` and
+    the `value` of both; there are none where no input fits.
+
+    Args:
+        answer: the answer.
+        trial: the trial.
+        wrong: True for each wrong entry, shaped like the answer.
+    """
+    own, right = trial.axes(answer.wrt) or (), trial.new(answer)
+    for name, array in trial.inputs.items():
+        axes, values = trial.axes(name) or (), np.asarray(array)
+        if name == answer.wrt or values.ndim == 0 or len(axes) != values.ndim or len(own) != wrong.ndim:
+            continue
+        if not set(axes) < set(own) or [axis for axis in own if axis in axes] != list(axes):
+            continue
+        equal = _is_repeated(values, tuple(range(values.ndim)))
+        spread = np.broadcast_to(np.expand_dims(equal, [own.index(a) for a in own if a not in axes]), wrong.shape)
+        if not np.array_equal(wrong, spread & (right != 0)):
+            continue
+        row = tuple(int(i) for i, axis in zip(np.argwhere(wrong)[0], own, strict=True) if axis in axes)
+        first, second = row, next(tuple(i) for i in np.argwhere(values == values[row]).tolist() if tuple(i) != row)
+        pair = " = ".join(f"{name}[{','.join(map(str, place))}]" for place in (first, second))
+        return {"tied": f"entries of {name}", "pair": pair, "value": f"{float(values[row]):.3g}"}
+    return {}
 
 
 def _is_repeated(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:

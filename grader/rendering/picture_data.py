@@ -28,6 +28,7 @@ NOTHING = "there is no array to draw"
 LABEL_SIGNS = {  # by a pattern of what is in a label of a marked operation
     "->": "a -> b: b is used where a must be.",
     "'": "f': the derivative of f.",
+    r"f'?\(x\b": "x: what f is applied to.",
     r"(?<![\w.])g\b": "g: the upstream gradient.",
 }
 Kind = Literal["values", "difference"]

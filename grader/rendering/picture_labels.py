@@ -179,7 +179,7 @@ SHORTER: Sequence[tuple[re.Pattern[str], str]] = tuple(
         ("in reverse order along (?:the )?", "reversed, "),
         ("(?:are |is )?in reverse order", "reversed"),
         (" by one entry along (.*), towards the (beginning|end)", r" to the \2 of \1"),
-        (", divided by the number of entries", " / n"),
+        (", divided by the number of entries", " / count"),
         (r" \(\w+ = .* here\)", ""),
         (", wherever .*", ""),
         ("the first and the second part", "1st and 2nd part"),

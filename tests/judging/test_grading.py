@@ -312,6 +312,10 @@ def test_no_nudge_is_told_whose_loss_moves_by_another_amount(
          r"it is wrong only where inp is exactly 0: in .*"),
         ("clamp_grad(inp, out, lo, hi)", "inp.g = out.g * ((inp > lo) & (inp < hi)) + 3 * out.g * (inp == hi)",
          r"it is wrong only where inp is exactly [\d.-]+: in .*"),
+        ("weight_grad(x, w, b, df)",
+         "_, which, counts = x.unique(return_inverse=True, return_counts=True)\n"
+         "    return (x / counts[which])[:, None] * df",
+         r"it is wrong only where entries of x are equal: in .*, for example where x\[\d+\] = x\[\d+\] = [\d.-]+"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_at_exact_entries_alone_names_what_they_have_in_common(

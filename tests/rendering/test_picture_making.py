@@ -388,7 +388,7 @@ def test_json_has_exact_numbers_and_words_for_nonfinite_ones(see: See) -> None:
         ("14_beyond/straight_through_grad: out.g clamped", "clamp' * g -> clamp(g)"),
         ("02_chain_rule/div_grad: the rule for a product", "g * f' -> g / f'"),
         ("06_losses/log_softmax_grad: equal shares in place of the softmax", "same probability everywhere"),
-        ("08_shapes/max_grad: the gradient of a mean", "goes to every entry / n"),
+        ("08_shapes/max_grad: the gradient of a mean", "goes to every entry / count"),
         ("08_shapes/cumsum_grad: summed from the front once more", "running sum from the start"),
         ("09_norm/layernorm_grad: gamma multiplied at the very end", "gamma after the means"),
         ("06_losses/cross_entropy_grad: 1 subtracted from every entry", "1 subtracted from every entry"),

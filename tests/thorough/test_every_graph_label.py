@@ -44,7 +44,8 @@ def unseen_names(graph: Graph, said: str, exercise: CourseExercise, judge: Judge
     values = {program.name_of(node.id) for node in program.nodes} if program is not None else set()
     named = {name for name in values if name.isidentifier() and re.search(rf"(?<![\w.]){name}(?!\w)", said)}
     labels = " ".join(node.change for node in graph.nodes.values())
-    named |= {*re.findall(r"(?<![\w.])[b-hj-z]\b(?!')", labels)}  # one letter, but no article and no index
+    letters = {*re.findall(r"(?<![\w.])[b-hj-z]\b(?!')", labels)}  # but no article and no index
+    named |= letters - {*re.findall(r"\w+", said)}
     shown = " ".join(f"{node.title} {node.shape}" for node in graph.nodes.values())
     return named - {*re.findall(r"\w+", f"{formula(exercise)} {shown} {graph.key_of_labels}")}
 

@@ -783,9 +783,10 @@ def missing_sums(program: Program, place: Place) -> Iterator[MissingSum]:
     rank=1.0,
     at=targets,
     choices=missing_sums,
-    message="it is not summed over {axes}",
+    message="it is {product}not summed over {axes}",
     fields=lambda program, place, choice: {
-        "axes": describe_axes(program, use, choice.kept) if (use := sole_use(program, place)) else "its axes"
+        "product": "" if choice.is_batch else "a product entry by entry, ",
+        "axes": describe_axes(program, use, choice.kept) if (use := sole_use(program, place)) else "its axes",
     },
 )
 def leave_out_sum(program: Program, place: Place, choice: MissingSum) -> Program | None:
