@@ -21,10 +21,10 @@ ROOM = TableLimits(rows=24, columns=24, slices=3)
 KEY = "Orange is above 0 and blue below, on one scale: the stronger, the larger. A dot is no difference."
 MANY = 12  # columns, above which a table is narrower, and printed smaller
 TALL = 30  # rows of a picture's tables with their headings, above which it may be parted in print
-WIDEST_PRINTED = 82  # letters (em) of a table that is as wide as A4, in letters of 8 pixels, which are 6 points
+WIDE = 66  # letters (em), above which the same is done for a table of fewer columns
 SHORT = 4.6  # digits that fit the narrowest column of a table with fewer columns
 DIGITS = {".": 0.5, "-": 1.3, "+": 1.3}  # the width of a sign in digits, about the same in common fonts
-DIGIT, AROUND = 0.64, 0.4  # the width of a digit, and of the space beside a number, in letters (em) of the table
+DIGIT = 0.64  # the width of a digit, in letters (em) of the table
 HEIGHT, MARKED_HEIGHT = 44, 60  # of a node, in pixels as all lengths here; a marked one has a line more
 NARROWEST, LETTER, SMALL_LETTER = 124, 8.4, 7.2  # the least width of a node; the width of a letter
 PADDING = 11  # between the text of a node and its border
@@ -37,12 +37,34 @@ LONGEST, LONGEST_MARKS = 24, 28  # characters of a node's label; of the answers 
 LONG = 12  # nodes of a graph
 
 
-def pictures_html(shown: ExercisePictures) -> str:
-    """Return an exercise's pictures as HTML that loads nothing; a sentence if there are none."""
+@dataclass(frozen=True)
+class Paper:
+    """The width of A4 between its margins, and of the columns of tables that are printed on it.
+
+    Args:
+        widest: the widest table, in letters (em) of the table, as both other widths.
+        narrowest: the least width of a column, without the space around its numbers.
+        around: the width of the space around a number.
+    """
+
+    widest: float
+    narrowest: float
+    around: float
+
+
+PAGE = Paper(82, 0, 0.4)  # in letters of 8 pixels, which are 6 points
+NOTEBOOK_PAPER = Paper(50, 4, 0.8)  # in letters of 13 pixels, as on the screen: a notebook's styles know no print
+
+
+def pictures_html(shown: ExercisePictures, paper: Paper = PAGE) -> str:
+    """Return an exercise's pictures as HTML that loads nothing; a sentence if there are none.
+
+    Tables that would be too wide on the `paper` are in parts.
+    """
     if not shown.pictures and shown.graph is None:
         return "<p>Everything is right, so there is nothing to draw.</p>"
     scale = largest_in_scatters([figure for picture in shown.pictures for figure in picture.figures])
-    drawn = _folded_pictures(list(merge_equal_notes(shown.pictures)), scale)
+    drawn = _folded_pictures(list(merge_equal_notes(shown.pictures)), scale, paper)
     notes = dict.fromkeys(picture.note for picture in shown.pictures if picture.grids and picture.note)
     drawn += [f'<p class="dim key">{escape(note)}</p>' for note in notes]
     return "".join([*drawn, forward_pass_html(shown.graph) if shown.graph is not None else ""])
@@ -55,7 +77,7 @@ def figures_of_answer_html(picture: Picture) -> str:
     return f'<figure class="picture">{head}{figures_html(picture.figures, scale)}</figure>'
 
 
-def _folded_pictures(pictures: Sequence[Picture], scale: float) -> list[str]:
+def _folded_pictures(pictures: Sequence[Picture], scale: float, paper: Paper) -> list[str]:
     """Return the HTML of an exercise's pictures.
 
     Neighbours whose mistake another answer's picture shows already, their `cause`, are folded away behind one line.
@@ -63,11 +85,12 @@ def _folded_pictures(pictures: Sequence[Picture], scale: float) -> list[str]:
     Args:
         pictures: the pictures, in order.
         scale: the largest number in all their scatters.
+        paper: the paper that they are printed on.
     """
     drawn = []
     for cause, group in itertools.groupby(pictures, key=lambda picture: picture.cause):
         together = list(group)
-        html = "".join(_picture_html(picture, scale) for picture in together)
+        html = "".join(_picture_html(picture, scale, paper) for picture in together)
         if cause:
             names = ", ".join(picture.answer for picture in together)
             summary = f'<summary class="summary">{escape(names)}: see {escape(cause)}</summary>'
@@ -76,19 +99,20 @@ def _folded_pictures(pictures: Sequence[Picture], scale: float) -> list[str]:
     return drawn
 
 
-def _picture_html(picture: Picture, scale: float) -> str:
+def _picture_html(picture: Picture, scale: float, paper: Paper) -> str:
     """Return the picture of one answer: its name, and the tables in bands, each below its caption.
 
     Args:
         picture: the picture.
         scale: the largest number in the scatters of the exercise.
+        paper: the paper that it is printed on.
     """
     subtitle = picture.where if picture.is_drawn else picture.note
     head = f'<figcaption><b>{escape(picture.answer)}</b> <span class="dim">{escape(subtitle)}</span></figcaption>'
     all_bands = list(bands(picture, ROOM))
     tables = [table for band in all_bands for table in band.tables]
     digits = _digits(tables)
-    parts = [_band_html(picture, band, digits) for band in all_bands]
+    parts = [_band_html(picture, band, digits, paper) for band in all_bands]
     if len({grid.shape for grid in picture.grids}) == 1 and len(parts) > 1:  # slices, of which the worst comes first
         count = f"{len(parts) - 1} more slice{'s' if len(parts) > 2 else ''}"
         summary = f'<summary class="summary">{count}</summary>'
@@ -104,7 +128,7 @@ def _digits(tables: Sequence[Table]) -> list[float]:
     return [max(column) for column in itertools.zip_longest(*rows, fillvalue=0.0)]
 
 
-def _band_html(picture: Picture, band: Band, digits: Sequence[float]) -> str:
+def _band_html(picture: Picture, band: Band, digits: Sequence[float], paper: Paper) -> str:
     """Return the tables of a band as HTML, side by side below their caption.
 
     If they are too wide, they scroll together.
@@ -113,17 +137,18 @@ def _band_html(picture: Picture, band: Band, digits: Sequence[float]) -> str:
         picture: the picture.
         band: the band.
         digits: by column the number of digits for which it has room, so that equal columns are equally wide.
+        paper: the paper that they are printed on.
     """
     captions = "".join(f'<div class="dim">{escape(line)}</div>' for line in band.caption.splitlines())
-    tables = "".join(_table_html(*part) for table in band.tables for part in _printable_parts(table, digits))
+    tables = "".join(_table_html(*part) for table in band.tables for part in _printable_parts(table, digits, paper))
     name = f"{picture.answer}: {', '.join(table.heading for table in band.tables)}"
     return f'{captions}<div class="maps" {SCROLLS} aria-label="{escape(name)}">{tables}</div>'
 
 
-def _printable_parts(table: Table, digits: Sequence[float]) -> Iterator[tuple[Table, Sequence[float]]]:
-    """Yield a table, or its parts of some columns each, none of which is printed in tiny digits; and their `digits`."""
+def _printable_parts(table: Table, digits: Sequence[float], paper: Paper) -> Iterator[tuple[Table, Sequence[float]]]:
+    """Yield a table, or its parts of some columns each, none of which is wider than the paper; and their `digits`."""
     count = max((len(row) for row in table.rows), default=0)
-    parts = math.ceil(_width(table, digits[:count]) / WIDEST_PRINTED)
+    parts = math.ceil(_width(table, digits[:count], paper) / paper.widest)
     size = math.ceil(count / max(parts, 1))
     yield replace(table, rows=tuple(row[:size] for row in table.rows)), digits[:size]
     for i in range(size, count, size or 1):
@@ -136,9 +161,10 @@ def _printable_parts(table: Table, digits: Sequence[float]) -> Iterator[tuple[Ta
         )
 
 
-def _width(table: Table, digits: Sequence[float]) -> float:
+def _width(table: Table, digits: Sequence[float], paper: Paper = PAGE) -> float:
     """Return the width of a table in letters (em), with columns that have room for so many `digits`."""
-    return sum(DIGIT * n + AROUND for n in (len(_corner(table)), *digits))
+    labels = DIGIT * len(_corner(table)) + paper.around
+    return labels + sum(max(DIGIT * n, paper.narrowest) + paper.around for n in digits)
 
 
 def _table_html(table: Table, digits: Sequence[float]) -> str:
@@ -150,14 +176,15 @@ def _table_html(table: Table, digits: Sequence[float]) -> str:
         for i, row in enumerate(table.rows, table.first[0])
     ]
     count = max((len(row) for row in table.rows), default=0)
-    is_wide, corner = count > MANY, _corner(table)
+    width, corner = _width(table, digits[:count]), _corner(table)
+    is_wide = count > MANY or width > WIDE
     if table.across:
         shown_digits = (number if is_wide or number > SHORT else 0 for number in digits[:count])
         indices = (_index_html(str(table.first[1] + j), "col", "index across", n) for j, n in enumerate(shown_digits))
         rows.insert(0, _row_html(_index_html(corner, "col", "index corner") if corner else blank, indices))
     more = f"<small>{escape(omission(table))}</small>" if omission(table) else ""
     caption = f'<caption class="caption">{escape(table.heading)}{more}</caption>'
-    kind = f'class="map many" style="--width:{_width(table, digits[:count]):.0f}"' if is_wide else 'class="map"'
+    kind = f'class="map many" style="--width:{width:.0f}"' if is_wide else 'class="map"'
     return f"<table {kind}>{caption}{''.join(rows)}</table>"
 
 

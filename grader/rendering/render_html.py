@@ -15,7 +15,7 @@ from .exercise_summary import formula_or_words
 from .own_statements import Statement, statements_of
 from .page import UNBROKEN, code_html, page, text_html
 from .picture_data import ExercisePictures
-from .picture_html import pictures_html
+from .picture_html import NOTEBOOK_PAPER, pictures_html
 from .render_text import MOST_PRINTED, as_text, exercise_report, group_alike, message_with_code, printed_lines
 
 WIDTH, WIDEST = 80, 200
@@ -152,9 +152,9 @@ class ResultDisplay:
         """Return the HTML of the pictures, folded away if it is for a notebook; empty if there is nothing to draw."""
         if self.shown is None or not (self.shown.is_drawn or (self.result.status == "failed" and not self.of_notebook)):
             return ""
-        drawn = pictures_html(self.shown)
         if not self.of_notebook:
-            return drawn
+            return pictures_html(self.shown)
+        drawn = pictures_html(self.shown, NOTEBOOK_PAPER)
         return f'<details class="folded"><summary class="summary">see the mistake</summary>{drawn}</details>'
 
     def _printed(self, width: int) -> str:

@@ -13,7 +13,15 @@ from test_picture_terminal import graph, grid, three
 from grader.rendering.figure_html import ABOVE, BELOW, STRONGEST, with_opacity
 from grader.rendering.page import stylesheet
 from grader.rendering.picture_data import ExercisePictures, Graph, GraphNode, Picture
-from grader.rendering.picture_html import HEIGHT, MARKED_HEIGHT, forward_pass_html, graph_svg, layout, pictures_html
+from grader.rendering.picture_html import (
+    HEIGHT,
+    MARKED_HEIGHT,
+    NOTEBOOK_PAPER,
+    forward_pass_html,
+    graph_svg,
+    layout,
+    pictures_html,
+)
 from grader.rendering.render_html import COLOUR, NOTEBOOK
 
 VOID = {"meta"}
@@ -120,6 +128,17 @@ def test_a_wide_table_says_how_wide_it_is() -> None:
     assert wide.count('class="map many" style="--width:') == 1
     assert "--width" not in narrow
     assert "--digits" not in narrow  # no entry is longer than the narrowest column
+
+
+@pytest.mark.parametrize(("columns", "parts"), [(9, 1), (12, 2), (24, 3)])
+def test_a_table_of_a_notebook_is_in_parts_that_fit_paper_as_they_are(columns: int, parts: int) -> None:
+    shown = ExercisePictures("lin_grad", (Picture("w.g", "", (grid("yours", np.ones((2, columns))),)),))
+    assert pictures_html(shown, NOTEBOOK_PAPER).count("<table") == parts
+    assert pictures_html(shown).count("<table") == 1
+
+
+def test_a_table_of_few_but_long_numbers_is_printed_smaller() -> None:
+    assert 'class="map many" style="--width:' in of_arrays(np.full((2, 11), -0.000123))
 
 
 def test_a_picture_with_many_rows_may_be_parted_in_print() -> None:
