@@ -17,6 +17,8 @@ MEAN = Exercise("a mean", lambda x: (x * x.sin() + x**3).mean(), {"x": normal("b
 SQUARES = Exercise(
     "x * sin(x) + x**2", lambda x: x * x.sin() + x**2, {"x": normal("n m"), "out_g": upstream()}, returned("x")
 )
+INVERSE = Exercise("2 / (exp(x) + x**2)", lambda x: 2 / (x.exp() + x**2), {"x": normal("n"), "out_g": upstream()},
+                   returned("x"))  # fmt: skip
 HALF = Exercise("half of x + x**2", lambda x: (x + x**2) / 2, {"x": normal("bs n"), "out": output()}, stored("x.g"))
 
 
@@ -57,6 +59,8 @@ CUBED = Exercise("x * x * sin(x)", _cubed, {"x": normal("n m"), "out_g": upstrea
          "sum-for-mean: on the path through `x**3`, the division by the number of entries"),
         (HALF, lambda v: v["out_g"] * (1 + v["x"]), "missing-local"),
         (HALF, lambda v: v["out_g"] * (0.5 + 2 * v["x"]), "missing-local"),
+        (INVERSE, lambda v: v["out_g"] * (2 * v["x"] - 2 * v["x"].exp() / (v["x"].exp() + v["x"] ** 2) ** 2),
+         "missing-local: is passed from the output to `x**2` unchanged"),
     ],
 )  # fmt: skip
 def test_a_slip_on_one_of_several_paths_is_named(exercise: Exercise, rule: Rule, name: str) -> None:

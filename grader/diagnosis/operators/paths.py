@@ -1009,7 +1009,8 @@ SCALING = ("mul", "div", "mean")  # by a number, or by a size: what a learner ma
 def scaling_edge(program: Program, place: Place) -> Place | None:
     """Return the only edge by which a sum is read, if its reader is a mean, or a `*` or `/` with a constant.
 
-    For `(a + b) / 2` and the edge of a in the sum: the edge of the sum in the quotient.
+    For `(a + b) / 2` and the edge of a in the sum: the edge of the sum in the quotient. In `2 / (a + b)`, the sum is
+    not scaled.
 
     Args:
         program: the program.
@@ -1023,7 +1024,8 @@ def scaling_edge(program: Program, place: Place) -> Place | None:
         return None
     (use,) = program.forward.uses[node.id]
     reader = program.reader(use)
-    return use if reader.name in SCALING and len(reader.operands) == 1 else None
+    is_denominator = reader.name == "div" and use[1] == 1
+    return use if reader.name in SCALING and len(reader.operands) == 1 and not is_denominator else None
 
 
 @operator(
