@@ -10,7 +10,7 @@ import torch
 from helpers.verdicts import Rule, assert_named, verdict
 
 from grader.course.exercise import Exercise, stored
-from grader.course.sampling import mask, normal, output
+from grader.course.sampling import mask, normal, output, positive
 
 SOFTMAX, LOG, LSE = (
     Exercise(name, forward, {"x": normal("bs c"), "out": output()}, stored("x.g"))
@@ -20,7 +20,9 @@ SOFTMAX, LOG, LSE = (
         ("logsumexp", lambda x: x.logsumexp(-1)),
     )
 )
+OF_QUOTIENT = Exercise("", lambda x: (2 / x).softmax(-1), {"x": positive("bs c"), "out": output()}, stored("x.g"))
 CASES: list[tuple[Exercise, Rule, str]] = [
+    (OF_QUOTIENT, lambda v: soft(v["x"].softmax(-1), v["out_g"]) * -2 / v["x"] ** 2, "wrong-point: the softmax of x"),
     (SOFTMAX, lambda v: v["out"] * (1 - v["out"]) * v["out_g"], "diagonal-only: only its own output"),
     (SOFTMAX, lambda v: v["out"] * v["out_g"], "missing-path: the sum over the row is missing"),
     (SOFTMAX, lambda v: -v["out"] * total(v["out"] * v["out_g"]), "missing-path: only the sum over the row"),

@@ -435,13 +435,14 @@ def _() -> Example:
 def other_softmax_operands(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the names of values of the operand's shape whose softmax may be used as the probabilities.
 
-    The operand is left out, and so is the value that it is a multiple of: z, for the operand z / 8. The operand is that
-    of the edge `place`.
+    The operand is left out, and so is the value that it is a multiple of: z, for the operand z / 8, but not for 8 / z.
+    The operand is that of the edge `place`.
     """
     operand = program.nodes[program.source(place)]
-    scaled = operand.operands[0][1] if operand.name in ("mul", "div", "neg") and len(operand.operands) == 1 else None
+    is_multiple = operand.name in ("mul", "div", "neg") and len(operand.operands) == 1
+    scaled = [source for slot, source in operand.operands if is_multiple and (operand.name, slot) != ("div", 1)]
     for name, value in values_by_name(program, place[0], operand.value.shape).items():
-        if value not in (operand.id, scaled):  # a number that is missing says more
+        if value not in (operand.id, *scaled):  # a number that is missing says more
             yield name
 
 
