@@ -26,6 +26,10 @@ PLAIN = Exercise(
     "", lambda x, k, b: torch.nn.functional.conv1d(x, k, b),
     {"x": normal("bs c 9"), "k": normal("o c 3"), "b": normal("o"), **G}, stored("x.g", "k.g", "b.g"),
 )  # fmt: skip
+SPREAD = Exercise(
+    "", lambda x, k: torch.nn.functional.conv1d(x, k, stride=2, dilation=2),
+    {"x": normal("bs c 9"), "k": normal("o c 2"), **G}, stored("x.g", "k.g"),
+)  # fmt: skip
 MAXIMA = Exercise("", lambda x: x.unfold(-1, 3, 1).amax(-1), {"x": normal("bs 9"), **G}, stored("x.g"))
 
 
@@ -60,11 +64,17 @@ def winners_replaced(k: dict[str, Any]) -> Any:
     return g
 
 
-def windows_replaced(k: dict[str, Any]) -> Any:
-    g = torch.zeros_like(k["x"])
-    for i in range(k["out_g"].shape[2]):
-        g[:, :, i : i + 3] = torch.einsum("bo,ock->bck", k["out_g"][:, :, i], k["k"])
-    return g
+def windows_replaced(stride: int = 1, dilation: int = 1) -> Rule:
+    """Each window's contribution written at its place."""
+
+    def rule(k: dict[str, Any]) -> Any:
+        g, span = torch.zeros_like(k["x"]), dilation * (k["k"].shape[2] - 1) + 1
+        for i in range(k["out_g"].shape[2]):
+            window = slice(stride * i, stride * i + span, dilation)
+            g[:, :, window] = torch.einsum("bo,ock->bck", k["out_g"][:, :, i], k["k"])
+        return g
+
+    return rule
 
 
 @pytest.mark.parametrize(
@@ -73,7 +83,8 @@ def windows_replaced(k: dict[str, Any]) -> Any:
         (SPLIT, split(1, 0, 2), "wrong-operand: are exchanged"),
         (SPLIT, split(0, 2, 1), "wrong-operand: are exchanged"),
         unmended(HOLES, written(0, 1, 2, add=True), "wrong-operand", reason="several slices are moved together"),
-        (PLAIN, windows_replaced, "overwritten: the last window"),
+        (PLAIN, windows_replaced(), "overwritten: the last window"),
+        (SPREAD, windows_replaced(2, 2), "overwritten: the last window"),
         (MAXIMA, winners_replaced, "overwritten: the last window"),
     ],
 )

@@ -41,10 +41,12 @@ def _sizes(node: Node, option: str) -> Sizes:
     Args:
         node: the operation.
         option: the name of the option, such as `"stride"`; `"size"` for the size of the window, which may be that of a
-            kernel.
+            kernel. A `"dilation"` that the operation does not have is 1.
     """
     if option == "size" and node.name in ("convolution", "transposed_convolution"):
         return np.shape(node.values[KERNEL])[2:]
+    if option == "dilation" and option not in node.options:
+        return (1,) * len(_sizes(node, "size"))
     value = node.options["kernel_size" if option == "size" and node.name != "unfold" else option]
     return value if isinstance(value, tuple) else (int(str(value)),)
 
@@ -124,8 +126,7 @@ def contributions(at: EdgeContext) -> Contributions:
         )
         parts, places = taps
         return Contributions(parts, places.astype(int), 1, x.shape)
-    kernel, stride, padding = (_sizes(node, option) for option in ("size", "stride", "padding"))
-    dilation = _sizes(node, "dilation") if "dilation" in node.options else (1,) * len(kernel)
+    kernel, stride, padding, dilation = (_sizes(node, option) for option in ("size", "stride", "padding", "dilation"))
     count = g.shape[-len(kernel) :]
     places = windows_of(numbers, kernel, stride, padding, dilation, -1.0, count).astype(int)
     if node.name == "convolution":
@@ -820,9 +821,8 @@ def _axis_and_unused_entries(node: Node, number: int, size: int) -> tuple[int, i
         axis = int(str(node.options["dimension"])) % len(shape)
         return axis, (shape[axis] - size) % _sizes(node, "step")[0]
     axis = number - len(_sizes(node, "size"))
-    dilation = _sizes(node, "dilation")[number] if "dilation" in node.options else 1
     length = shape[axis] + 2 * _sizes(node, "padding")[number]
-    return axis, (length - dilation * (size - 1) - 1) % _sizes(node, "stride")[number]
+    return axis, (length - _sizes(node, "dilation")[number] * (size - 1) - 1) % _sizes(node, "stride")[number]
 
 
 @leave_out_last_windows.example
@@ -1005,11 +1005,13 @@ def assignments(program: Program, place: Place) -> Iterator[Assignment]:
 
     The contribution of the last `"window"`, or of the last `"tap"` (position in a window); or the `"mean"` of all.
     Where a window gives its gradient to one entry, as in a max_pool, also, with `winners=True`, that of the last window
-    whose greatest entry it is. Nothing where they do not overlap.
+    whose greatest entry it is. Nothing where no two windows have an entry in common, as for stride 3, size 3 and
+    dilation 2: entries 0, 2, 4, then 3, 5, 7, then 6, 8, 10.
     """
     node = program.reader(place)
-    stride, size = _sizes(node, "step" if node.name == "unfold" else "stride"), _sizes(node, "size")
-    if any(a < b for a, b in zip(stride, size, strict=True)):
+    options = (_sizes(node, option) for option in ("step" if node.name == "unfold" else "stride", "size", "dilation"))
+    # Two windows share an entry where their distance is a multiple of the dilation: at the common multiple, or never.
+    if any(stride // math.gcd(stride, dilation) < size for stride, size, dilation in zip(*options, strict=True)):
         if node.name == "max_pool" or chosen_entries(program, node) is not None:
             yield Assignment("window", winners=True)
         yield from (Assignment("tap"), Assignment("window"), Assignment("mean"))
@@ -1409,7 +1411,7 @@ def tiling_of(at: EdgeContext) -> tuple[WindowAxis, ...]:
     plain = node.name == "unfold" or not any(_sizes(node, "padding"))
     if _sizes(node, "step" if node.name == "unfold" else "stride") != sizes or not plain:
         raise NoCandidate
-    if any(width != 1 for width in (_sizes(node, "dilation") if "dilation" in node.options else ())):
+    if any(width != 1 for width in _sizes(node, "dilation")):
         raise NoCandidate
     counts = at.g.shape[axes[0] : axes[0] + len(axes)]
     return tuple(
