@@ -5,15 +5,19 @@ One in fifteen of the examples; `thorough/test_every_operator_example.py` has al
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Mapping
 
+import numpy as np
 import pytest
+import torch.nn.functional as F
 from helpers.operator_examples import EXAMPLES, assert_explained
+from torch import Tensor
 
 from grader.authoring.mistakes_page import case_of_example
 from grader.diagnosis.operators import FAMILIES, OPERATORS, pointwise
 from grader.diagnosis.operators.contract import REGISTRY, Example, Operator
-from grader.diagnosis.search import explain
+from grader.diagnosis.search import edits, explain
+from grader.program.recording import record
 from grader.results.codes import VALUE_CODES
 
 
@@ -32,6 +36,27 @@ def test_an_example_is_explained_by_its_operator(operator: Operator[Hashable], e
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda each: each.name)
 def test_an_operator_has_an_example(operator: Operator[Hashable]) -> None:
     assert operator.examples
+
+
+def decayed(x: Tensor, h: Tensor) -> Tensor:
+    for step in x:
+        h = 0.9 * h + step
+    return h
+
+
+@pytest.mark.parametrize(
+    ("name", "forward", "shapes"),
+    [
+        ("product-passed-to-one-factor", decayed, {"x": (3, 4), "h": (4,)}),
+        ("windows-not-added", lambda x, k: F.conv1d(x, k, stride=3, dilation=2), {"x": (2, 3, 11), "k": (2, 3, 3)}),
+    ],
+)
+def test_an_operator_has_no_edit_where_its_mistake_cannot_be_made(
+    name: str, forward: Callable[..., Tensor], shapes: Mapping[str, tuple[int, ...]]
+) -> None:
+    """No factor that is a number, and no windows that have an entry in common."""
+    program = record(forward, {each: np.ones(shape) for each, shape in shapes.items()})
+    assert not list(edits(REGISTRY[name], program))
 
 
 @pytest.mark.parametrize("code", ["stale-gradient", *sorted(VALUE_CODES)[::12]])

@@ -151,12 +151,12 @@ NAMED_ITERATIONS: tuple[Literal["first", "last", "next", "before", "mirrored"], 
 def has_partner(program: Program, place: Place) -> bool:
     """Return whether the vjp of the edge `place` multiplies or divides by a partner operand, as that of `x @ w` does.
 
-    True where the reader is a contraction, `*`, `/` or a power, and has two operands that are no constants, or, in a
-    loop, two operands of any kind.
+    True where the reader is a contraction, `*`, `/` or a power, and has two operands that are no constants. In a loop
+    also where it has them in the last iteration: in the first one the partner may be a constant.
     """
     node = program.reader(place)
-    in_loop = len(program.forward.by_key[node.key]) > 1  # in whose first iteration a partner may be a constant
-    has_other = len(node.operands) > 1 or (in_loop and len(node.values) > 1)
+    last = program.nodes[program.forward.by_key[node.key][-1]]
+    has_other = len(node.operands) > 1 or len(last.operands) > 1
     return has_other and (node.operation.family == "contraction" or node.name in ("mul", "div", "pow"))
 
 
