@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from helpers.verdicts import Rule, assert_named, trials_of
 
 from grader.course.exercise import Exercise, returned, stored
 from grader.course.sampling import normal, output, upstream
+from grader.diagnosis.operators.contract import REGISTRY
+from grader.diagnosis.search import edits
+from grader.program.recording import record
 
 TWICE = Exercise("x * sin(x)", lambda x: x * x.sin(), {"x": normal("n m"), "out_g": upstream()}, returned("x"))
 MEAN = Exercise("a mean", lambda x: (x * x.sin() + x**3).mean(), {"x": normal("bs n")}, stored("x.g"))
@@ -169,6 +173,7 @@ def test_the_gradient_by_hand_is_right() -> None:
         ("u.g", swept("u", counts=lambda i, t: i == t - 1), "missing-path: of the last time step"),
         ("u.g", swept("u", counts=lambda i, t: i >= t - 2), "missing-path: of the last 2"),
         ("u.g", swept("u", counts=lambda i, t: i == 0), "overwritten: only that of the first time step"),
+        ("u.g", swept("u", counts=lambda i, t: i < 3), "missing-path: of the first 3"),
         ("u.g", swept("u", counts=lambda i, t: i > 0), "missing-path: at the first time step"),
         ("w.g", swept("w", state=lambda s, i: s[i + 1]), "wrong-operand"),
         ("w.g", swept("w", slope=lambda h, a, s: 1 + 0 * h), "missing-local: the derivative of the tanh"),
@@ -179,6 +184,19 @@ def test_the_gradient_by_hand_is_right() -> None:
 def test_a_slip_in_a_loop_is_one_mistake_made_at_its_turns(answer: str, rule: Rule, name: str) -> None:
     assert len({len(trial.inputs["x"]) for trial in trials_of(LOOP)}) > 2
     assert_named(LOOP, rule, name, answer)
+
+
+@pytest.mark.parametrize("turns", [3, 4])
+def test_some_turns_are_dropped_wherever_the_others_alone_are_kept(turns: int) -> None:
+    def forward(x: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
+        return torch.stack([(step @ u).tanh() for step in x]).sum(0)
+
+    program = record(forward, {"x": np.ones((turns, 2, 3)), "u": np.ones((3, 4))})
+    right, listed = program.gradients(), list(edits(REGISTRY["iterations-dropped"], program))
+    assert listed
+    for edit in listed:
+        gradients = edit.apply(program).gradients()
+        assert any(not np.array_equal(gradients[name], right[name]) for name in right), edit.choice
 
 
 def _moments(x: Any) -> Any:

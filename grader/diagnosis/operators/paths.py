@@ -194,13 +194,14 @@ def kept_iterations(program: Program, place: Place) -> Iterator[IterationsToKeep
     """Yield `IterationsToKeep`: the only iterations of a loop whose contributions to the value `place` are kept.
 
     For each kind of edges by which three iterations or more read the value: the first one, two and three iterations,
-    and the last one and two.
+    and the last one and two; of three iterations, not the first three, which are all.
     """
     for edge_kind, places in edges_by_kind(program, place[0]).items():
-        if len({program.nodes[reader].iteration for reader, _ in places if reader != SINK}) > 2:
+        iterations = len({program.nodes[reader].iteration for reader, _ in places if reader != SINK})
+        if iterations > 2:
             yield from (IterationsToKeep(edge_kind, end, 1) for end in ("first", "last"))
             yield IterationsToKeep(edge_kind, "last", 2)
-            yield from (IterationsToKeep(edge_kind, "first", count) for count in (2, 3))
+            yield from (IterationsToKeep(edge_kind, "first", count) for count in (2, 3) if count < iterations)
 
 
 @operator(
