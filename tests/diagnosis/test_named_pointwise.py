@@ -10,7 +10,7 @@ import torch
 from helpers.verdicts import Rule, assert_named, verdict
 
 from grader.course.exercise import Exercise, returned, stored
-from grader.course.sampling import away_from, mask, normal, number, output, positive, shape, upstream, withheld
+from grader.course.sampling import away_from, each_of, mask, normal, number, output, positive, shape, upstream, withheld
 
 
 def of_x(forward: Callable[..., Any], x: Any = None, **more: Any) -> Exercise:
@@ -21,6 +21,7 @@ CLAMP = of_x(lambda x: x.clamp(-0.5, 1.0), away_from((-0.5, 1.0), "n m"))
 RELU = of_x(lambda x: x.clamp_min(0), away_from(0.0, "n m"))
 ERF = of_x(lambda x: x.erf())
 THIRD_POWER = of_x(lambda x: x**3)
+POWER = of_x(lambda x, k: (3 * x / 2 + 1) ** k, k=each_of(3, 2, 1))
 TANH = of_x(lambda x: x.tanh())
 SIGMOID = of_x(lambda x: x.sigmoid())
 ROOT = of_x(lambda x, a: (x * a).sqrt(), positive("n m"), a=positive("m"))
@@ -56,6 +57,7 @@ LEFT, SQUARES, CUBE, CHAIN = (
         (MASKED, lambda v: v["out_g"] * (1 - v["kept"]), "inverted-mask: in the gradient of x through `x * kept`"),
         (SQUARES, lambda v: 2 * v["x"] ** 2, "wrong-local: is not reduced by 1"),
         (THIRD_POWER, lambda v: 3 * v["x"] ** 3 - v["out_g"], "wrong-local: in parentheses"),
+        (POWER, lambda v: v["out_g"] * 3 * (3 * v["x"] / 2 + 1), "hard-coded: is assumed to be 2"),
         (CUBE, lambda v: (v["x"] + 2) ** 2, "missing-local"),
         (CUBE, lambda v: 3 * (v["x"] + 2) ** 3, "wrong-local: is not reduced by 1"),
         (CUBE, lambda v: 3 * v["x"] ** 2, "wrong-point"),

@@ -47,6 +47,8 @@ def decayed(x: Tensor, h: Tensor) -> Tensor:
 @pytest.mark.parametrize(
     ("name", "forward", "shapes"),
     [
+        ("exponent-typed-in", lambda x: x.pow(1 / 3), {"x": (2, 3)}),
+        ("exponent-typed-in", F.mse_loss, {"input": (2, 3), "target": (2, 3)}),
         ("product-passed-to-one-factor", decayed, {"x": (3, 4), "h": (4,)}),
         ("windows-not-added", lambda x, k: F.conv1d(x, k, stride=3, dilation=2), {"x": (2, 3, 11), "k": (2, 3, 3)}),
     ],
@@ -54,7 +56,7 @@ def decayed(x: Tensor, h: Tensor) -> Tensor:
 def test_an_operator_has_no_edit_where_its_mistake_cannot_be_made(
     name: str, forward: Callable[..., Tensor], shapes: Mapping[str, tuple[int, ...]]
 ) -> None:
-    """No factor that is a number, and no windows that have an entry in common."""
+    """No exponent, or no factor, but a number; no windows that have an entry in common."""
     program = record(forward, {each: np.ones(shape) for each, shape in shapes.items()})
     assert not list(edits(REGISTRY[name], program))
 

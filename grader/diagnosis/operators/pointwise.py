@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -853,16 +854,39 @@ def other_functions(program: Program, place: Place) -> Iterator[OtherFunction]:
 def has_exponent_by_name(program: Program, place: Place) -> bool:
     """Return whether the source has the exponent of a power as a name: True for `x ** power`, False for `x ** 3`.
 
-    That is so if the digits of the exponent are nowhere in the expression. False where the exponent is an array, or the
-    value of a node.
+    True also for an expression with a name, as in `x.pow(n + 1)`. False where the exponent is an array, or the value of
+    a node, and for a power that the source does not write, as that inside `mse_loss(x, y)`.
 
     Args:
         program: the program of a trial.
         place: the edge of the base in the power.
     """
     node = program.reader(place)
-    exponent = node.values[1]
-    return np.ndim(exponent) == 0 and 1 not in dict(node.operands) and f"{float(exponent):g}" not in node.text
+    exponent = _exponent_in_source(node.text)
+    is_number = np.ndim(node.values[1]) == 0 and node.operand(1) is None
+    return is_number and exponent is not None and any(isinstance(part, ast.Name) for part in ast.walk(exponent))
+
+
+def _exponent_in_source(text: str) -> ast.expr | None:
+    """Return the exponent of a power, parsed: `power` in `x ** power`, in `torch.pow(x, power)` and in `x **= power`.
+
+    Args:
+        text: the source of the operation.
+
+    Returns:
+        The expression; `None` where the source is no power.
+    """
+    try:
+        (statement,) = ast.parse(text).body
+    except (SyntaxError, ValueError):  # ValueError for a text that is empty
+        return None
+    match statement:
+        case ast.Expr(ast.BinOp(op=ast.Pow(), right=exponent)) | ast.AugAssign(op=ast.Pow(), value=exponent):
+            return exponent
+        case ast.Expr(ast.Call(ast.Attribute(attr="pow") | ast.Name("pow"), arguments, keywords)):
+            operands = [*arguments, *(keyword.value for keyword in keywords)]
+            return operands[-1] if operands else None
+    return None
 
 
 @operator(
