@@ -575,8 +575,8 @@ class Case:
 
         It is judged by the projections in the screens first, and where it passes these by all its gradients. Trials in
         which rounding hides the answer (see `ProgramSample.is_vague`) are left out. An answer of zeros alone counts
-        only beside another that is explained, and whether it is among `names` or not. What the rewriting adds to the
-        projections is stored in the field `changes` or `results`.
+        only beside another that is explained. What the rewriting adds to the projections is stored in the field
+        `changes` or `results`.
 
         Args:
             edit: the rewriting.
@@ -584,20 +584,30 @@ class Case:
         """
         compared = set(self.names if names is None else names)
         names = self.confirm(edit, [name for name in self._screen(edit) if name in compared])
-        return names + self._zeros_explained_by(edit) if names and self.zeros else names
+        zeros = self.zeros & compared
+        return names + self._zeros_explained_by(edit, zeros) if names and zeros else names
 
-    def _zeros_explained_by(self, edit: Rewriting) -> tuple[str, ...]:
-        """Return the targets of answers of zeros alone (`zeros`) that a rewriting makes zero, too.
+    def _zeros_explained_by(self, edit: Rewriting, names: Collection[str]) -> tuple[str, ...]:
+        """Return those of the targets `names`, whose answers are zeros alone, that a rewriting makes zero, too.
 
-        It must do so in each trial whose program it changes. Many edits make a gradient zero, so that an answer of
-        zeros alone has no certain cause: this is asked only of a rewriting that explains another answer.
+        It must do so in each trial whose program it changes, but for those in which rounding hides what it gives. Many
+        edits make a gradient zero, so that an answer of zeros alone has no certain cause: this is asked only of a
+        rewriting that explains another answer, and so is known to have gradients.
+
+        Args:
+            edit: the rewriting.
+            names: the targets, all of them in `zeros`.
         """
-        names = set(self.zeros)
         for sample in self.samples:
-            program = edit.apply(sample.program)
-            if names and program is not sample.program:
-                answers = sample.answers(program)
-                names = {name for name in names if sample.matches_learner(name, answers[name])}
+            if not names:
+                break
+            try:
+                program = edit.apply(sample.program)
+                answers = {} if program is sample.program else sample.answers(program)
+            except Vague:
+                continue
+            compared = answers.keys() & sample.given.keys()
+            names = [name for name in names if name not in compared or sample.matches_learner(name, answers[name])]
         return tuple(names)
 
     def confirm(self, edit: Rewriting, names: Sequence[str]) -> tuple[str, ...]:

@@ -36,6 +36,8 @@ from grader.diagnosis.search import (
 )
 from grader.diagnosis.wrong_values import BehindRightAnswers, FirstWrongGradient, least_squares_error
 from grader.program.forward import Place
+from grader.program.operation import Array, Vague
+from grader.program.program import EdgeContext, Program
 from grader.program.recording import record
 from grader.reference.trial import Sample, Trial
 
@@ -623,6 +625,38 @@ def test_every_combinator_yields_the_likeliest_first(combinator: Combinator) -> 
 
 def test_nothing_but_zeros_is_no_edit() -> None:
     assert only(masked, lambda x, w, g: {"x": torch.zeros_like(x)}, x="bs n", w="n m") == ""
+
+
+@dataclass(frozen=True, eq=False)
+class NegatedAndDropped:
+    """In `x + b.sin()` the gradient of x is negated, and that of b missing; rounding hides this in some trials."""
+
+    vague_in: tuple[Program, ...] = ()
+
+    def apply(self, program: Program) -> Program:
+        total = program.nodes[-1].id
+
+        def rule(at: EdgeContext) -> Array:
+            if program in self.vague_in:
+                raise Vague("nearly singular")
+            return -at.g
+
+        return program.without((total, 1)).with_vjp((total, 0), rule)
+
+
+def test_an_answer_of_zeros_is_explained_beside_another_one() -> None:
+    def wrong(x: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": -g, "b": torch.zeros_like(b)}
+
+    case = case_of(lambda x, b: x + b.sin(), wrong, x="bs n", b="n")
+    assert set(case.targets_explained_by(NegatedAndDropped())) == {"x", "b"}
+    assert case.targets_explained_by(NegatedAndDropped(), ["x"]) == ("x",)
+    assert case.targets_explained_by(NegatedAndDropped(), ["b"]) == ()
+    vague = NegatedAndDropped((case.samples[1].program,))
+    assert set(case.targets_explained_by(vague)) == {"x", "b"}
+    *others, last = case.samples
+    without_b = Case([*others, replace(last, given={"x": last.given["x"]})], case.names)
+    assert set(without_b.targets_explained_by(NegatedAndDropped())) == {"x", "b"}
 
 
 def test_what_cancels_is_the_edit_that_computes_it() -> None:
