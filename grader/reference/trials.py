@@ -582,7 +582,8 @@ def _output_axes(exercise: Exercise, shape: tuple[int, ...], setting: Setting) -
         shape: the shape of the output in the trial.
         setting: the setting of the trial, which has the size of each named axis.
     """
-    declared = next((given.spec for given in exercise.inputs.values() if isinstance(given, Marker)), "")
+    markers = (given for given in exercise.inputs.values() if isinstance(given, Marker))
+    declared = next((marker.spec for marker in markers if marker.role == "output"), "")
     return axes_of(declared) or guess_axes(shape, setting.sizes)
 
 

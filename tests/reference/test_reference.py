@@ -14,7 +14,7 @@ import torch
 from helpers.courses import ROOT, SEED
 
 from grader.course.course import Course, load_course
-from grader.course.exercise import Exercise, Routine, returned, returned_jacobian, stored
+from grader.course.exercise import Exercise, Routine, in_steps, returned, returned_jacobian, stored
 from grader.course.sampling import (
     Setting,
     accumulating,
@@ -23,6 +23,7 @@ from grader.course.sampling import (
     output,
     positive,
     sized,
+    step,
     uniform,
     upstream,
     wanted,
@@ -40,7 +41,7 @@ from grader.reference.references import (
     right_in_single_precision,
 )
 from grader.reference.trial import Trial
-from grader.reference.trials import TrialsOfRun, confirm, make_trial, make_trials
+from grader.reference.trials import TrialsOfRun, confirm, first_trial, make_trial, make_trials
 
 COURSE = load_course(ROOT)
 EXERCISES = [e.id for e in COURSE.exercises if isinstance(e.declaration, Exercise)]
@@ -309,6 +310,14 @@ def test_an_output_may_have_an_axis_that_no_input_has() -> None:
     for trial in make(lambda x: torch.stack((x, x * x)), inputs, stored("x.g")):
         assert trial.axes("out") == ("2", "bs", "n")
         assert trial.arguments["out"].values.shape == (2, trial.setting.sizes["bs"], trial.setting.sizes["n"])
+
+
+def test_the_axes_of_a_step_are_not_those_of_the_output() -> None:
+    forward = in_steps(mean=lambda x: x.mean(0), out=lambda x, mean: x - mean)
+    inputs = {"x": normal("bs n"), "mean": step("n"), "out": output()}
+    exercise = Exercise("Centring", forward, inputs, stored("mean.g", "x.g"))
+    trial = first_trial(exercise, np.random.default_rng(0))
+    assert (trial.axes("mean"), trial.axes("out")) == (("n",), ("bs", "n"))
 
 
 def test_an_output_that_does_not_depend_on_an_input_has_a_gradient_of_zeros() -> None:
