@@ -70,8 +70,11 @@ def find_axes(shapes: Shapes, out_shape: OutShape, code_takes: Takes, least: Map
             smallest = min(size, max((n for name, n in least.items() if name not in dict(group)), default=1))
             candidates = [n for n in _candidates(shapes, group) if n != size and n >= smallest]
             tried = ((n, with_sizes(shapes, {group: n})) for n in candidates)
-            others = tuple(n for n, other in tried if forward_takes(other) and code_takes(other))
-            axes.append(Axis("", size, group, others, 0 if any(n > 1 for n in others) else _larger(shapes, group)))
+            is_taken_by_code = {n: code_takes(other) for n, other in tried if forward_takes(other)}
+            others = tuple(n for n, is_taken in is_taken_by_code.items() if is_taken)
+            of_forward = [n for n in (_larger(shapes, group), *is_taken_by_code) if n > 1 and n in is_taken_by_code]
+            refused = next(iter(of_forward), 0) if max(others, default=1) == 1 else 0
+            axes.append(Axis("", size, group, others, refused))
         if fixed:
             axes.append(Axis("", size, tuple(fixed)))
     return _with_names(axes, shapes, lambda axis: _is_batch(axis, shapes, out_shape, given))

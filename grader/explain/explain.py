@@ -179,8 +179,9 @@ class Question:
             axes: the axes of the inputs, as the method `axes` returns them.
 
         Returns:
-            Such as "Mix was tried with n = 4 alone: it raises where x.shape[1] is 5, but forward does not"; empty if
-            there is no such axis.
+            Such as "Mix was tried with n = 4 alone: it raises where x.shape[1] is 5 (IndexError: ...), but forward does
+            not"; without the part behind the colon where inputs of this size, drawn again, are taken; empty if there is
+            no such axis.
         """
         refused = [axis for axis in axes if axis.refused]
         if not refused:
@@ -188,8 +189,9 @@ class Question:
         first, (name, place) = refused[0], refused[0].places[0]
         error = self._error_at(with_sizes(self.shapes, {first.places: first.refused}))
         names = list_in_words(f"{axis.name} = {axis.size}" for axis in refused)
-        where = f"where {name}.shape[{place}] is {first.refused}" + (f" ({error})" if error else "")
-        return f"{self.code.name} was tried with {names} alone: it raises {where}, but forward does not"
+        where = f"where {name}.shape[{place}] is {first.refused} ({error})"
+        why = f": it raises {where}, but forward does not" if error else ""
+        return f"{self.code.name} was tried with {names} alone{why}"
 
     def drawing(self, axes: list[Axis], answers: tuple[str, ...], *, measured: bool) -> Drawing:
         """Return what trials are drawn from.

@@ -650,6 +650,20 @@ def test_code_that_takes_the_given_sizes_only_is_tried_with_these_and_that_is_sa
     assert any("tried with n = 4 and m = 3 alone" in note and "x.shape[0] is 5" in note for note in found.notes)
 
 
+def test_a_size_that_the_code_does_not_take_is_one_that_forward_takes() -> None:
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(x.reshape(len(x), -1, 4)).sum(2)
+
+    def backward(out: torch.Tensor, out_g: torch.Tensor, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        slope = 1 - torch.tanh(x) ** 2
+        return {"x": (out_g[..., None] * slope.reshape(len(x), 2, 4)).reshape(x.shape)}
+
+    found = explain(forward, {"x": torch.randn(3, 8)}, backward=backward)
+    assert found.ok, str(found)
+    (note,) = (note for note in found.notes if "alone" in note)
+    assert "tried with n = 8 alone: it raises where x.shape[1] is 4 (RuntimeError: " in note
+
+
 def test_what_is_right_for_the_given_inputs_only_is_told_as_such():
     found = explain(torch.relu, {"input": torch.rand(4) + 0.1}, backward=lambda out, out_g, input: {"input": out_g})
     assert found.ok
