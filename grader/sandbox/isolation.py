@@ -63,8 +63,12 @@ class Machine:
         return next((name for name in STRENGTH if name not in self.unavailable), "none")
 
     def weaker(self, isolation: Isolation) -> list[Isolation]:
-        """Return the isolations weaker than this one that the machine offers, the strongest first."""
-        return [name for name in STRENGTH[STRENGTH.index(isolation) + 1 :] if name not in self.unavailable]
+        """Return the isolations weaker than this one that the machine offers, the strongest first.
+
+        `none`, which every machine offers, is not among them; the list for it is empty.
+        """
+        weaker = STRENGTH[STRENGTH.index(isolation) + 1 :] if isolation in STRENGTH else ()
+        return [name for name in weaker if name not in self.unavailable]
 
 
 def machine() -> Machine:

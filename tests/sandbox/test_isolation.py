@@ -362,6 +362,12 @@ def test_an_isolation_that_is_not_available_is_refused(found: Machine, wanted: I
     assert raised.value.exit_code == 3
 
 
+def test_the_weaker_isolations_are_those_that_the_machine_offers() -> None:
+    assert WHOLE.weaker("box") == ["kernel", "seccomp"]
+    assert CONTAINER.weaker("box") == ["seccomp"]
+    assert WHOLE.weaker("seccomp") == WHOLE.weaker("none") == []
+
+
 def test_a_weaker_isolation_is_said_aloud() -> None:
     assert weakness("box", WHOLE) == ""
     assert "apt-get install bubblewrap" in weakness("kernel", BOXLESS)
