@@ -238,8 +238,8 @@ class CappedText(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Keep as much of a text as there is room for, and return the length of the whole text as any stream does."""
-        if len(self.content) < MAX_PRINTED and not self.is_silent:
-            self.content += str(text[: MAX_PRINTED - len(self.content)])
+        if not self.is_silent:  # one character more than is kept shows that there was more
+            self.content += str(text[: MAX_PRINTED + 1 - len(self.content)])
         return len(text)
 
     def stop_keeping(self) -> None:
@@ -248,7 +248,8 @@ class CappedText(io.TextIOBase):
 
     def text(self) -> str:
         """Return the text that was kept, with a note if it was cut short."""
-        return self.content if len(self.content) < MAX_PRINTED else f"{self.content}\n... (the rest was not kept)"
+        is_cut = len(self.content) > MAX_PRINTED
+        return f"{self.content[:MAX_PRINTED]}\n... (the rest was not kept)" if is_cut else self.content
 
 
 @contextmanager

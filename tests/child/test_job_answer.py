@@ -9,6 +9,7 @@ import pytest
 from helpers.workers import make_job
 
 from grader.child.protocol import Frame
+from grader.child.reply_facts import MAX_PRINTED
 from grader.sandbox.checked_reply import Facts, read
 from grader.sandbox.worker import Worker
 
@@ -209,6 +210,13 @@ def test_anything_callable_by_that_name_is_called(ask: Any, source: str) -> None
 def test_what_is_printed_comes_along(ask: Any) -> None:
     facts = ask("import sys\nprint('one')\ndef probe(x):\n    print('two')\n    print('three', file=sys.stderr)")
     assert facts.printed == "one\ntwo\nthree\n"
+
+
+@pytest.mark.parametrize("more", ["", "!"])
+def test_only_a_text_that_was_cut_short_says_so(ask: Any, more: str) -> None:
+    text = "x" * (MAX_PRINTED - 1) + "\n"
+    note = "\n... (the rest was not kept)" if more else ""
+    assert ask(f"def probe(x): print({text + more!r}, end='')").printed == text + note
 
 
 def test_an_exception_is_reported_with_the_lines_of_the_learners_file(ask: Any) -> None:
