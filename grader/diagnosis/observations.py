@@ -529,8 +529,8 @@ def _uncounted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
         return None
     own, counts = uneven[0]
     rows = [str(i) for i in np.flatnonzero(counts)]
-    some = f"only {list_in_words(rows)}" if rows else "none"
-    says = f"not all entries along {own.axis} contribute: of the indices 0 to {len(counts) - 1} here, {some}"
+    some = f"of the indices 0 to {len(counts) - 1} here, only {list_in_words(rows)}"
+    says = f"not all entries along {own.axis} contribute: {some}"
     return Mistake("partial-batch", facts=(Fact("rows-once", {"axis": own.axis, "rows": ", ".join(rows)}, says),))
 
 
