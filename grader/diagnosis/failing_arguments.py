@@ -65,7 +65,7 @@ def _distinguishing_condition(right: set[Any], wrong: set[Any]) -> str:
     if len(right) == 1:
         return str(*right)
     if len(wrong) == 1:
-        return f"not {wrong.pop()}"
+        return f"not {str(*wrong)}"
     if any(type(value) is not int for value in right | wrong):
         return ""
     return "not negative" if min(right) >= 0 > max(wrong) else "negative" if min(wrong) >= 0 > max(right) else ""
