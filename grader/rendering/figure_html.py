@@ -17,7 +17,7 @@ from .svg_drawing import SvgDrawing
 # Text keeps the page's own colour: against either tint it has a contrast of 4.5 on white and on black alike.
 BELOW, ABOVE = "#1f77d0", "#c95010"
 STRONGEST = 0.9
-PLOT, LEFT, TOP, BELOW_PLOT, RIGHT_OF_PLOT = 180, 58, 40, 40, 16  # of a scatter, in pixels as all lengths here
+PLOT, LEFT, TOP, BELOW_PLOT, RIGHT_OF_PLOT = 180, 58, 40, 40, 24  # of a scatter, in pixels as all lengths here
 LINE_OF_TEXT = 14  # the height of the equation above a scatter
 DOT, ON_LINE = 4, 2e-4  # the radius of a point; how far off a line it counts as on it, of the largest entry
 ALIKE = 3.0  # times that the largest number of an exercise's scatters may be larger than that of one drawn on its scale
@@ -42,7 +42,7 @@ KEYS = {
     "sums": "Each bar is the sum of the entries along this axis. The right entries add up to 0; yours do not.",
 }
 
-OF_TRIALS = "Where an array has few entries, the points are those of all trials."
+OF_TRIALS = "The array has few entries: the points are those of all trials."
 
 
 def figure_html(figure: Figure, scale: float = 0.0) -> str:
@@ -86,11 +86,11 @@ def _scatter(figure: Figure, scale: float) -> SvgDrawing:
     drawing.box(LEFT, top, PLOT, PLOT, "plot", 0)
     drawing.line((LEFT, middle[1]), (LEFT + PLOT, middle[1]), "axis")
     drawing.line((middle[0], top), (middle[0], top + PLOT), "axis")
-    if limits[0] == limits[1]:
-        _line(drawing, at, limits, (1.0, 0.0), "right-line")
     for line in lines:
         for slope, intercept in np.atleast_2d(line.values):
             _line(drawing, at, limits, (slope, intercept), "wrong-line")
+    if limits[0] == limits[1]:  # above the other lines, so that it is seen on one that it is equal to
+        _line(drawing, at, limits, (1.0, 0.0), "right-line")
     for x, y in dict.fromkeys(zip(across.values.tolist(), yours.values.tolist(), strict=True)):
         drawing.dot(*at(x, y), DOT, "agrees" if abs(x - y) <= ON_LINE * min(limits) else "dot")
     drawing.text(LEFT, 14, yours.name, "small", "start")
@@ -99,7 +99,7 @@ def _scatter(figure: Figure, scale: float) -> SvgDrawing:
     drawing.text(4 if is_long else middle[0], top + PLOT + 34, across.name, "small", "start" if is_long else "middle")
     if not figure.shaded:
         for x in (-limits[0], limits[0]):
-            drawing.text(at(x, 0)[0], top + PLOT + 16, number(x), "small faint", "start" if x < 0 else "end")
+            drawing.text(at(x, 0)[0], top + PLOT + 16, number(x), "small faint")
         for y in (-limits[1], limits[1]):
             drawing.text(LEFT - 5, at(0, y)[1] + 4, number(y), "small faint", "end")
         drawing.text(LEFT - 5, middle[1] + 4, "0", "small faint", "end")

@@ -18,7 +18,8 @@ from .svg_drawing import SMALLEST, SvgDrawing
 
 BROKEN = "#d7323c"
 ROOM = TableLimits(rows=24, columns=24, slices=3)
-KEY = "Orange is above 0 and blue below, on one scale: the stronger, the larger. A dot is no difference."
+KEY = "Orange is above 0 and blue below, on one scale: the stronger, the larger."
+KEY_OF_DIFFERENCE = " A dot is no difference."
 MANY = 12  # columns, above which a table is narrower, and printed smaller
 TALL = 30  # rows of a picture's tables with their headings, above which it may be parted in print
 WIDE = 66  # letters (em), above which the same is done for a table of fewer columns
@@ -117,7 +118,8 @@ def _picture_html(picture: Picture, scale: float, paper: Paper) -> str:
         count = f"{len(parts) - 1} more slice{'s' if len(parts) > 2 else ''}"
         summary = f'<summary class="summary">{count}</summary>'
         parts = [parts[0], f'<details class="folded">{summary}{"".join(parts[1:])}</details>']
-    key = f'<div class="dim key">{KEY}</div>' if any(not grid.shaded for grid in picture.grids) else ""
+    dot = KEY_OF_DIFFERENCE if any(grid.kind == "difference" for grid in picture.grids) else ""
+    key = f'<div class="dim key">{KEY}{dot}</div>' if any(not grid.shaded for grid in picture.grids) else ""
     kind = "picture tall" if sum(len(table.rows) + 2 for table in tables) > TALL else "picture"
     return f'<figure class="{kind}">{head}{figures_html(picture.figures, scale)}{"".join(parts)}{key}</figure>'
 

@@ -613,7 +613,7 @@ def _with_group_folded(nodes: Mapping[str, GraphNode], group: Sequence[str], lab
 
 
 def _constants_in_source(program: Program, node: Node) -> dict[int, str]:
-    """Return, by its slot, a node's constant operand as the source writes it, if not as a number: `{1: "sqrt(d)"}`.
+    """Return, by its slot, a node's constant operand as the source writes it, if not as a number: `{1: "2**0.5"}`.
 
     Empty if there is none, or the node is not a binary expression whose other operand is recognised by its expression
     or name.
@@ -621,8 +621,9 @@ def _constants_in_source(program: Program, node: Node) -> dict[int, str]:
     slots = dict(node.operands)
     if len(node.values) != 2 or len(slots) != 1 or not node.text:
         return {}
+    source = node.text.strip()
     try:
-        tree = ast.parse(node.text.strip(), mode="eval").body
+        tree = ast.parse(source, mode="eval").body
     except (SyntaxError, ValueError):
         return {}
     if not isinstance(tree, ast.BinOp):
@@ -630,13 +631,14 @@ def _constants_in_source(program: Program, node: Node) -> dict[int, str]:
     ((slot, operand),) = slots.items()
     known = {program.name_of(operand).strip("`"), program.nodes[operand].text, program.nodes[operand].variable}
     known |= {_as_unparsed(text) for text in known if text}
-    left, right = ast.unparse(tree.left), ast.unparse(tree.right)
-    constant = right if left in known else left if right in known else ""
-    text = constant.removeprefix("math.").removeprefix("torch.")
+    constant = tree.right if ast.unparse(tree.left) in known else tree.left
+    is_known = constant is tree.right or ast.unparse(tree.right) in known
+    segment = (is_known and ast.get_source_segment(source, constant)) or ""
+    text = " ".join(segment.split()).removeprefix("math.").removeprefix("torch.")
     if " + " in text or " - " in text:
         text = f"({text})"
-    has_name = bool(text) and any(isinstance(part, ast.Name) for part in ast.walk(ast.parse(text, mode="eval")))
-    return {1 - slot: text} if has_name and len(text) <= LONGEST_CONSTANT else {}
+    is_shown = bool(text) and any(isinstance(part, (ast.Name, ast.BinOp)) for part in ast.walk(ast.parse(text)))
+    return {1 - slot: text} if is_shown and len(text) <= LONGEST_CONSTANT else {}
 
 
 def _as_unparsed(text: str) -> str:

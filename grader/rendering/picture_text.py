@@ -348,10 +348,15 @@ def _comparison_sentences(name: str, grids: Sequence[Grid]) -> Iterator[str]:
 
 
 def _entry_list(grid: Grid) -> str:
-    """Return the first `MOST_ENTRIES` entries of a grid and the number of the others: "1.5, -8.74e+03, and 4 more"."""
-    entries = grid.values.ravel()
+    """Return the first `MOST_ENTRIES` entries of a grid, row by row, and the number of the others.
+
+    Such as "1.5, -8.74e+03; 2, 3, and 4 more" for two columns.
+    """
+    entries, columns = grid.values.ravel(), grid.shape[-1] if grid.shape else 1
+    shown = [f"{value:.3g}" for value in entries[:MOST_ENTRIES]]
+    rows = (", ".join(shown[i : i + columns]) for i in range(0, len(shown), max(columns, 1)))
     more = f", and {entries.size - MOST_ENTRIES} more" if entries.size > MOST_ENTRIES else ""
-    return ", ".join(f"{value:.3g}" for value in entries[:MOST_ENTRIES]) + more
+    return "; ".join(rows) + more
 
 
 def _forward_pass_sentences(graph: Graph) -> Iterator[str]:

@@ -51,7 +51,7 @@ def test_arrays_of_two_shapes_are_listed() -> None:
     assert as_text(pictures_in_words(shown, 200)).splitlines() == [
         "w.g, a trial.",
         "yours, shape (n=10,): 0, 1, 2, 3, 4, 5, 6, 7, and 2 more.",
-        "wanted, shape (n=2, m=3): 1, 2, 3, 4, 5, 6.",
+        "wanted, shape (n=2, m=3): 1, 2, 3; 4, 5, 6.",
     ]
 
 
