@@ -96,6 +96,17 @@ def test_what_a_student_was_told_has_its_code_set_off() -> None:
     assert "all have begun" in text
 
 
+def test_no_mistake_is_the_commonest_of_several_that_one_student_each_made() -> None:
+    made = [result(name, wrong("inp.g", code, code)) for name, code in (("hal", "wrong-sign"), ("ida", "transposed"))]
+    alone, several, twice = (
+        "".join(re.findall(r'<span class="top">(.*?)</summary>', html(counted(results), MADE), re.S))
+        for results in (made[:1], made, [*made, replace(made[1], student="jo")])
+    )
+    assert "wrong-sign" in alone
+    assert "2 mistakes, 1 each" in several
+    assert "transposed" in twice
+
+
 def test_who_handed_in_nothing_is_not_among_those_whose_exercises_are_not_graded() -> None:
     idle = replace(CLASS[1], student="idle", exercises=(ExerciseResult("lin_grad", "04_linear", (todo(),)),))
     tally = Tally()

@@ -137,6 +137,15 @@ def test_a_table_of_a_notebook_is_in_parts_that_fit_paper_as_they_are(columns: i
     assert pictures_html(shown).count("<table") == 1
 
 
+def test_a_dot_is_explained_where_differences_are_drawn() -> None:
+    yours, difference = grid("yours", np.ones((2, 2))), grid("yours - nudged", np.zeros((2, 2)), kind="difference")
+    of_one, of_both = (
+        pictures_html(ExercisePictures("lin_grad", (Picture("w.g", "", grids),)))
+        for grids in ((yours,), (yours, difference))
+    )
+    assert ("A dot is no difference." in of_one, "A dot is no difference." in of_both) == (False, True)
+
+
 def test_a_table_of_few_but_long_numbers_is_printed_smaller() -> None:
     assert 'class="map many" style="--width:' in of_arrays(np.full((2, 11), -0.000123))
 

@@ -346,6 +346,12 @@ def test_a_clamp_has_the_bounds_that_the_source_gives_it(see: See) -> None:
     assert not {"clamp_min", "clamp_max"} & {node.label.split()[0] for node in both.nodes.values()}
 
 
+def test_a_constant_of_a_graph_is_written_as_in_the_source(see: See) -> None:
+    graph = see("gelu_grad", "def gelu_grad(inp, out):\n    inp.g = out.g\n").graph
+    assert graph is not None
+    assert {"/ 2**0.5", "+ 1", "/ 2"} <= {node.label for node in graph.nodes.values()}
+
+
 def test_a_graph_has_the_names_of_values_that_a_finding_may_say(see: See) -> None:
     source = SUBMISSIONS["07_network/forward_and_backward: w2.g used in place of w2"].source
     graph = see("forward_and_backward", source).graph

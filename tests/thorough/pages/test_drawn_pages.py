@@ -370,7 +370,7 @@ SCROLL_TO_END = """(one) => new Promise((done) => {
 
 
 @pytest.mark.parametrize("kind", ["lesson_04_linear", "check_1"])
-def test_what_goes_on_behind_the_right_edge_fades_out_there(browser: Any, pages: Path, kind: str) -> None:
+def test_what_goes_on_behind_an_edge_fades_out_there(browser: Any, pages: Path, kind: str) -> None:
     page = browser.new_page(viewport={"width": 360, "height": 900}, bypass_csp=True, offline=True)
     page.goto((pages / f"{kind}.html").as_uri())
     page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
@@ -380,6 +380,7 @@ def test_what_goes_on_behind_the_right_edge_fades_out_there(browser: Any, pages:
         assert part.evaluate(FADED) == ("32px" if goes_on else "0px")
         part.evaluate(SCROLL_TO_END)
         assert part.evaluate(FADED) == "0px"
+        assert part.evaluate(FADED.replace("faded", "faded-left")) == ("32px" if goes_on else "0px")
         seen.add(goes_on)
     assert seen == {True, False}
     page.emulate_media(media="print")
