@@ -19,6 +19,7 @@ from grader.program.selectors import ValueName, values_by_name
 
 from .contract import Example, operator
 from .places import edges, expression_of, outputs
+from .rearrangements import shift
 
 whole_program = outputs.where(lambda program, place: place[1] == 0)  # one place for what concerns the whole program
 
@@ -127,23 +128,13 @@ def repeat_part(x: Array, part: Array) -> Array:
     return np.array(np.broadcast_to(part, x.shape))
 
 
-def shift_rows(x: Array, by: int) -> Array:
-    """Return `x` with its rows moved down by 1 for `by=1`, or up by 1 for `by=-1`; zeros in the row that becomes free.
-
-    For the rows a, b, c and `by=1`: 0, a, b.
-    """
-    rows = np.roll(x, by, 0)
-    rows[0 if by > 0 else -1] = 0
-    return rows
-
-
 ROW_REPLACEMENTS: Replacements = {
     "the first row of {x} in every row": lambda x: repeat_part(x, x[:1]),
     "the last row of {x} in every row": lambda x: repeat_part(x, x[-1:]),
     "{x} shifted down by one row, with its last row moved to the top": lambda x: np.roll(x, 1, 0),
     "{x} shifted up by one row, with its first row moved to the bottom": lambda x: np.roll(x, -1, 0),
-    "{x} shifted down by one row, with zeros in the first row": lambda x: shift_rows(x, 1),
-    "{x} shifted up by one row, with zeros in the last row": lambda x: shift_rows(x, -1),
+    "{x} shifted down by one row, with zeros in the first row": lambda x: shift(x, 0, 1),
+    "{x} shifted up by one row, with zeros in the last row": lambda x: shift(x, 0, -1),
     "the rows of {x} in reverse order": lambda x: np.flip(x, 0),
 }
 NUMBER_REPLACEMENTS: Replacements = {

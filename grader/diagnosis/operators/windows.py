@@ -25,6 +25,7 @@ from grader.program.windows import windows_of
 
 from .contract import Example, operator
 from .places import edges, nodes
+from .rearrangements import shift
 
 Sizes = tuple[int, ...]
 windows = edges.of("convolution", "max_pool", "mean_pool", "unfold")
@@ -907,19 +908,6 @@ def _() -> Example:
     return Example(forward, wrong, {"x": sized_normal("bs n", n=(7, 8, 9))})
 
 
-def shift_by_one(x: Array, axis: int, by: int) -> Array:
-    """Return an array with its entries moved along an axis by one, and zeros where nothing moves in; same shape.
-
-    Args:
-        x: any shape.
-        axis: the axis.
-        by: 1 towards the end, -1 towards the beginning.
-    """
-    moved = np.roll(x, by, axis)
-    np.moveaxis(moved, axis, 0)[0 if by > 0 else -1] = 0.0
-    return moved
-
-
 @dataclass(frozen=True)
 class WindowShift:
     """A wrong beginning of all windows, by one entry.
@@ -962,8 +950,8 @@ def move_windows(program: Program, place: Place, choice: WindowShift) -> Program
     def rule(at: EdgeContext) -> Array:
         """Return the contribution with the windows one entry later or earlier."""
         if at.slot == INPUT:
-            return shift_by_one(at.right(), choice.axis, choice.by)
-        return at.right(operands={INPUT: shift_by_one(np.asarray(at.node.values[INPUT]), choice.axis, -choice.by)})
+            return shift(at.right(), choice.axis, choice.by)
+        return at.right(operands={INPUT: shift(np.asarray(at.node.values[INPUT]), choice.axis, -choice.by)})
 
     return program.with_vjp(place, rule)
 
