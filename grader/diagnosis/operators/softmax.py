@@ -23,7 +23,7 @@ from grader.program.selectors import ValueName, values_by_name
 
 from .contract import Example, operator
 from .places import edges, name_of_value, names_of_two_axes, nodes
-from .upstream import name_of_gradient
+from .upstream import name_of_upstream_gradient
 
 Axes = tuple[int, ...]
 
@@ -670,7 +670,7 @@ def _() -> Example:
     message="in the gradient of {operand} through {step}, {mistake}",
     fields=lambda program, place, choice: {
         "mistake": ROW_FORMULAS[choice].message.format(
-            value=name_of_value(program, place[0]), gradient=name_of_gradient(program, place[0])
+            value=name_of_value(program, place[0]), gradient=name_of_upstream_gradient(program, place[0])
         )
     },
     hints={

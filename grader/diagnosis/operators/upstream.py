@@ -37,8 +37,8 @@ made_values = values.where(is_made_from_targets)
 edges_of_several = edges.where(has_several_edges)
 
 
-def name_of_gradient(program: Program, value: int) -> str:
-    """Return what a learner calls the gradient of the value with an id: that of the output, if the two are equal.
+def name_of_upstream_gradient(program: Program, value: int) -> str:
+    """Return what a learner calls the upstream gradient of the node of a value: that of the output, if they are equal.
 
     For an output, which nothing else reads, and for `x @ w` in the output `x @ w + b`, `out.g`, or `1` for a loss;
     otherwise `the gradient of h`.
@@ -118,7 +118,7 @@ def passes_ones_on(program: Program, place: Place) -> bool:
     choices=codes_of_missing_upstream,
     message="{path}{gradient} is missing, as if it were 1",
     fields=lambda program, place, choice: {
-        "gradient": name_of_gradient(program, place[0]),
+        "gradient": name_of_upstream_gradient(program, place[0]),
         "path": f"on the path through {program.name_of(place[0])}, " if is_one_of_paths(program, place[0]) else "",
     },
 )
@@ -150,7 +150,7 @@ def _() -> Example:
     at=edges_of_several,
     choices=codes_of_missing_upstream,
     message="in the gradient of {operand} through {step}, {gradient} is missing",
-    fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0])},
+    fields=lambda program, place, choice: {"gradient": name_of_upstream_gradient(program, place[0])},
 )
 def leave_out_upstream_for_operand(program: Program, place: Place, choice: str) -> Program:
     """Compute the contribution of the edge `place` with ones in place of the upstream gradient of its reader.
@@ -225,7 +225,7 @@ def rule_of_replacement(program: Program, place: Place, choice: Replacement) -> 
     choices=replacements,
     message="{other} is used in place of {gradient}",
     fields=lambda program, place, choice: {
-        "other": choice.value.describe(program), "gradient": name_of_gradient(program, place[0]),
+        "other": choice.value.describe(program), "gradient": name_of_upstream_gradient(program, place[0]),
     },
 )  # fmt: skip
 def use_value_for_gradient(program: Program, place: Place, choice: Replacement) -> Program | None:
@@ -261,7 +261,7 @@ def _() -> Example:
     choices=replacements,
     message="in the gradient of {operand} through {step}, {other} is used in place of {gradient}",
     fields=lambda program, place, choice: {
-        "other": choice.value.describe(program), "gradient": name_of_gradient(program, place[0]),
+        "other": choice.value.describe(program), "gradient": name_of_upstream_gradient(program, place[0]),
     },
 )  # fmt: skip
 def use_value_for_gradient_for_operand(program: Program, place: Place, choice: Replacement) -> Program | None:
@@ -340,10 +340,11 @@ def describe_replacement(program: Program, place: Place, choice: GradientReplace
     for edge in program.forward.uses[place[0]]:
         if place[1] != WHOLE and edge[0] == other and (divisor := divisor_of(program, edge)):
             return f"the division by {divisor} is missing"
-    used = f"the gradient of {choice.value.describe(program)}" if other is None else name_of_gradient(program, other)
-    replaced = name_of_gradient(program, place[0])
+    named = f"the gradient of {choice.value.describe(program)}"
+    used = named if other is None else name_of_upstream_gradient(program, other)
+    replaced = name_of_upstream_gradient(program, place[0])
     if used.startswith("the gradient of ") and replaced.startswith("the gradient of "):
-        return f"the gradient of {choice.value.describe(program)} is used in place of that of {value}"
+        return f"{named} is used in place of that of {value}"
     return f"{used} is used in place of {replaced}"
 
 
@@ -1448,7 +1449,7 @@ def is_nonlinear(program: Program, place: Place) -> bool:
     at=edges.of_family("pointwise").where(is_nonlinear),
     choices=lambda program, place: INSIDE,
     message="{gradient} multiplies {operand} inside {step}; it must multiply the derivative of {step}",
-    fields=lambda program, place, choice: {"gradient": name_of_gradient(program, place[0]), "inside": choice},
+    fields=lambda program, place, choice: {"gradient": name_of_upstream_gradient(program, place[0]), "inside": choice},
 )
 def multiply_inside_function(program: Program, place: Place, choice: str) -> Program:
     """Contribute a function, or its derivative, at the operand times the upstream gradient: exp(x * g) for exp(x) * g.
