@@ -76,8 +76,10 @@ class ValueOfIteration:
 
 
 @dataclass(frozen=True)
-class OwnOperand:
-    """Names the operand of the edge itself, whatever has made it: in a recursion on a tree, the value of the own child.
+class EdgeOperand:
+    """Names the operand of the edge whose vjp is edited, whatever has made it: x for y = tanh(x).
+
+    In a recursion on a tree, it is at each node the value of the child that the edge leads to.
 
     Args:
         slot: the slot of the operand in its reader.
@@ -106,10 +108,10 @@ class PartnerReplacement:
     """
 
     slot: int
-    value: ValueName | ValueOfIteration | OwnOperand
+    value: ValueName | ValueOfIteration | EdgeOperand
     apply_maker: bool = False
 
-    def name_at(self, program: Program, reader: int) -> ValueName | ValueOfIteration | OwnOperand:
+    def name_at(self, program: Program, reader: int) -> ValueName | ValueOfIteration | EdgeOperand:
         """Return the name of the value; with the key of the partner itself where `self.value` has no key."""
         partner = self._partner(program, reader)
         if isinstance(self.value, ValueOfIteration) and self.value.key is None and partner is not None:
@@ -201,7 +203,7 @@ def partner_replacements(program: Program, place: Place) -> Iterator[PartnerRepl
             yield from (PartnerReplacement(slot, ValueOfIteration(None, which)) for which in NAMED_ITERATIONS)
         in_loop = len(iterations_of(program, reader.id)) > 1
         if is_repeated(program, reader) and program.nodes[program.source(place)].value.shape == maker.value.shape:
-            yield PartnerReplacement(slot, OwnOperand(place[1]))
+            yield PartnerReplacement(slot, EdgeOperand(place[1]))
         finals = [name for name in final_values(program) if name.key != maker.key] if in_loop else []
         yield from (PartnerReplacement(slot, name) for name in finals if name.has_shape(program, maker.value.shape))
         if len(maker.operands) == 1 and maker.operation.family in ("rearrangement", "selection", "pointwise"):
@@ -270,7 +272,7 @@ def names_in_replacement(program: Program, place: Place, choice: PartnerReplacem
         choice: the replacement.
     """
     other_name = choice.name_at(program, place[0])
-    if isinstance(other_name, OwnOperand):
+    if isinstance(other_name, EdgeOperand):
         return {"other": other_name.describe(program), "own": "the other one"}
     names = {"other": other_name.describe(program), "own": name_of_replaced_value(program, place, choice)}
     if program.reader(place).operand(choice.slot) is None:

@@ -21,7 +21,7 @@ from grader.program.queries import EdgeKind, edges_by_kind
 from grader.program.selectors import ValueName, named_array, values_by_name
 
 from .contract import Example, describe_local_derivative, divisor_of, operator
-from .partners import NAMED_ITERATIONS, ValueOfIteration, final_values
+from .partners import NAMED_ITERATIONS, EdgeOperand, ValueOfIteration, final_values
 from .places import edges, expression_of, name_of_value, number_source, operand_source, operation_label, values
 
 pointwise = edges.of_family("pointwise")
@@ -977,34 +977,17 @@ def has_derivative_of_value(program: Program, place: Place) -> bool:
     return operation.value_vjp is not None and operation.family in ("pointwise", "reduction")
 
 
-@dataclass(frozen=True)
-class FunctionOperand:
-    """Names the operand of the function whose vjp is edited, by its slot: x for y = tanh(x), whatever x is.
-
-    Args:
-        slot: the slot of the operand in the function.
-    """
-
-    slot: int
-
-    def find(self, program: Program, reader: int) -> int | None:
-        """Return the id of the operand in `self.slot` of the node `reader`; `None` where the slot holds a constant."""
-        return program.nodes[reader].operand(self.slot)
-
-
-def values_for_function_value(
-    program: Program, place: Place
-) -> Iterator[ValueName | ValueOfIteration | FunctionOperand]:
+def values_for_function_value(program: Program, place: Place) -> Iterator[ValueName | ValueOfIteration | EdgeOperand]:
     """Yield what may be used in place of the value y of a function in its derivative, such as 1 - y ** 2 of tanh.
 
-    First a `FunctionOperand`, which stands for the function's operand x, if x has y's shape; then the name of each
+    First an `EdgeOperand`, which stands for the function's operand x, if x has y's shape; then the name of each
     other value of this shape; then, in a loop of three iterations or more, a `ValueOfIteration` each for y of the last,
     next, previous and first iteration, and of the iterations in reverse order, and for what loops end with.
     """
     node = program.reader(place)
     operand = program.source(place)
     if np.shape(node.values[place[1]]) == node.value.shape:
-        yield FunctionOperand(place[1])
+        yield EdgeOperand(place[1])
     for name, value in values_by_name(program, node.id, node.value.shape).items():
         if value not in (node.id, operand):
             yield name
@@ -1022,18 +1005,16 @@ def values_for_function_value(
     choices=values_for_function_value,
     message="in the derivative of {step}, {other} is used in place of {value}",
     fields=lambda program, place, choice: {
-        "other": program.name_of(program.source(place))
-        if isinstance(choice, FunctionOperand)
-        else choice.describe(program)
+        "other": program.name_of(program.source(place)) if isinstance(choice, EdgeOperand) else choice.describe(program)
     },
 )
 def use_wrong_value_in_derivative(
-    program: Program, place: Place, choice: ValueName | ValueOfIteration | FunctionOperand
+    program: Program, place: Place, choice: ValueName | ValueOfIteration | EdgeOperand
 ) -> Program | None:
     """Compute the derivative of the edge's function from a wrong value in place of the function's own value y.
 
     The choice names the value v: a value of y's shape, y of a certain iteration of the loop (`ValueOfIteration`), or
-    the operand x (`FunctionOperand`). For y = tanh(x): g * (1 - v ** 2). Returns `None` where the program has no such
+    the operand x (`EdgeOperand`). For y = tanh(x): g * (1 - v ** 2). Returns `None` where the program has no such
     value.
     """
     array = named_array(program, choice, place[0])
