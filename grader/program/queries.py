@@ -95,7 +95,10 @@ def loop_carried_values(program: Program) -> tuple[LoopCarriedValue, ...]:
         for slot in range(len(first.values)) if others else ():
             before = first.operand(slot)
             made = [value for other in others if (value := other.operand(slot)) is not None]
-            if len(made) == len(others) and _is_one_per_iteration(forward, before, made) and made[0] >= first.id:
+            if len(made) < len(others) or not _is_one_per_iteration(forward, before, made):
+                continue
+            first_two = forward.by_key[forward.nodes[made[0]].key][:2]
+            if first_two[-1] >= first.id:  # else an earlier loop has made them all
                 carried.append(LoopCarriedValue(key, slot, before, tuple(made)))
     return tuple(carried)
 

@@ -136,6 +136,27 @@ def test_two_loops_after_each_other_are_two() -> None:
     assert len(loop_carried_values(program)) == 2
 
 
+def test_a_state_that_is_read_after_its_next_value_is_made_is_loop_carried() -> None:
+    def forward(x, u, p, q):
+        for row in x:
+            p, q = torch.tanh(q * u + row), torch.tanh(p * u - row)
+        return p + q
+
+    program = record(forward, draw(x=(3, 2), u=(2,), p=(2,), q=(2,)))
+    carried = {value.initial: value.made for value in loop_carried_values(program)}
+    first, second = dict.fromkeys(node.key for node in program.nodes if node.name == "tanh")
+    by_key = program.forward.by_key
+    assert carried == {program.inputs["p"]: by_key[first][:-1], program.inputs["q"]: by_key[second][:-1]}
+
+
+def test_a_value_of_an_earlier_loop_is_not_loop_carried() -> None:
+    def forward(x, h):
+        rows = [torch.tanh(row) for row in x]
+        return torch.stack([row * before for row, before in zip(x, [h, *rows], strict=False)])
+
+    assert loop_carried_values(record(forward, draw(x=(3, 2), h=(2,)))) == ()
+
+
 def test_skip_connections() -> None:
     program = record(attention, attention_inputs())
     (skip,) = skip_connections(program)
