@@ -52,7 +52,7 @@ class Finding:
     Args:
         answer: the input that it is the gradient of; "out" for the output of a function.
         status: "error" where it could not be judged.
-        code: the public code of the mistake, from `grader.results.records`; empty unless it failed.
+        code: the public code of the mistake, from `grader.results.codes`; empty unless it failed.
         says: a clause about this gradient; empty if it passed.
         place: the operations of `forward` that the mistake is made at; empty where it is about none.
         evidence: how far one nudge of the worst entry moves the loss; may be empty.

@@ -266,7 +266,7 @@ def operator(
         if name in REGISTRY and not _is_imported_again(REGISTRY[name].rewrite, rewrite):
             raise ValueError(f"there are two operators called {name}")
         if isinstance(code, str) and code not in CODES:
-            raise ValueError(f"{code} is not a code of grader.results.records")
+            raise ValueError(f"{code} is not a code of grader.results.codes")
         made = Operator(name, code, rank, at, message, rewrite, choices, fields, hints, multiple)
         REGISTRY[name] = cast("Operator[Hashable]", made)  # a choice goes back only to the operator that listed it
         return made
