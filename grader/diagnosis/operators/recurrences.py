@@ -95,17 +95,30 @@ def value_before(program: Program, value: int) -> int | None:
     return next((each.initial for each in cached_loop_carried_values(program) if each.made[0] == value), None)
 
 
+def states_of_loop(program: Program, place: Place) -> tuple[Key, ...]:
+    """Return the keys of all values that a loop carries, such as those of h and c of an LSTM.
+
+    Args:
+        program: the program.
+        place: a value that the loop makes; for one that no loop makes, the result is empty.
+    """
+    key = program.nodes[place[0]].key
+    for loop in cached_loops(program):
+        if key in loop.keys:  # one that its first iteration does not compute is no state
+            made = dict.fromkeys(program.nodes[each.made[0]].key for each in loop.carried)
+            return tuple(each for each in made if each in loop.keys)
+    return ()
+
+
 def keys_carried_together(program: Program, place: Place) -> Iterator[tuple[Key, ...]]:
     """Yield tuples of the keys of values whose gradients may be cut together: (key of h,), and (key of h, key of c).
 
-    First the key of the value `place` alone; then, if it is the first loop-carried value of the loops with as many
-    iterations, the keys of all of these values, such as h and c of an LSTM.
+    First the key of the value `place` alone; then, if it is the first loop-carried value of its loop and not the only
+    one, the keys of all of these values, such as h and c of an LSTM.
     """
     key = program.nodes[place[0]].key
     yield (key,)
-    count = len(iterations_of(program, place[0]))
-    made = dict.fromkeys(program.nodes[each.made[0]].key for each in cached_loop_carried_values(program))
-    together = tuple(each for each in made if len(program.forward.by_key[each]) == count)
+    together = states_of_loop(program, place)
     if len(together) > 1 and together[0] == key:
         yield together
 
