@@ -8,7 +8,7 @@ import pytest
 import torch
 from helpers.forwards import draw
 
-from grader.diagnosis.operators import contract, places, recurrences
+from grader.diagnosis.operators import carries, contract, places, recurrences
 from grader.program.recording import record
 
 
@@ -36,3 +36,23 @@ def test_the_states_of_two_loops_are_not_carried_together() -> None:
         keys = dict.fromkeys(node.key for node in program.nodes if node.name == "tanh")
         firsts = [(program.forward.by_key[key][0], places.WHOLE) for key in keys]
         assert sorted(len(list(recurrences.keys_carried_together(program, first))) for first in firsts) == counts
+
+
+def test_a_fixed_point_is_sought_by_a_loop_with_one_state() -> None:
+    def one_state(x, w):
+        h = torch.zeros_like(x)
+        for _ in range(20):
+            h = torch.tanh(h * w / 10 + x)
+        return h
+
+    def two_states(x, w):
+        p, q = torch.zeros_like(x), torch.zeros_like(x)
+        for _ in range(20):
+            p, q = torch.tanh(q * w / 10 + x), torch.tanh(p * w / 10 - x)
+        return p + q
+
+    for forward, steps in ((one_state, [20]), (two_states, [0, 0])):
+        program = record(forward, draw(x=(3, 2), w=(2,)))
+        keys = dict.fromkeys(node.key for node in program.nodes if node.name == "tanh")
+        firsts = [(program.forward.by_key[key][0], places.WHOLE) for key in keys]
+        assert [len(carries.fixed_point_steps(program, first)) for first in firsts] == steps

@@ -29,7 +29,9 @@ from .recurrences import (
     carried_first_values,
     describe_keys,
     edges_from_later,
+    iterations_of,
     keys_carried_together,
+    states_of_loop,
     value_before,
 )
 
@@ -945,16 +947,15 @@ ADJOINT_MISTAKES: Mapping[str, AdjointMistake] = {
 def fixed_point_steps(program: Program, place: Place) -> list[Step]:
     """Return the iterations of a loop that looks for a fixed point of the value `place`; empty for any other loop.
 
-    Such a loop has `LEAST_STEPS` iterations or more, and hardly changes the value in the last one; the value is not the
-    first of several that the loop carries.
+    Such a loop has `LEAST_STEPS` iterations or more, carries no other value, and hardly changes this one in the last
+    iteration.
     """
-    *_, keys = keys_carried_together(program, place)
-    ids = program.forward.by_key[program.nodes[place[0]].key]
-    if len(keys) > 1 or len(ids) < LEAST_STEPS:
+    key, ids = program.nodes[place[0]].key, iterations_of(program, place[0])
+    if len(ids) < LEAST_STEPS or {*states_of_loop(program, place)} - {key}:
         return []
     before, last = (program.nodes[i].value for i in ids[-2:])
     moved = float(np.abs(last - before).max(initial=0.0))
-    return steps_of(program, keys) if moved <= CONVERGED * float(np.abs(last).max(initial=0.0)) else []
+    return steps_of(program, (key,)) if moved <= CONVERGED * float(np.abs(last).max(initial=0.0)) else []
 
 
 @operator(
