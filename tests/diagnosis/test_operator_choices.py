@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 import torch
 from helpers.forwards import draw
 
-from grader.diagnosis.operators import carries, contract, places, recurrences
+from grader.diagnosis.edits import Edit
+from grader.diagnosis.operators import OPERATORS, carries, contract, indexing, places, recurrences
+from grader.program.program import Program
 from grader.program.recording import record
+
+NAMED = {operator.name: operator for operator in OPERATORS}
+
+
+def edits_of(program: Program, name: str) -> list[Edit]:
+    """Every edit that the operator with this name can make in a program."""
+    operator = NAMED[name]
+    spots = operator.at.spots(program)
+    return [Edit(operator, spot, choice) for spot in spots for choice in operator.choices_at(program, spot)]
 
 
 def test_a_code_that_nothing_lists_is_refused_with_the_place_of_the_list() -> None:
@@ -56,3 +68,44 @@ def test_a_fixed_point_is_sought_by_a_loop_with_one_state() -> None:
         keys = dict.fromkeys(node.key for node in program.nodes if node.name == "tanh")
         firsts = [(program.forward.by_key[key][0], places.WHOLE) for key in keys]
         assert [len(carries.fixed_point_steps(program, first)) for first in firsts] == steps
+
+
+@pytest.mark.parametrize("how", indexing.ALTERED_INDICES)
+def test_an_altered_index_is_made_of_that_of_the_same_iteration(how: str) -> None:
+    index = np.array([[3, 0, 2], [4, 1, 3], [2, 0, 4]])
+    weights = draw(w=(3, 3))["w"]
+
+    def forward(x, index):
+        return torch.stack([(x[row] * torch.from_numpy(w)).sum() for row, w in zip(index, weights, strict=True)]).sum()
+
+    program = record(forward, {**draw(x=(5,)), "index": index})
+    gradients = [
+        edit.apply(program).gradients()["x"]
+        for edit in edits_of(program, "other-index-in-backward-pass")
+        if getattr(edit.choice.name, "how", "") == how
+    ]
+    wrong = np.zeros(5)
+    for row, w in zip(index, weights, strict=True):
+        np.add.at(wrong, np.sort(row) if "sorted" in how else np.arange(3), w)
+    assert len(gradients) == 1
+    assert np.allclose(gradients[0], wrong)
+
+
+def test_a_constant_index_is_that_of_the_same_iteration() -> None:
+    constants = [torch.tensor([3, 0, 2]), torch.tensor([4, 1, 3]), torch.tensor([2, 0, 4])]
+    index = np.array([[0, 1, 2], [1, 2, 3], [2, 3, 4]])
+
+    def forward(x, y, index):
+        return sum((x[row] * y[constant]).sum() for row, constant in zip(index, constants, strict=True))
+
+    program = record(forward, {**draw(x=(5,), y=(5,)), "index": index})
+    gradients = [
+        edit.apply(program).gradients()["x"]
+        for edit in edits_of(program, "other-index-in-backward-pass")
+        if isinstance(edit.choice.name, indexing.ConstantIndex)
+    ]
+    wrong = np.zeros(5)
+    for constant in constants:
+        np.add.at(wrong, constant.numpy(), program.nodes[program.inputs["y"]].value[constant.numpy()])
+    assert gradients
+    assert all(np.allclose(gradient, wrong) for gradient in gradients)

@@ -920,11 +920,11 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class ConstantIndex:
-    """Names an index array that is a constant of the forward pass, by a node that reads it.
+    """Names an index array that is a constant of the forward pass, by the nodes that read it, one in each iteration.
 
     Args:
-        key: the key of the first node that reads it.
-        slot: the slot in which that node reads it.
+        key: the key of the nodes.
+        slot: the slot in which they read it.
     """
 
     key: Key
@@ -947,16 +947,14 @@ ALTERED_INDICES: Mapping[str, Callable[[Array], Array]] = {
 
 @dataclass(frozen=True)
 class AlteredIndex:
-    """Stands for another array that is made of the index array of a node, in a loop of that of its first iteration.
+    """Stands for another array that is made of the index array of the node from which the name is seen.
 
     Args:
-        key: the key of the node.
-        slot: the slot in which it reads the index array.
+        slot: the slot in which the node reads the index array.
         index: the index array in words, such as "the index idx".
         how: the other array in words, a key of `ALTERED_INDICES`.
     """
 
-    key: Key
     slot: int
     index: str
     how: str
@@ -976,17 +974,22 @@ IndexName = NamedValue | ComputedValue | ConstantIndex | AlteredIndex
 def index_array(program: Program, name: IndexName, reader: int) -> Array | None:
     """Return the array of an `IndexName`: a value, a constant, or made of one; `None` where this trial has none.
 
+    In a loop it is the array of the iteration of the node `reader`. Seen from a loop of more iterations, a constant is
+    that of the last one.
+
     Args:
         program: the program of any trial.
         name: the name.
         reader: the id of the node from which the name is seen.
     """
-    if isinstance(name, ConstantIndex | AlteredIndex):
+    nodes = program.right.nodes
+    if isinstance(name, AlteredIndex):
+        own = nodes[reader].values[name.slot] if name.slot in index_slots(nodes[reader]) else None
+        return None if own is None else ALTERED_INDICES[name.how](np.asarray(own))
+    if isinstance(name, ConstantIndex):
         ids = program.right.forward.by_key.get(name.key, ())
-        if not ids:
-            return None
-        array = np.asarray(program.right.nodes[ids[0]].values[name.slot])
-        return ALTERED_INDICES[name.how](array) if isinstance(name, AlteredIndex) else array
+        iteration = min(nodes[reader].iteration, len(ids) - 1)
+        return np.asarray(nodes[ids[iteration]].values[name.slot]) if ids else None
     value = name.find(program, reader)
     return None if value is None else program.nodes[value].value
 
@@ -1002,10 +1005,13 @@ def name_of_index_array(program: Program, place: Place, slot: int) -> str:
 
 
 def constant_indices(program: Program) -> tuple[ConstantIndex, ...]:
-    """Return the first `MOST_CONSTANT_INDICES` constant index arrays, each once, by the first node that reads it."""
+    """Return the first `MOST_CONSTANT_INDICES` constant index arrays, each once, by the first node that reads it.
+
+    Those that a loop reads at one place of the source count as one: only its first iteration is looked at.
+    """
     constants, arrays = list[ConstantIndex](), list[Array]()
     for node in program.nodes:
-        for slot in index_slots(node) if node.operation.family != "input" else ():
+        for slot in index_slots(node) if node.operation.family != "input" and not node.iteration else ():
             array = np.asarray(node.values[slot])
             if node.operand(slot) is None and not any(np.array_equal(array, other) for other in arrays):
                 arrays.append(array)
@@ -1071,7 +1077,7 @@ def altered_indices(program: Program, place: Place) -> Iterator[IndexReplacement
         if np.ndim(node.values[slot]) == 1:
             name = name_of_index_array(program, place, slot)
             hows = ALTERED_INDICES if node.name in SELECTIONS else ("a sorted copy of {index}",)
-            yield from (IndexReplacement(slot, AlteredIndex(node.key, slot, name, how)) for how in hows)
+            yield from (IndexReplacement(slot, AlteredIndex(slot, name, how)) for how in hows)
 
 
 @operator(
