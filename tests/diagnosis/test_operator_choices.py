@@ -109,3 +109,13 @@ def test_a_constant_index_is_that_of_the_same_iteration() -> None:
         np.add.at(wrong, constant.numpy(), program.nodes[program.inputs["y"]].value[constant.numpy()])
     assert gradients
     assert all(np.allclose(gradient, wrong) for gradient in gradients)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_entries_may_be_selected_forwards_along_any_axis(first: int) -> None:
+    order = np.array([first, 3, 1 - first, 2])
+    for forward in (lambda x, order: x[:, order], lambda x, order: x[order]):
+        program = record(lambda x, order, f=forward: f(x, order).tanh(), {**draw(x=(4, 4)), "order": order})
+        (edit,) = edits_of(program, "index-used-forwards")
+        x = program.nodes[program.inputs["x"]].value
+        assert np.allclose(edit.apply(program).gradients()["x"], forward(1 - np.tanh(forward(x, order)) ** 2, order))

@@ -595,11 +595,11 @@ WHERE: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def permutes_rows(program: Program, place: Place) -> bool:
-    """Return whether a selection takes as many rows x[i], or single entries, as its operand x has, by one index array.
+def selects_as_many(program: Program, place: Place) -> bool:
+    """Return whether a selection takes, by one index array, as many entries along each axis as its operand has.
 
-    True for `x[order]` with as many numbers in order as x has rows, and for `x.gather(1, order)` with an order as large
-    as x.
+    True for `x[order]` and `x[:, order]` with as many numbers in order as x has rows, or columns, and for `x.gather(1,
+    order)` with an order as large as x.
 
     Args:
         program: the program of a trial.
@@ -607,24 +607,15 @@ def permutes_rows(program: Program, place: Place) -> bool:
     """
     node = program.reader(place)
     own = index_slots(node)
-    whole = node.value.shape == np.shape(node.values[0]) and len(own) == 1
-    return (
-        whole
-        and (node.name == "gather" or np.ndim(node.values[own[0]]) == 1)
-        and (node.name == "gather" or selected_positions(node).ravel()[0] % max(_row_size(node), 1) == 0)
-    )
-
-
-def _row_size(node: Node) -> int:
-    """Return how many entries a row x[i] of a selection's operand x has: 12 for x of shape (5, 3, 4)."""
-    return int(np.prod(np.shape(node.values[0])[1:]))
+    is_whole = node.value.shape == np.shape(node.values[0]) and len(own) == 1
+    return is_whole and (node.name == "gather" or np.ndim(node.values[own[0]]) == 1)
 
 
 @operator(
     "index-used-forwards",
     code="transposed",
     rank=2.0,
-    at=selection_edges.where(permutes_rows),
+    at=selection_edges.where(selects_as_many),
     message="in the gradient of {operand}, entries are selected as in {step}; each entry must be put back where it was"
     " taken from",
 )
@@ -633,7 +624,7 @@ def use_index_forwards(program: Program, place: Place, choice: None) -> Program:
 
     Args:
         program: the right program.
-        place: an edge (selection of rows, slot 0).
+        place: an edge (selection by an index array, slot 0).
         choice: always `None`: there is nothing to choose.
 
     Returns:
