@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from helpers.forwards import draw
+from torch.nn import functional as F
 
 from grader.diagnosis.edits import Edit
 from grader.diagnosis.operators import OPERATORS, carries, contract, indexing, places, recurrences
@@ -119,3 +120,30 @@ def test_entries_may_be_selected_forwards_along_any_axis(first: int) -> None:
         (edit,) = edits_of(program, "index-used-forwards")
         x = program.nodes[program.inputs["x"]].value
         assert np.allclose(edit.apply(program).gradients()["x"], forward(1 - np.tanh(forward(x, order)) ** 2, order))
+
+
+ROWS_OF = {
+    "rows": lambda x, i: x[i[0]], "two axes of rows": lambda x, i: x[i], "embedding": lambda x, i: F.embedding(i, x),
+    "columns": lambda x, i: x[:, i[0]], "one column": lambda x, i: x[:, i], "entries": lambda x, i: x[i[0], i[0]],
+    "entries of each column": lambda x, i: x.gather(0, i),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ROWS_OF)
+def test_rows_are_told_from_columns_and_entries(name: str) -> None:
+    program = record(ROWS_OF[name], {**draw(x=(4, 4)), "i": np.array([[0, 3, 1, 0], [1, 2, 1, 3]])})
+    choices = [edit.choice for edit in edits_of(program, "selection-forgotten")]
+    takes_rows = name in ("rows", "two axes of rows", "embedding")
+    assert ("every entry, averaged" in choices) is takes_rows
+    (repeated, *_) = edits_of(program, "repeated-index-not-added")
+    assert ("several times" in repeated.message(program), "takes a row of" in repeated.message(program)) == (
+        True, takes_rows
+    )  # fmt: skip
+
+
+def test_the_average_over_selected_rows_runs_over_all_axes_of_the_index() -> None:
+    i = np.array([[0, 3, 1], [1, 2, 2]])
+    program = record(lambda x, i: x[i].sin().sum(), {**draw(x=(4, 2)), "i": i})
+    (edit, *_) = [each for each in edits_of(program, "selection-forgotten") if each.choice == "every entry, averaged"]
+    x = program.nodes[program.inputs["x"]].value
+    assert np.allclose(edit.apply(program).gradients()["x"], np.cos(x[i]).mean((0, 1)) + 0 * x)

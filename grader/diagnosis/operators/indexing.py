@@ -6,6 +6,7 @@ A *selection* is a node that takes entries of its first operand: by an index arr
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -1621,11 +1622,16 @@ SPREAD_CODES = {"every entry": "missing-local", "every entry, averaged": "summed
 
 
 def selects_rows(node: Node) -> bool:
-    """Return whether a node with an index array returns rows shaped like those of its operand, as `table[rows]` does.
+    """Return whether a node takes whole rows x[i] of its operand x by an index array, as `table[rows]` does.
 
-    Only the shapes are looked at. False for a vector, and for an index of two axes.
+    The index may have any number of axes. False where x is a vector, and for columns, as in `x[:, columns]`.
     """
-    return bool(index_slots(node)) and node.value.shape[1:] == np.shape(node.values[0])[1:] and node.value.ndim > 1
+    shape = np.shape(node.values[0])[1:]
+    size = math.prod(shape)
+    if not index_slots(node) or not shape or node.value.shape[-len(shape) :] != shape or not node.value.size:
+        return False
+    rows = selected_positions(node).reshape(-1, size)
+    return np.array_equal(rows, rows[:, :1] // size * size + np.arange(size))
 
 
 def wrong_spreads(program: Program, place: Place) -> Iterator[WrongSpread]:
@@ -1675,7 +1681,8 @@ def spread_over_unselected(program: Program, place: Place, choice: WrongSpread) 
     def rule(at: EdgeContext) -> Array:
         """Return g, averaged or times the index if chosen, at all entries of the operand."""
         if choice == "every entry, averaged":
-            return np.broadcast_to(at.g.mean(0), np.shape(at.x))
+            shape = np.shape(at.x)
+            return np.broadcast_to(at.g.reshape(-1, *shape[1:]).mean(0), shape)
         index = at.node.values[index_slots(at.node)[-1]] if choice != "every entry" else 1.0
         spread = spread_gradient(at.node, at.g * index)
         if spread is None:
