@@ -147,3 +147,19 @@ def test_the_average_over_selected_rows_runs_over_all_axes_of_the_index() -> Non
     (edit, *_) = [each for each in edits_of(program, "selection-forgotten") if each.choice == "every entry, averaged"]
     x = program.nodes[program.inputs["x"]].value
     assert np.allclose(edit.apply(program).gradients()["x"], np.cos(x[i]).mean((0, 1)) + 0 * x)
+
+
+def test_a_factor_without_gradient_is_no_choice_of_a_square_product() -> None:
+    def forward(x, w):
+        return x @ w.detach() + 2 * (x @ w)
+
+    program = record(forward, draw(x=(3, 3), w=(3, 3)))
+    edits = edits_of(program, "differentiated-entry-by-entry")
+    assert {(len(edit.spot.places(program)), edit.choice) for edit in edits} >= {(1, (0,)), (1, (0, 1)), (1, (1,))}
+    known = set()
+    for edit in edits:
+        edited = edit.apply(program).gradients()
+        known.add((edited["x"].tobytes(), edited["w"].tobytes()))
+    right = program.gradients()
+    assert len(known) == len(edits)
+    assert (right["x"].tobytes(), right["w"].tobytes()) not in known

@@ -874,9 +874,9 @@ def is_square_product(program: Program, place: Place) -> bool:
 
 
 def slots_of_square_product(program: Program, place: Place) -> Iterator[tuple[int, ...]]:
-    """Yield the slots of a square product `a @ b` that hold no constant: both together, then each alone."""
-    slots = tuple(slot for slot, _ in program.nodes[place[0]].operands)
-    yield from dict.fromkeys([slots, *((slot,) for slot in slots)])
+    """Yield the slots of a square product `a @ b` that get a gradient: both together, then each alone."""
+    slots = tuple(slot for slot, _ in program.forward.edges[place[0]])
+    yield from dict.fromkeys([slots, *((slot,) for slot in slots)] if slots else [])
 
 
 @operator(
