@@ -163,3 +163,13 @@ def test_a_factor_without_gradient_is_no_choice_of_a_square_product() -> None:
     right = program.gradients()
     assert len(known) == len(edits)
     assert (right["x"].tobytes(), right["w"].tobytes()) not in known
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_of_selected_entries_only_the_extreme_is_written(name: str) -> None:
+    def forward(x, i):
+        return getattr(x[i], name)(1)[0]
+
+    program = record(forward, {**draw(x=(5,)), "i": np.array([[0, 3, 1], [1, 2, 2]])})
+    (selected,) = indexing.selections_of(program, program.inputs["x"])
+    assert [part.sum() for part in np.split(selected.written, 2)] == [1, 1]

@@ -403,8 +403,8 @@ class Selected(NamedTuple):
 def selections_of(program: Program, value: int) -> list[Selected]:
     """Return what each selection of a value writes to its gradient, in the order of the forward pass, as `Selected`.
 
-    If only an `amax`, `max` or `amin` reads a selection, just the entries that it takes are written: no others get a
-    gradient. Empty where the selections and their operands have more than `MOST_WRITTEN` entries together.
+    If only an `amax`, `max`, `amin` or `min` reads a selection, just the entries that it takes are written: no others
+    get a gradient. Empty where the selections and their operands have more than `MOST_WRITTEN` entries together.
 
     Args:
         program: the program of a trial.
@@ -420,7 +420,7 @@ def selections_of(program: Program, value: int) -> list[Selected]:
             return []
         readers = program.forward.uses[node.id]
         written, turns = np.ones(node.value.size, dtype=bool), np.arange(node.value.size)
-        if len(readers) == 1 and readers[0][0] != SINK and program.reader(readers[0]).name in ("amax", "max", "amin"):
+        if len(readers) == 1 and program.reader(readers[0]).name in ("amax", "max", "amin", "min"):
             maximum = program.reader(readers[0])
             written = maximum.vjp(readers[0][1], np.ones(maximum.value.shape)).ravel() != 0
             numbers = np.arange(maximum.value.size).reshape(maximum.value.shape)
