@@ -173,3 +173,28 @@ def test_of_selected_entries_only_the_extreme_is_written(name: str) -> None:
     program = record(forward, {**draw(x=(5,)), "i": np.array([[0, 3, 1], [1, 2, 2]])})
     (selected,) = indexing.selections_of(program, program.inputs["x"])
     assert [part.sum() for part in np.split(selected.written, 2)] == [1, 1]
+
+
+def test_a_class_is_taken_of_each_row() -> None:
+    classes = np.array([[2, 0, 1]])
+    picks = {
+        "by two arrays": lambda x, c: x[torch.arange(3), c[0]],
+        "by gather": lambda x, c: x.gather(1, c.T),
+        "columns": lambda x, c: x[:, c[0]],
+        "some rows": lambda x, c: x[[0, 2], c[0, :2]],
+        "some rows by gather": lambda x, c: x.gather(1, c.T[:2]),
+        "two of each row": lambda x, c: x.gather(1, torch.cat([c.T, c.T], 1)),
+    }
+    for name, pick in picks.items():
+        program = record(pick, {**draw(x=(3, 3)), "c": classes})
+        count = int(name in ("by two arrays", "by gather"))
+        for operator in ("predicted-class", "class-ignored"):
+            assert (name, operator, len(edits_of(program, operator))) == (name, operator, count)
+    x = program.nodes[program.inputs["x"]].value
+    program = record(picks["by two arrays"], {"x": x, "c": classes})
+    predicted, ignored = (
+        edits_of(program, operator)[0].apply(program).gradients()["x"]
+        for operator in ("predicted-class", "class-ignored")
+    )
+    assert np.array_equal(predicted, np.eye(3)[x.argmax(1)])
+    assert np.array_equal(ignored, np.ones((3, 3)))

@@ -7,6 +7,7 @@ parts, not in the operations of the forward pass.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from grader.program.program import EdgeContext, Program, as_code
 from grader.program.rearrangement import Slot
 
 from .contract import Example, operator
+from .indexing import selected_positions
 from .places import edges, nodes, values
 
 LARGEST_COUNT = 10_000  # by which a difference is divided where a sentence says so
@@ -793,16 +795,23 @@ def _() -> Example:
 def class_slot(node: Node) -> int | None:
     """Return the slot of the class numbers in a node that takes one entry of each row, such as `x[range(n), classes]`.
 
-    That is any `gather`, and any index `[..., array]` of two items into a matrix; how many entries of a row are taken
-    is not tested. Return `None` for any other node.
+    That is a `gather`, or an index `[..., array]` of two items into a matrix, whose value has one entry of each row in
+    their order; for a `gather`, the rows are the lines along its axis. Return `None` for any other node.
     """
+    index = node.options.get("index")
     if node.name == "gather":
-        return 1
-    if node.name == "getitem" and np.ndim(node.values[0]) == 2 and len(node.values) > 1:
-        index = node.options["index"]
-        if isinstance(index, tuple) and len(index) == 2 and isinstance(index[1], Slot):
-            return index[1].slot
-    return None
+        slot = 1
+    elif isinstance(index, tuple) and len(index) == 2 and isinstance(index[1], Slot) and np.ndim(node.values[0]) == 2:
+        slot = index[1].slot
+    else:
+        return None
+    shape, axis = np.shape(node.values[0]), int(str(node.options.get("dim", -1)))
+    if not shape or not math.prod(shape):
+        return None
+    rows = np.arange(math.prod(shape)).reshape(shape).take([0], axis)  # the first position in each
+    rows_of_entries = np.broadcast_to(rows, shape).ravel()[selected_positions(node)]
+    is_one_of_each = np.size(node.values[slot]) == rows.size and np.array_equal(rows_of_entries.ravel(), rows.ravel())
+    return slot if is_one_of_each else None
 
 
 @operator(
@@ -829,11 +838,7 @@ def use_predicted_class(program: Program, place: Place, choice: None) -> Program
     if slot is None:
         return None
     axis = int(str(node.options.get("dim", -1)))
-    scores = np.asarray(node.values[0])
-    shape = np.shape(node.values[slot])
-    if np.size(node.values[slot]) != scores.size // scores.shape[axis]:
-        return None
-    predicted = scores.argmax(axis=axis).reshape(shape)
+    predicted = np.asarray(node.values[0]).argmax(axis=axis).reshape(np.shape(node.values[slot]))
     return program.with_vjp(place, lambda at: at.right(operands={slot: predicted}))
 
 
@@ -858,7 +863,7 @@ def _() -> Example:
     at=edges.of("gather", "getitem").at_slot(0).where(lambda program, place: bool(class_slot(program.reader(place)))),
     message="the gradient of {step} goes to every entry of a row; it must go only to the entry that was selected",
 )
-def give_gradient_to_all_classes(program: Program, place: Place, choice: None) -> Program:
+def give_gradient_to_all_classes(program: Program, place: Place, choice: None) -> Program | None:
     """Give the gradient of `x[range(n), classes]` to all entries of a row, not only to the one that is taken.
 
     Args:
@@ -867,9 +872,11 @@ def give_gradient_to_all_classes(program: Program, place: Place, choice: None) -
         choice: always `None`: there is nothing to choose.
 
     Returns:
-        The rewritten program.
+        The rewritten program; `None` where not exactly one entry of each row is taken in this trial.
     """
     node = program.reader(place)
+    if class_slot(node) is None:
+        return None
     axis = int(str(node.options.get("dim", -1)))
 
     def rule(at: EdgeContext) -> Array:
