@@ -11,7 +11,7 @@ from helpers.forwards import draw
 from torch.nn import functional as F
 
 from grader.diagnosis.edits import Edit
-from grader.diagnosis.operators import OPERATORS, carries, contract, indexing, places, recurrences
+from grader.diagnosis.operators import OPERATORS, carries, contract, forward_pass, indexing, places, recurrences
 from grader.program.program import Program
 from grader.program.recording import record
 
@@ -198,3 +198,19 @@ def test_a_class_is_taken_of_each_row() -> None:
     )
     assert np.array_equal(predicted, np.eye(3)[x.argmax(1)])
     assert np.array_equal(ignored, np.ones((3, 3)))
+
+
+def two_states(x, u, p, q):
+    """Return the sum of two states that read each other."""
+    for row in x:
+        p, q = torch.tanh(row + q * u), torch.tanh(p * u - row)
+    return p + q
+
+
+def test_two_states_that_begin_with_one_array_are_twins_of_it() -> None:
+    program = record(lambda x, u, h: two_states(x, u, h, h), draw(x=(4, 2), u=(2,), h=(2,)))
+    first, second = (node.id for node in program.nodes if node.name == "tanh" and not node.iteration)
+    initial = program.inputs["h"]
+    assert forward_pass.is_twin(program, initial, first)
+    assert forward_pass.is_twin(program, second, initial)
+    assert not forward_pass.is_twin(program, initial, program.inputs["u"])

@@ -2282,8 +2282,10 @@ def is_twin(program: Program, value: int, other: int) -> bool:
         return True
     if own.variable and own.variable == another.variable:
         return True
-    states = {each.initial: each.made for each in cached_loop_carried_values(program)}
-    return any(initial in (value, other) and (value in made or other in made) for initial, made in states.items())
+    return any(
+        each.initial in (value, other) and (value in each.made or other in each.made)
+        for each in cached_loop_carried_values(program)
+    )
 
 
 def names_of_twins(program: Program, place: Place, choice: RecomputedPart) -> dict[str, str]:
