@@ -214,3 +214,18 @@ def test_two_states_that_begin_with_one_array_are_twins_of_it() -> None:
     assert forward_pass.is_twin(program, initial, first)
     assert forward_pass.is_twin(program, second, initial)
     assert not forward_pass.is_twin(program, initial, program.inputs["u"])
+
+
+def test_a_loop_may_start_from_the_last_of_each_of_its_states() -> None:
+    inputs = draw(x=(4, 2), u=(2,), h=(2,))
+    program = record(lambda x, u, h: two_states(x, u, h, h), inputs)
+    *_, last_p, last_q = (node.value for node in program.nodes if node.name == "tanh")
+    h, zeros = inputs["h"], np.zeros(2)
+    wrong = set()
+    for start in ((zeros, h), (h, zeros), (zeros, zeros), (last_p, h), (h, last_q), (last_p, last_q)):
+        p, q, u = (torch.tensor(each, requires_grad=True) for each in (*start, inputs["u"]))
+        two_states(torch.tensor(inputs["x"]), u, p, q).sum().backward()
+        wrong.add(tuple(np.round(np.concatenate([p.grad + q.grad, u.grad]), 9)))
+    edits = [edit.apply(program).gradients() for edit in edits_of(program, "recomputed-from-another-state")]
+    assert {tuple(np.round(np.concatenate([each["h"], each["u"]]), 9)) for each in edits} == wrong
+    assert len(edits) == len(wrong)

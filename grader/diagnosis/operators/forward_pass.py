@@ -2507,34 +2507,32 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class LoopStart:
-    """A choice of a loop-carried value, and of the wrong value that the loop begins with.
+    """A choice of loop-carried values, and of the wrong values that the loop begins with.
 
     Args:
-        key: the key of the nodes that read the loop-carried value.
-        slot: the slot in which they read it.
-        start: `"zeros"`, or `"the last state"`: the loop-carried value after the last iteration.
+        keys: the keys of the nodes that make the loop-carried values.
+        start: `"zeros"`, or `"the last state"`: each loop-carried value after the last iteration.
     """
 
-    key: Key
-    slot: int
+    keys: tuple[Key, ...]
     start: str
 
 
 def loop_starts(program: Program, place: Place) -> Iterator[LoopStart]:
-    """Yield `LoopStart`s: a loop-carried value of floats, and its wrong initial state: zeros or its last state.
+    """Yield `LoopStart`s: loop-carried values of floats, and their wrong initial state: zeros or their last state.
 
-    Its right initial state is no constant; of values with one initial state only the first comes.
+    Each value comes alone, and then all of them together, if there are several. Those that begin with a constant are
+    left out.
 
     Args:
         program: the program of a trial.
         place: not read: the loops of the whole program are meant.
     """
-    known = set()
-    for carried in loop_carried_values(program):
-        initial = carried.initial
-        if initial is not None and initial not in known and program.nodes[initial].value.dtype.kind == "f":
-            known.add(initial)
-            yield from (LoopStart(carried.key, carried.slot, start) for start in ("zeros", "the last state"))
+    nodes = program.nodes
+    starts = {nodes[each.made[0]].key: each.initial for each in cached_loop_carried_values(program)}
+    keys = [key for key, initial in starts.items() if initial is not None and nodes[initial].value.dtype.kind == "f"]
+    for together in dict.fromkeys([*((key,) for key in keys), tuple(keys)] if keys else []):
+        yield from (LoopStart(together, start) for start in ("zeros", "the last state"))
 
 
 @operator(
@@ -2553,18 +2551,33 @@ def recompute_loop_from_wrong_state(program: Program, place: Place, choice: Loop
     Args:
         program: the right program.
         place: not read: the whole program is meant.
-        choice: which loop-carried value (by the key and slot of the nodes that read it), and what it begins with,
-            `"zeros"` or `"the last state"`.
+        choice: which loop-carried values, and what each begins with, `"zeros"` or `"the last state"`.
 
     Returns:
-        The rewritten program; `None` where this trial has no such loop-carried value.
+        The rewritten program; `None` where this trial has no such loop-carried value, or it begins with another shape.
     """
-    carried = [c for c in loop_carried_values(program) if (c.key, c.slot) == (choice.key, choice.slot)]
-    if not carried or (first := carried[0].initial) is None:
-        return None
-    last = loop_values(program, program.nodes[carried[0].made[0]].key)[-1]
-    state = program.nodes[last].value if choice.start != "zeros" else np.zeros_like(program.nodes[first].value)
-    return program.with_nodes({first: lambda node: node.then(lambda _: state)}, "values")
+    nodes, reads = program.nodes, dict[int, dict[int, Array]]()
+    for carried in cached_loop_carried_values(program):
+        key = nodes[carried.made[0]].key
+        if key in choice.keys and carried.initial is not None:
+            last, first = (nodes[i].value for i in (program.forward.by_key[key][-1], carried.initial))
+            state = np.zeros_like(first) if choice.start == "zeros" else last
+            if state.shape != first.shape:
+                return None
+            reads.setdefault(program.forward.by_key[carried.key][0], {})[carried.slot] = state
+
+    def reading(states: Mapping[int, Array]) -> Change:
+        """Return the function that replaces operands of a node by the given arrays, by slot; its edges stay."""
+
+        def change(node: Node) -> Node:
+            """Return the node with these operands."""
+            for slot, state in states.items():
+                node = node.with_operand(slot, state, node.operand(slot))
+            return node
+
+        return change
+
+    return program.with_nodes({reader: reading(states) for reader, states in reads.items()}) if reads else None
 
 
 @recompute_loop_from_wrong_state.example
