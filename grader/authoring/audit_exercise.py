@@ -48,7 +48,7 @@ QUOTIENTS = frozenset("div true_divide divide reciprocal log log2 log10 sqrt rsq
 
 
 def check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
-    """Yield what is wrong with the numbers of an exercise.
+    """Yield what is wrong with the numbers of an exercise; only the unknown names in its declaration if it has any.
 
     Args:
         exercise: the exercise.
@@ -85,7 +85,9 @@ def _trial_problems(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
 def _inputs_without_exact_entries(declaration: Declaration, trial: Trial) -> Iterator[str]:
     """Yield a sentence on each input that a mask, a kink or a quotient is made of, if its sampler has no exact entries.
 
-    Such an input is never exactly 0, and no two of its entries are equal, in any trial.
+    Such an input is never exactly 0, and no two of its entries are equal, in any trial. Only operations that read the
+    input itself count, and the first of them is named. Nothing is yielded where the forward pass cannot be recorded
+    faithfully.
 
     Args:
         declaration: the exercise or routine; a routine has no such inputs.
@@ -498,7 +500,10 @@ def _name_with_values(name: str, values: ParameterValues) -> str:
 
 
 def _question_problems(question: AnswerableQuestion) -> Iterator[str]:
-    """Yield a sentence on each fault of a question in one variant: placeholders, right and wrong answers, mistakes."""
+    """Yield a sentence on each fault of a question in one variant: placeholders, right and wrong answers, mistakes.
+
+    If a choice is both right and wrong, a sentence says so, and no answer is judged.
+    """
     if question.params:
         texts = [question.ask, question.because, *question.hints, *_answer_texts(question)]
         for placeholder in (match for text in texts for match in PLACEHOLDER.findall(text)):
@@ -531,7 +536,11 @@ def _answer_texts(question: AnswerableQuestion) -> Iterator[str]:
 
 
 def _wrong_answers(question: AnswerableQuestion) -> Mapping[str, QuizMistake]:
-    """Return the declared mistakes of a question, each by a wrong answer that has it, such as "a, c" for choices."""
+    """Return the declared mistakes of a question, each by a wrong answer that has it, such as "a, c" for choices.
+
+    Of several choices: the right ones with a wrong one, for its mistake; and without one of them, for the mistake of
+    leaving it out, unless none would be left.
+    """
     if not isinstance(question, Choices):
         return dict(question.wrong)
     right = list(question.right)

@@ -39,7 +39,8 @@ def evidence_of(exercise: Declaration, answer: Answer, wrong: Sequence[Sample], 
 
     Returns:
         Such as "nudge x[0,1] by 1e-4: the loss moves by 2.00e-04, your gradient says 1.00e-04"; empty where there is
-        no gradient to measure, the two numbers look the same, or the right gradient is not that of the forward pass.
+        no gradient to measure, the learner's array has a wrong shape, the two numbers look the same, or the right
+        gradient is not that of the forward pass.
     """
     sample, index = _named_entry(answer, wrong, mistake) or (wrong[0], _worst_entry(wrong[0]))
     trial, array = sample.trial, sample.given
@@ -149,10 +150,13 @@ def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[S
 def sample_of_call(name: str, routine: Routine, wrong: Sequence[Sample]) -> Sample | None:
     """Return the wrong sample of the shortest call; `None` where an array has more than `MOST_SHOWN` entries.
 
+    That is, of the calls whose largest array or list is smallest, the one with the shortest source. Neither this array
+    nor what the learner's function returned may have more entries.
+
     Args:
         name: the name of the learner's function.
         routine: declares the function.
-        wrong: the samples in which the answer is wrong.
+        wrong: the samples in which the answer is wrong, at least one.
     """
     fewest = min(_largest_size(sample.trial) for sample in wrong)
     if fewest > MOST_SHOWN:

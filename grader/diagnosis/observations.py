@@ -205,7 +205,7 @@ def _wrong_shape_fact(answer: Answer, samples: Samples) -> Mistake | None:
 def _broadcast_fact(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that the learner's array has the shape of two inputs broadcast against each other, or `None`.
 
-    Only the first trial is looked at.
+    Only the first trial is looked at; `None` where its shape is right, or there is no trial.
     """
     return None if not samples or samples[0].has_shape else facts.broadcast_accident(answer, samples)
 
@@ -537,8 +537,10 @@ def _uncounted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
 def _weighted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
     """Return the fact that an answer is the sum of the rows' contributions with unequal weights; `None` if it is not.
 
-    `None` is also returned where too few entries show it. Trials whose rows have one entry each are left out: a wrong
-    derivative has the same effect there as a weight of each row.
+    Trials with a single row or too few entries, less than `LEAST_SPARE` more than rows, are left out; so are those
+    whose rows have one entry each, where a wrong derivative has the same effect as a weight of each row. Each trial
+    that is left must have weights, of its own; `None` also if these are fewer than `LEAST_ROW_TRIALS`. The fact tells
+    the first and the last weight of the first of them.
 
     Args:
         splits: for each trial, the contribution of each row of an axis to the answer, and the learner's array.

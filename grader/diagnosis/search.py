@@ -493,6 +493,8 @@ def edits_of_forward_pass(
 ) -> Iterator[Candidate]:
     """Yield the edits of the forward pass with an operator, each as a variant; none for one of the backward pass alone.
 
+    An operator is one of the backward pass alone if its first edit that can be made leaves the forward pass as it is.
+
     Args:
         operator: the operator.
         program: the right program whose spots and choices are listed.
@@ -587,16 +589,16 @@ def edits_of_contributions(case: Case) -> Iterator[Candidate]:
 
 
 def _forks(program: Program) -> list[tuple[Spot, int]]:
-    """Return the edges of the operations with several operands, with a bit mask of the values that they lead to.
+    """Return the edges of the operations with several operands, with a bit mask of the values that they depend on.
 
     Args:
         program: the program of a trial.
 
     Returns:
-        Pairs of a spot, which is one edge in all iterations, and the mask.
+        Pairs of a spot, which is one edge in all iterations, and the mask, see `_ancestors_of_edges`.
     """
     spots = edges.where(_is_fork).spots(program)
-    return [(spot, _targets_of_edges(program, spot)) for spot in spots if not spot.rank]
+    return [(spot, _ancestors_of_edges(program, spot)) for spot in spots if not spot.rank]
 
 
 def _forks_from_edit(
@@ -606,7 +608,7 @@ def _forks_from_edit(
 
     Args:
         program: the program of a trial.
-        forks: pairs of a spot, which is one edge in all iterations, and a bit mask of the values that it leads to.
+        forks: pairs of a spot, which is one edge in all iterations, and a bit mask of the values that it depends on.
         edit: the edit.
         names: the targets.
     """
@@ -626,8 +628,10 @@ def _is_fork(program: Program, place: tuple[int, int]) -> bool:
     return len(program.forward.edges[place[0]]) > 1
 
 
-def _targets_of_edges(program: Program, spot: Spot) -> int:
+def _ancestors_of_edges(program: Program, spot: Spot) -> int:
     """Return a bit mask of the operands of a spot's edges and of all values that these depend on.
+
+    Bit i stands for the value with the id i, as in `Forward.ancestors`.
 
     Args:
         program: the program.
@@ -798,7 +802,8 @@ def _pairs_adding_up(case: Case) -> Iterator[TwoEdits]:
 def _interacting_pairs(case: Case) -> Iterator[TwoEdits]:
     """Yield every two of the likeliest edits tried so far as `TwoEdits`, if they have no place in common.
 
-    These are the first `MOST_INTERACTING` of a rank up to `LIKELIEST` that change a gradient.
+    The likeliest are the edits with a rank up to `LIKELIEST` that change a gradient; of these the first
+    `MOST_INTERACTING`, in the order in which they were tried.
     """
     likely = [edit for edit in case.changes if isinstance(edit, Edit) and edit.rank <= LIKELIEST][:MOST_INTERACTING]
     for first, second in itertools.combinations(likely, 2):

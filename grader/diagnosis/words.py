@@ -286,7 +286,9 @@ def _zeros(wrong: int, fields: Mapping[str, Any]) -> str:
 
 
 def _exact(wrong: int, fields: Mapping[str, Any]) -> str:
-    """Return how many entries are wrong in one trial: "3 of 12 entries are wrong"; "the value is wrong" for one entry.
+    """Return how many entries are wrong in one trial: "3 of 12 entries are wrong", or "all 12 entries are wrong".
+
+    "the value is wrong" for an array of one entry.
 
     Args:
         wrong: the number of wrong entries.

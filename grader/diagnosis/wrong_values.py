@@ -354,7 +354,8 @@ def _entries(program: Program, values: Sequence[int]) -> int:
 def _may_be_solved_for(program: Program, values: Sequence[int], names: tuple[str, ...]) -> bool:
     """Return whether the values depend on all targets `names`, whose gradients may determine those of the values.
 
-    They may if they have at least `LEAST_SPARE` entries more than the values, and these no more than `MOST_ENTRIES`.
+    Together the values must depend on every target; none of them is a target, and at least one leads to an output. All
+    targets together must have at least `LEAST_SPARE` entries more than all values, and these at most `MOST_ENTRIES`.
 
     Args:
         program: the program of a trial.
@@ -379,7 +380,8 @@ def may_explain(case: Case, sample: ProgramSample, values: Sequence[int], names:
 
     If the gradients are off by e, the projection of a target's gradient on a direction is off by sum(t * e), with the
     derivatives t of the values along this direction. These equations, one for each direction, are solved for e by least
-    squares. Values without derivatives in `tangents_of_targets` are left out; if none has any, return False.
+    squares. Values without derivatives in `tangents_of_targets` are left out; if none has any, or one of the others is
+    not finite, return False.
 
     Args:
         case: the case, for all of whose answers directions are drawn.
@@ -442,7 +444,8 @@ def explains_by_gradient(case: Case, sample: ProgramSample, values: Sequence[int
     """Return whether some gradients of values give the learner's arrays for the answers `names`, but for rounding.
 
     All other vjps are right: the arrays must be these gradients times the right Jacobians of the values, which is
-    solved for the gradients by least squares. They must leave the gradients right that the learner got right.
+    solved for the gradients by least squares. They must leave the gradients right that the learner got right. False if
+    one of the arrays has a wrong shape, or the values have more than `MOST_ENTRIES` entries together.
 
     Args:
         case: the case, in whose field `work` the work is counted.

@@ -281,7 +281,10 @@ class Commands:
             self.state.message = list(self.legend())
 
     def _hint(self) -> None:
-        """Show one more hint than before on the first answer that is wrong, or else not begun."""
+        """Show one more hint than before on the first answer that is wrong, or else not begun.
+
+        Show the same ones again if all have been shown; say so if there is no such answer, or it has no hints.
+        """
         answer = answer_in_need(self.state.result())
         if answer is None or not answer.hints:
             self.state.say("There is nothing to hint at here.")
@@ -302,7 +305,7 @@ class Commands:
             self.state.go(following)
 
     def _previous(self) -> None:
-        """Go to the exercise before this one in teaching order."""
+        """Go to the exercise before this one in teaching order; at the first one, say so and stay there."""
         before = self.state.course.exercises.index(self.state.current) - 1
         if before < 0:
             self.state.say("This is the first exercise.")
@@ -314,7 +317,13 @@ class Commands:
         self.state.prompt = Prompt("Go to which exercise or unit?", self._go_to, is_word=True)
 
     def _go_to(self, name: str) -> None:
-        """Go to an exercise by its name, or to the first unsolved one of a unit, given by its name or number."""
+        """Go to an exercise by its name, or to the first unsolved one of a unit, given by its name or number.
+
+        Go to the first exercise of the unit if all are solved, and nowhere if the name is blank.
+
+        Raises:
+            UsageError: the name is that of no exercise or unit.
+        """
         if not name.strip():
             return
         exercises = self.state.course.select([name.strip()])
@@ -540,6 +549,9 @@ class Prompt:
     def press(self, key: str, *, whole_lines: bool) -> bool:
         """Add a key to the answer; return whether the answer is complete.
 
+        Escape completes it, too, and empties it. A key with a name, such as an arrow, adds nothing; but any key
+        completes an answer of a single key.
+
         Args:
             key: a key as `keyboard` reports it; a line if `whole_lines` is true.
             whole_lines: whether whole lines are typed.
@@ -611,7 +623,7 @@ def unit_lines(session: Session, exercise: CourseExercise) -> Iterator[Line]:
 
 
 def next_exercise_line(session: Session, exercise: CourseExercise) -> Line:
-    """Return the line that names the next unsolved exercise and the key that goes there."""
+    """Return the line that names the next unsolved exercise and the key that goes there; or that all are solved."""
     following = next_unsolved(session, exercise)
     if following is None:
         return next_step(None)

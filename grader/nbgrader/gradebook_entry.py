@@ -722,7 +722,10 @@ def write_notebook(path: Path, notebook: NotebookNode, stamped: Path | None, sta
 
 
 def _source_text(content: FileContent | None) -> str:
-    """Return the source of a cell for a submitted file; if the file has no text, a comment that says why."""
+    """Return the source of a cell for a submitted file; if the file has no text, a comment that says why.
+
+    `NOTHING` for `None`: nothing was handed in. The cells of a notebook are joined by blank lines.
+    """
     if content is None:
         return NOTHING
     if isinstance(content, UnreadFile):

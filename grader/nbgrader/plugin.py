@@ -327,7 +327,8 @@ def _folder_of_submission(configurable: Any, assignment: str, student: str) -> P
     """Return the folder that a student's submission was read from.
 
     Args:
-        configurable: an object of nbgrader's; its course folder, or a parent's, gives the path.
+        configurable: an object of nbgrader's; its course folder, or a parent's, gives the path. If none has one, it is
+            `submitted/<student>/<assignment>`.
         assignment: the name of the assignment.
         student: the student's id.
     """
@@ -472,9 +473,10 @@ class AutogradeSession:
 
 
 def content_hash(folder: Path) -> str:
-    """Return a hash of the notebooks and Python files in a submission.
+    """Return the SHA-256 hash, in hex, of the names and bytes of the notebooks and Python files in a submission.
 
-    Links that lead out of the folder are left out.
+    Only files directly in the folder count, and of these none that `why_unread` refuses, such as links that lead out of
+    the folder.
     """
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.glob("*") if path.suffix in (".ipynb", ".py")):

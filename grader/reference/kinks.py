@@ -171,7 +171,10 @@ class _NearbyGradients:
 
     @property
     def is_smooth(self) -> bool:
-        """Return whether each gradient of the forward pass moved off its kinks equals the one at the input itself."""
+        """Return whether each gradient of the forward pass moved off its kinks equals the one at the input itself.
+
+        True if it has no kinks; False if it has some, but no move off them gives a gradient.
+        """
         if not self.allowed.has_kinks():
             return True
         self._draw(FEW)
@@ -179,6 +182,9 @@ class _NearbyGradients:
 
     def conventional_entries(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Return a mask of the entries of a gradient that are right by another convention than torch's.
+
+        Such an entry lies between the least and the greatest of torch's gradient and the nearby ones, where these
+        differ. If all entries of `other` do, those that break a linear relation of every nearby gradient are taken out.
 
         Args:
             array: the gradient to judge, shaped like the right one.

@@ -124,7 +124,9 @@ def omission(table: Table) -> str:
 def _slices_side_by_side(grids: Sequence[Grid], limits: TableLimits) -> Iterator[Band]:
     """Yield the bands of grids with the same shape: first the slice that is furthest off, then the others in order.
 
-    If there are more slices than `limits` allows, those that are furthest off are chosen.
+    If there are more slices than `limits` allows, those that are furthest off are chosen. How far off a slice is, is
+    read from the last grid, if it is a difference; if it is none, the first slices are chosen. Each band shows one
+    slice of all grids.
     """
     leading = grids[0].shape[:-2]
     indices = list(np.ndindex(leading))
@@ -144,6 +146,8 @@ def _slices_side_by_side(grids: Sequence[Grid], limits: TableLimits) -> Iterator
 
 def _furthest_off(grid: Grid, indices: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Return the indices of slices sorted by the largest magnitude in each slice, the largest first.
+
+    NaN counts as infinity, and a slice without entries as 0.
 
     Args:
         grid: the grid; if it is no difference, the order stays as it is.
@@ -170,7 +174,7 @@ def _worst(grid: Grid, index: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _slice_table(grid: Grid, index: tuple[int, ...], limits: TableLimits, worst: tuple[int, int]) -> Table:
-    """Return the table of a grid's slice.
+    """Return the table of a grid's slice; a grid with a single axis or none is one row.
 
     Args:
         grid: the grid.
@@ -197,7 +201,10 @@ def _window(size: int, room: int, wanted: int) -> slice:
 
 
 def _cell(grid: Grid, value: float) -> Cell:
-    """Return the cell of a value: its number, or only its sign in a shaded grid; NaN and infinity are marked."""
+    """Return the cell of a value: its number, or only its sign in a shaded grid; NaN and infinity are marked.
+
+    0 is a dot in a shaded grid and in a difference, where it is marked as right.
+    """
     if not math.isfinite(value):
         return Cell(f"{value:g}", mark=NOT_FINITE)
     if value == 0:

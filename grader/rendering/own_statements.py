@@ -217,7 +217,10 @@ def _is_part_of(value: ast.expr, known: Collection[str]) -> bool:
 
 
 def _targets(statement: ast.stmt) -> list[ast.expr]:
-    """Return the expressions that a statement assigns to, with each part of a tuple as one of them."""
+    """Return the expressions that a statement assigns to, each part of a tuple as one of them.
+
+    `x += 1` and `x: int = 1` assign, too; for any other statement, such as a loop, the list is empty.
+    """
     if isinstance(statement, ast.Assign):
         return [part for target in statement.targets for part in getattr(target, "elts", [target])]
     return [statement.target] if isinstance(statement, ast.AugAssign | ast.AnnAssign) else []
@@ -395,11 +398,16 @@ def _operand(key: str) -> Finder:
     """Return a function that finds the expression which the mistake's parameter `key` names.
 
     It takes syntax nodes and the mistake's parameters, and yields the nodes at which the expression is read for its
-    value.
+    value. The parameter is the source of an expression, in backquotes or not, such as `x @ w`; nodes are compared with
+    it by their unparsed source. Nothing is yielded if the parameter is missing or no expression.
     """
 
     def find(nodes: Sequence[ast.AST], parameters: Mapping[str, Any]) -> Iterator[ast.expr]:
-        """Yield these places, an exponent with them; in a comparison an expression is read only for a mask."""
+        """Yield these places; where one is the base of a power, the whole power in its place.
+
+        Not yielded: places in a comparison, which read the expression for a mask only; before an attribute of
+        `NO_VALUES`; and as an argument of a function of `UNREADING`.
+        """
         try:
             name = ast.unparse(ast.parse(str(parameters[key]).strip("`"), mode="eval"))
         except (SyntaxError, ValueError, KeyError):

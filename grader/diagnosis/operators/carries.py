@@ -432,7 +432,9 @@ def read_updated_gradient(program: Program, place: Place, choice: UpdatedRead) -
 def segments_of_other_operands(program: Program, steps: list[Step], number: int, key: Key) -> list[Segment]:
     """Return how a state after an iteration depends on each operand of the step that is no state, one segment for each.
 
-    For a = w * a + k[t] * v[t]: on w, and on the product of k[t] and v[t].
+    For a = w * a + k[t] * v[t]: on w, and on the product of k[t] and v[t]. Such an operand is read by a node between
+    the states, and is itself neither a state nor such a node. It has no segment where it also leads to the state by way
+    of other nodes than these.
 
     Args:
         program: the right program.

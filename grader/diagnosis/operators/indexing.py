@@ -434,7 +434,9 @@ def possible_assignments(program: Program, place: Place) -> Iterator[Assignments
 
     The orders are one selection after the other, the first entries of all selections before the second ones, or, if one
     of two to four expressions assigns and the others add, one iteration after the other; each forwards and backwards.
-    Nothing is yielded where no entry is taken twice, or more than 64 edges lead to the value.
+    In the first two all selections assign; the first is left out for a single selection that is written in full, the
+    second unless there are several selections of one size and one of them takes an entry twice. Nothing is yielded
+    where no entry is taken twice, or more than 64 edges lead to the value.
 
     Args:
         program: the program of a trial.

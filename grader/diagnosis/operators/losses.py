@@ -496,9 +496,10 @@ FUNCTION_CALL = re.compile(r"`(\w+)\([^()]*\)`$")  # `softmax(x)`
 
 
 def difference_fields(program: Program, place: Place, choice: DifferenceMistake) -> dict[str, str]:
-    """Return the message fields `where` and `mistake`: what `_gradient_in_words` returns, and the formula's message.
+    """Return the message fields `where` and `mistake`: whose gradient it is, and the formula's message.
 
-    Such as "" and "the one-hot encoding of y is added; it must be subtracted".
+    `where` is "in the gradient of the loss with respect to z, ", or empty if the value is an input. `mistake` is such
+    as "the one-hot encoding of y is added; it must be subtracted".
 
     Args:
         program: the program of a trial.
@@ -518,6 +519,9 @@ def difference_fields(program: Program, place: Place, choice: DifferenceMistake)
 
 def _scaling_in_words(program: Program, factor: float) -> tuple[str, str]:
     """Return how a difference is scaled, as "divided" and "5 (bs = 5 here)", or as "multiplied" and "2".
+
+    The sign is left out. A factor that is not one over a whole number multiplies: "2/5", or "0.123" where it is no
+    fraction with a small denominator; so does 1.
 
     Args:
         program: the program of a trial.
@@ -748,10 +752,11 @@ def use_wrong_prediction(program: Program, place: Place, choice: DifferenceMista
         program: the right program.
         place: the value: an input or a node.
         choice: which function, a key of `PREDICTION_FUNCTIONS` such as "sigmoid", and the names of prediction and
-            label, such as "`softmax(x)`" and "the one-hot encoding of y".
+            label, such as "`softmax(x)`" and "the one-hot encoding of y". That of the prediction is empty where the
+            right gradient is minus the label alone, times a factor; then the function of x is added to minus the label.
 
     Returns:
-        The rewritten program; `None` where the gradient is no difference of prediction and label in this trial.
+        The rewritten program; `None` where the gradient is no such difference in this trial.
     """
     difference = difference_of(program, place[0], choice.names)
     if difference is None:

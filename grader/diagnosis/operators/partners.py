@@ -62,7 +62,7 @@ class ValueOfIteration:
         return ids[chosen] if -len(ids) <= chosen < len(ids) else None
 
     def has_shape(self, program: Program, shape: tuple[int, ...]) -> bool:
-        """Return whether the value has a shape, in the first iteration of its loop."""
+        """Return whether the value has a shape, in the first iteration of its loop; False if `self.key` is `None`."""
         return self.key is not None and program.nodes[program.forward.by_key[self.key][0]].value.shape == shape
 
     def describe(self, program: Program) -> str:

@@ -513,7 +513,11 @@ def _word_for_call(program: Program, node: Node) -> str:
 
 @cache
 def _has_computed_operand(text: str) -> bool:
-    """Return whether an expression calls a function of what it computes itself, as `(x @ w).tanh()` does."""
+    """Return whether an expression calls a function of what it computes itself, as `(x @ w).tanh()` does.
+
+    The whole expression must be a call, and a positional argument of it, or what its method is called on, itself a call
+    or a binary operation: not so `x[0].tanh()`, `(-x).tanh()`, or `x.tanh() + (x @ w).tanh()`.
+    """
     try:
         tree = ast.parse(text, mode="eval").body
     except SyntaxError:

@@ -494,8 +494,8 @@ class StaleRun:
 def stale_runs(program: Program, place: Place) -> Iterator[StaleRun]:
     """Yield `StaleRun`s: what may be taken over between runs of an inner loop that makes the value `place`.
 
-    `StaleRun()` for the value's gradient; and one with key and slot for nodes that read the value beside a second
-    operand that gets a gradient.
+    `StaleRun()` once, for the value's gradient; and one with key and slot for nodes that read the value in this slot
+    beside a second operand that gets a gradient: this is computed with the last value of the run before.
     """
     for number, reads in enumerate(reads for reads in run_reads(program) if reads.made[0] == place[0]):
         if not number:
@@ -942,7 +942,8 @@ def _with_delay(program: Program, reads: DelayedReads, choice: WrongDelay, edge:
         reads: the reads of the loop.
         choice: the wrong delay.
         edge: the edge (reader, slot) of the value in this iteration.
-        number: the number of the value in the series; below 0 the iteration passes nothing back.
+        number: the number of the value in the series. Below 0 the iteration reads zeros, and passes nothing back; if
+            the value is a constant, it is read, and nothing is passed back.
     """
     reader, slot = edge
     node, value = program.nodes[reader], reads.series[number] if number >= 0 else None

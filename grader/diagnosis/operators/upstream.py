@@ -308,8 +308,9 @@ def gradient_replacements(program: Program, place: Place) -> Iterator[GradientRe
     """Yield `GradientReplacement`s: the name of a value whose gradient is used in place of another one, and the code.
 
     The gradient that it replaces is that of the value `place`, or of the reader of the edge `place`; the two have one
-    shape. The values are no inputs: targets lead to them. In a loop of three iterations or more, the replaced value
-    itself in the last iteration is among them.
+    shape. The values are no inputs: targets lead to them. Those that depend on the replaced value come first, with the
+    code "missing-local"; all others have "wrong-operand". In a loop of three iterations or more, the replaced value
+    itself in the last iteration is the last of them.
     """
     node = program.nodes[place[0]]
     behind = program.forward.descendants[place[0]]
@@ -768,8 +769,9 @@ NAMED_FUNCTIONS = ("sigmoid", "tanh", "silu", "gelu", "softplus", "relu", "exp",
 def name_of_function(program: Program, place: Place, source: ValueName) -> str:
     """Return what a learner calls the function that computes a value from another one.
 
-    "silu" if the value is the silu of the other one, however it is written; "the function in `z * torch.tanh(z)`"; or
-    "the function that computes y from z", where the value has the name y.
+    The name of a function of `NAMED_FUNCTIONS`, such as "silu", if its values on the other value are close to this one,
+    however it is written. Else "the function in `z * torch.tanh(z)`" where the value is called by its expression, and
+    "the function that computes y from z" where it has a name, such as y.
 
     Args:
         program: the program of a trial.

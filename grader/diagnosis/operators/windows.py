@@ -1509,13 +1509,13 @@ def _() -> Example:
 
 @lay_windows_out_wrongly.example
 def _() -> Example:
-    """Show means over pairs of entries whose gradient is stretched over the whole array."""
+    """Show means over pairs of entries of an axis of odd length, where g / 2 is interpolated to this length."""
 
     def forward(x: Tensor) -> Tensor:
         return x.unfold(-1, 2, 2).mean(-1)
 
     def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        """Stretch the gradient to the length of the array, in place of repeating each entry twice."""
+        """Resize g / 2 to the length of the axis, each entry the nearest one, in place of repeating each twice."""
         return {"x": F.interpolate(g / 2, size=x.shape[-1], mode="nearest")}
 
     return Example(forward, wrong, {"x": sized_normal("bs c n", n=(9, 11))})
