@@ -147,9 +147,9 @@ class Roster:
 
         The names of the submission are compared with the keys, the aliases and the other columns, exactly; if none is
         there, without case and accents; then with columns that handgrad does not know; then as numbers without the
-        zeros at their beginning. If none is known, a first and last name in another order or a part of a name counts. A
-        part of the submission's name, such as the end of a repository's, counts only if it is one student's alone. If
-        names mean different students, all of these are returned. A section tells students of one name apart.
+        zeros at their beginning. If none is known, a first and last name in another order or a part of a name counts,
+        such as the end of a repository's. If names mean different students, all of these are returned. A section tells
+        students of one name apart.
         """
         if submission.key in self._by_key:
             return Match(self._by_key[submission.key], "key")
@@ -168,8 +168,7 @@ class Roster:
         own = [self._places_of_derived(name, submission.section) for name in names]
         guesses = [self._match_of_name(guess, submission.section).places for guess in sorted(submission.guesses)]
         guesses += [self._places_of_derived(guess, submission.section) for guess in sorted(submission.guesses)]
-        match = _joint_match([Match(places) for places in (*guesses, *own)])
-        return match if len(match.places) == 1 or any(own) else Match()
+        return _joint_match([Match(places) for places in (*guesses, *own)])
 
     def key_of(self, submission: Submission, is_sure: bool) -> str:
         """Return the key of the only student who may have made a submission; empty if nobody, or several may have.

@@ -21,6 +21,7 @@ from typing import Any
 from grader.authoring.build import placeholders
 from grader.child import ipython_cells
 from grader.course.course import Course, CourseExercise
+from grader.course.course_file import QUIZ_FILE
 from grader.errors import ReadError
 from grader.judging.grading_pool import Reading
 from grader.judging.unanswered_stubs import is_untouched, replaced_definitions, without_copied_stubs
@@ -744,6 +745,7 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
         return SubmissionContent({}, tuple(notes), nothing=nothing, uploads_hash=_hash_of_files(walk.uploads))
     answers, others = find_answers(names, files, notes)
     chosen = choose_files([answer for answer in answers if answer.exercise.id in names.wanted_ids], notes)
+    chosen = _with_unreadable_files(chosen)
     notes += walk.notes
     helpers = _helpers(names, [file for file in others if names.is_wanted(file.folders)], notes)
     contents = {name: answer.content for name, answer in chosen.items() if answer.content is not None}
@@ -751,11 +753,46 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
     notes += _unused_helper_notes(names, contents, helpers, graded, dict(_replaced_exports(answers, chosen)))
     own_notes, advice = notes[len(submission.notes) :], _section_advice(submission)
     nothing = _why_nothing(names, chosen, answers, files, own_notes, walk.skipped, advice)
-    notes = [note for note in notes if note.replace(" was ignored: ", ": ") != nothing]
+    said = [nothing, nothing.replace(f": {NOT_READ}: ", ": ")]
+    repeats = (" was ignored: ", " cannot be read: ")  # in notes that say the reason once more
+    notes = [
+        note for note in notes if not any(words in note and note.replace(words, ": ") in said for words in repeats)
+    ]
     if len(notes) > MOST_NOTES:
         notes[MOST_NOTES:] = [f"{len(notes) - MOST_NOTES} more files were ignored"]
     uploads_hash = _hash_of_files(walk.uploads) if nothing else ""
     return SubmissionContent(contents, tuple(notes), helpers, nothing, chosen, uploads_hash)
+
+
+def _with_unreadable_files(chosen: dict[str, AnswerFile]) -> dict[str, AnswerFile]:
+    """Return the chosen files with an `UnreadFile` as the content of each, if the text of none can be read.
+
+    If the text of any file can be read, the chosen files are returned as they are: the others fail in judging.
+
+    Args:
+        chosen: the files that are graded, with their contents, by exercise id.
+    """
+    unread = {name: _unread_text(answer) for name, answer in chosen.items()}
+    if not all(unread.values()):
+        return chosen
+    return {name: replace(answer, content=unread[name]) for name, answer in chosen.items()}
+
+
+def _unread_text(answer: AnswerFile) -> UnreadFile | None:
+    """Return what a file that is no text, or no answer sheet, becomes as the content; `None` if it can be read."""
+    content = answer.content
+    if not isinstance(content, bytes):
+        return content if isinstance(content, UnreadFile) else None
+    try:
+        if answer.exercise.is_quiz:
+            _has_answers(answer.exercise, content)
+        else:
+            decode(content)
+    except UnreadableSource as error:
+        return UnreadFile.by_student(f"{str(error).rstrip('.')}; it must be saved as UTF-8")
+    except ReadError as error:
+        return UnreadFile.by_student(str(error))
+    return None
 
 
 def _section_advice(submission: Submission) -> str:
@@ -819,6 +856,8 @@ def _why_ignored(file: File, names: ExerciseNames) -> str:
     quizzes = [exercise for exercise in names.wanted if exercise.is_quiz]
     if len(quizzes) > 1 and file.name.casefold() == quizzes[0].name:
         return f"it does not say which quiz it answers: put it in its unit's folder, such as {quizzes[0].unit}"
+    if not quizzes and file.name.casefold() == QUIZ_FILE:
+        return "this run grades no quiz"
     if is_unread_archive(file.name):
         return "such archives are not read; ask for a .zip or a .tar.gz"
     return file.why_unread or UNKNOWN

@@ -313,7 +313,7 @@ def test_the_gradebook_opens_in_any_spreadsheet(graded) -> None:
 
 def test_the_summary_counts_students_and_mistakes(graded) -> None:
     _, summary = graded
-    assert (summary.students, summary.graded, summary.reused) == (len(CLASS), len(CLASS) - 2, 0)
+    assert (summary.students, summary.graded, summary.reused) == (len(CLASS), len(CLASS) - 3, 0)
     assert summary.strays == ("deadline.txt",)
     assert summary.errors == ()
     assert summary.max_score == 4
@@ -323,6 +323,11 @@ def test_the_summary_counts_students_and_mistakes(graded) -> None:
     assert [(unit.students, unit.max_score) for unit in summary.units.values()] == [(len(CLASS) - 2, 3), (4, 1)]
     assert summary.nothing == (
         NothingToGrade("empty", "it is empty"),
+        NothingToGrade(
+            "latin-1",
+            f"{LIN}: the file was not read: line 20, after '#', has the byte 0xE9, which is é in Latin-1; it must be "
+            "saved as UTF-8",
+        ),
         NothingToGrade(
             "too large", f"{LIN}: the file was not read: it is larger than 1 MiB; hand in the answers alone"
         ),
@@ -435,7 +440,7 @@ def test_a_stored_result_that_is_broken_is_made_again(course, tmp_path, quick) -
 
 def test_a_record_holds_its_seed_its_isolation_and_its_hash(graded) -> None:
     made = {student: record(graded[0], student) for student in CLASS}
-    nothing = {"empty", "too large"}
+    nothing = {"empty", "latin-1", "too large"}
     assert {(made[name]["seed"], made[name]["isolation"]) for name in CLASS.keys() - nothing} == {(SEED, "none")}
     assert {(made[name]["seed"], made[name]["isolation"]) for name in nothing} == {(None, None)}
     same = made["all right"]["made_from"] == made["flat"]["made_from"]

@@ -384,6 +384,11 @@ def test_an_answer_may_import_files_of_its_folder_wherever_it_lies(course, tmp_p
             "lin_grad.py: the file was not read: it is larger than 1 MiB; hand in the answers alone",
         ),
         (
+            {"lin_grad.py": "# für\n".encode("latin-1") + RIGHT.encode()},
+            "lin_grad.py: the file was not read: line 1, after '# f', has the byte 0xFC, which is ü in Latin-1; it "
+            "must be saved as UTF-8",
+        ),
+        (
             {"hw.ipynb": b" " * (32 << 20) + b"x"},
             "hw.ipynb was ignored: the file was not read: it is larger than 32 MiB; clear its outputs, and hand it in "
             "again",
@@ -395,7 +400,21 @@ def test_an_answer_may_import_files_of_its_folder_wherever_it_lies(course, tmp_p
     ],
 )  # fmt: skip
 def test_the_reason_why_there_is_nothing_to_grade_is_given(course, tmp_path, files, why) -> None:
-    assert read(course, put(tmp_path / "eve", files)).nothing == why
+    content = read(course, put(tmp_path / "eve", files))
+    assert content.nothing == why
+    assert not list(content.parts(course))
+
+
+def test_an_answer_sheet_is_ignored_as_one_where_no_quiz_is_graded(course, tmp_path) -> None:
+    content = read(course, put(tmp_path / "eve", {"lin_grad.py": RIGHT, "quiz.yaml": ""}))
+    assert content.notes == ("quiz.yaml was ignored: this run grades no quiz",)
+
+
+def test_a_file_that_is_no_text_is_graded_beside_one_that_is(course, tmp_path) -> None:
+    content = read(course, put(tmp_path / "eve", {"lin_grad.py": b"# \xfc", "relu_grad.py": "x = 1"}))
+    assert content.nothing == ""
+    assert {part.exercise for part in content.parts(course)} == {"lin_grad", "relu_grad"}
+    assert "lin_grad.py cannot be read: line 1" in "".join(content.notes)
 
 
 @pytest.mark.parametrize("files", [{".git/HEAD": ""}, {"__MACOSX/._lin_grad.py": ""}, {".DS_Store": ""}, {".ada": ""}])

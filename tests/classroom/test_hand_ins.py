@@ -346,9 +346,10 @@ def test_a_student_reads_which_two_files_kept_an_exercise_from_being_graded(cour
         ),
         (
             {"lin_grad.py": f"# ü\n{RIGHT}".encode("latin-1"), "04_linear/quiz.yaml": "variant: none\n"},
-            ("04_linear/quiz.yaml cannot be read: line 1: the variant must be the whole number that stood there: put "
-             "it back", "lin_grad.py cannot be read: line 1, after '#', has the byte 0xFC, which is ü in Latin-1; "
-             "it must be saved as UTF-8"), "",
+            ("lin_grad.py cannot be read: line 1, after '#', has the byte 0xFC, which is ü in Latin-1; it must be "
+             "saved as UTF-8",),
+            "04_linear/quiz.yaml: the file was not read: line 1: the variant must be the whole number that stood "
+            "there: put it back",
         ),
         (
             {"linear.py": RIGHT}, ("linear.py was ignored: this course has no exercise there",),

@@ -78,6 +78,7 @@ STUDENTS = (
         (Submission("x", (), frozenset({"7", "Bob"})), Match((0, 1), "exact")),
         (Submission("lee ann", ()), Match((0,), "derived")),
         (Submission("hw-bob", (), guesses=frozenset({"bob"})), Match((1,), "derived")),
+        (Submission("hw-ann-bob", (), guesses=frozenset({"bob", "ann-bob", "7"})), Match((0, 1), "derived")),
         (Submission("nick", ()), Match((2,), "exact")),
         (Submission("nobody", ()), Match()),
     ],
@@ -85,6 +86,18 @@ STUDENTS = (
 )
 def test_a_submission_is_looked_up_exactly_first(submission, match) -> None:
     assert Roster(STUDENTS, {"nick": "cem"}).find(submission) == match
+
+
+def test_a_repository_that_ends_like_two_logins_is_an_error_of_who_has_no_other(course, tmp_path) -> None:
+    put(
+        tmp_path / "in",
+        {f"hw-{name}/{file}": RIGHT for name in ("ada", "not-ada") for file in (".git/HEAD", "lin_grad.py")},
+    )
+    (tmp_path / "roster.csv").write_text("name,github username\nAda,ada\nNota,not-ada\n", encoding="utf-8")
+    submissions = find_submissions(course, tmp_path / "in", tmp_path / "out", "plain")
+    found = match_roster(submissions, read_roster(tmp_path / "roster.csv"))
+    assert by_conflict(found) == {"ada": False, "hw-not-ada": True, "not-ada": True}
+    assert found.absent == (), "nobody is told to have handed in nothing"
 
 
 def test_an_alias_decides_between_two_students_of_one_name(course, tmp_path) -> None:

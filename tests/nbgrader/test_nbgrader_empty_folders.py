@@ -30,14 +30,15 @@ from grader.nbgrader.gradebook_results import read_gradebook
 from grader.results.records import StudentResults
 
 pytestmark = pytest.mark.slow
+NEXT = "`essay.docx`, `lin_grad.py`: hand in the notebook, with the name that it was given"
 EMPTY = {
     "bob": "Nothing was handed in: there is no notebook in the folder (it is empty).",
-    "cem": "No notebook was handed in, but `essay.docx`, `lin_grad.py`: hand in the notebook.",
+    "cem": f"No notebook was handed in, but {NEXT}.",
     "dan": "Nothing was handed in: there is no notebook in the folder (it is empty).",
 }
 REASONS = {
     **dict.fromkeys(EMPTY, "nothing was handed in"),
-    "cem": "no notebook was handed in, but `essay.docx`, `lin_grad.py`: hand in the notebook",
+    "cem": f"no notebook was handed in, but {NEXT}",
 }
 
 

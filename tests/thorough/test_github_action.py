@@ -154,11 +154,16 @@ def test_nothing_in_the_learners_repository_decides_how_it_is_graded(
     assert (found["score"], found["max-score"]) == (honest["score"], honest["max-score"])
 
 
-@pytest.mark.parametrize("fault", ["nothing handed in", "no handgrad"])
+@pytest.mark.parametrize("fault", ["nothing handed in", "no handgrad", "a folder", "a module beside the script"])
 def test_the_autograder_leaves_no_result_of_the_learners_own(repository: Path, autograder: str, fault: str) -> None:
     """A result that the learner had committed was there after the run, if there was no score; a program ran as ours."""
     result = '{"score": 33, "max-score": 33}'
-    (repository / "result.json").write_text(result)
+    if fault == "a folder":
+        (repository / "result.json").mkdir()
+    else:
+        (repository / "result.json").write_text(result)
+    if fault == "a module beside the script":
+        (repository / "tempfile.py").write_text("import os\nos._exit(1)\n")
     (repository / "handgrad.py").write_text(f"open('result.json', 'w').write({result!r})\n")
     if fault == "no handgrad":
         autograder = autograder.replace('"handgrad"]', '"no_handgrad"]')
