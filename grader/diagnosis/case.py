@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from grader.course.exercise import Answer
-from grader.program.forward import SINK, bits
+from grader.program.forward import SINK, Forward, bits
 from grader.program.operation import Array, NoCandidate, Vague
 from grader.program.probes import draw_tangents, tolerances
 from grader.program.program import EdgeVjp, Program, Tangents
@@ -648,7 +648,25 @@ class Case:
                     vague[name] += 1
                 else:
                     names.remove(name)
-        return tuple(name for name in names if name in apart - empty and 2 * vague[name] <= len(self.samples))
+        names = [name for name in names if name in apart - empty and 2 * vague[name] <= len(self.samples)]
+        return () if names and self.is_refuted(edit) else tuple(names)
+
+    def is_refuted(self, edit: Rewriting) -> bool:
+        """Return whether a rewriting lets the forward pass read other values, and thereby changes a right answer.
+
+        A forward pass reads the same values for all gradients. So if another one seems to be read for one answer alone,
+        as where a missing path cancels it, the learner's right answers tell that something else is wrong.
+
+        Args:
+            edit: the rewriting, which explains an answer.
+        """
+        for sample in self._smallest_first if self.right_names and not self.samples[0].is_value else ():
+            program = edit.apply(sample.program)
+            if _reads_other_values(program.forward, sample.program.forward):
+                gradients = sample.answers(program)
+                if not all(agrees(gradients[name], sample.right[name]) for name in self.right_names):
+                    return True
+        return False
 
     @cached_property
     def _smallest_first(self) -> list[ProgramSample]:
@@ -757,6 +775,16 @@ def reaches_targets(program: Program, names: Iterable[str]) -> bool:
     right = program.right.forward
     into, _ = program.reach
     return any(into >> right.targets[name] & 1 for name in names)
+
+
+def _reads_other_values(forward: Forward, other: Forward) -> bool:
+    """Return whether two forward passes differ in the value of an input, or in the operands of an operation."""
+    if forward is other:
+        return False
+    pairs = zip(forward.nodes, other.nodes, strict=False)
+    return any(
+        node.operands != same.operands if node.operands else node.value is not same.value for node, same in pairs
+    )
 
 
 def _screening_order(sample: ProgramSample) -> tuple[bool, bool, bool, float]:

@@ -751,7 +751,7 @@ class WithFactor:
         for name in self.names:
             factor = explained_factor(case, name, partial(self._arrays, name))
             if factor is not None and (factor.code != "hard-coded" or not self.edit.code):
-                if self._factor_undoes_edit(case, name):
+                if self._factor_undoes_edit(case, name) or case.is_refuted(self.edit):
                     continue
                 is_number = all(sample.given[name].ndim == 0 for sample in case.samples if name in sample.given)
                 part = {"part": "the answer"} if is_number else {}

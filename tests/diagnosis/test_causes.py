@@ -378,6 +378,29 @@ def test_one_wrong_answer_alone_has_no_other_cause() -> None:
     assert (said.code, said.cause) == ("inverted-mask", "")
 
 
+def ways_through_chain(start: Any, trans: Any, e: Any) -> Any:
+    """The logarithm of the sum over all ways through a chain."""
+    a = start + e[0]
+    for step_ in e[1:]:
+        a = torch.logsumexp(a[:, None] + trans, 0) + step_
+    return torch.logsumexp(a, 0)
+
+
+CHAIN = Exercise(
+    "chain",
+    ways_through_chain,
+    {"start": normal("n"), "trans": normal("n n"), "e": normal("t n"), "out": output()},
+    stored("start.g", "trans.g"),
+)
+
+
+@pytest.mark.parametrize(("right", "code"), [((), "wrong-point"), (("trans.g",), "unknown")])
+def test_no_input_seems_replaced_that_a_right_answer_is_made_of(right: tuple[str, ...], code: str) -> None:
+    """The softmax of the first `a` is its posterior in a chain without trans; but the gradient of trans is right."""
+    rules = {"start.g": lambda v: v["out_g"] * torch.softmax(v["start"] + v["e"][0], 0)}
+    assert verdicts(CHAIN, rules, right=right)["start.g"].code == code
+
+
 def test_a_pass_of_which_other_trials_take_other_steps_is_searched_through() -> None:
     """One column at a time: at other sizes the sum has other terms, some of which are no tensors."""
     exercise = Exercise("columns", lambda x: sum(x.split(1, -1)), {"x": normal("bs n"), "out": output()}, stored("x.g"))

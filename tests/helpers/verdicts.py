@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -41,13 +41,18 @@ def samples_of(exercise: Declaration, rule: Rule, answer: Answer, seed: int = 5)
     return samples
 
 
-def verdicts(exercise: Declaration, rules: Mapping[str, Rule], seed: int = 5) -> dict[str, Mistake]:
-    """Return the verdicts on several wrong answers of a function, each computed by a rule: answer -> verdict."""
+def verdicts(
+    exercise: Declaration, rules: Mapping[str, Rule], seed: int = 5, right: Iterable[str] = ()
+) -> dict[str, Mistake]:
+    """Return the verdicts on several wrong answers of a function, each computed by a rule: answer -> verdict.
+
+    The answers `right` are known to be right.
+    """
     answers = {answer.name: answer for answer in exercise.answers}
     wrong = {name: samples_of(exercise, rule, answers[name], seed) for name, rule in rules.items()}
     for samples in wrong.values():
         assert not all(sample.agrees for sample in samples), "it is right"
-    return find_mistakes(exercise, wrong)
+    return find_mistakes(exercise, wrong, right)
 
 
 def verdict(exercise: Declaration, rule: Rule, answer: Answer | str | None = None, seed: int = 5) -> Mistake:
