@@ -38,6 +38,7 @@ from .forward_pass import is_floating, join_outputs
 from .trials import CodeTrial, clearness
 
 SAME, MISREAD = 1e-5, 1e-4
+CURVED = 0.01  # how far, in proportion, the right gradients beside an input differ by curvature alone
 SHARES = (
     "equal entries may share the upstream gradient, but their parts must add up to it: those of {at} and its equals do "
     "not"
@@ -362,7 +363,10 @@ class Verdicts:
         return Mistake("wrong-operand" if read else "unknown", f"{first}, and it is wrong where {g} is {where}")
 
     def _diagnose_kink(self, answer: Answer) -> Mistake | None:
-        """Diagnose an answer that is wrong at kinks and ties only; `None` if it is wrong elsewhere, too."""
+        """Diagnose an answer that is wrong at kinks and ties only; `None` if it is wrong elsewhere, too.
+
+        `None` also where all right gradients are alike: there the forward pass is strongly curved and has no kink.
+        """
         wrong = [run for run in self.runs if run.is_wrong(answer)]
         compared = [run.compared(answer) for run in wrong]
         if any((comparison.wrong & ~comparison.kinks).any() for comparison in compared):
@@ -371,6 +375,8 @@ class Verdicts:
         place, array = tuple(map(int, index)), run.array(answer)
         assert array is not None
         low, high = float(compared[0].low[place]), float(compared[0].high[place])
+        if high - low <= CURVED * max(abs(low), abs(high)):
+            return None
         at = _entry(answer.name, place, float(run.trial.inputs[answer.wrt][place]))
         slack = SAME * max(abs(low), abs(high))
         if low - slack <= array[place] <= high + slack:

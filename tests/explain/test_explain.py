@@ -724,6 +724,29 @@ def test_a_slope_outside_a_kink_is_told_with_what_is_right_there():
     assert "at the kink x[1] = 0 it is -3; it must be between " in one.says
 
 
+def test_a_strongly_curved_pass_is_not_called_a_kink():
+    """A norm may have a kink; here the gradient of u0 only varies much beside the input."""
+
+    def forward(x, w, u0):
+        u = u0
+        for _ in range(2):
+            v = w.T @ u
+            v = v / v.norm()
+            u = w @ v
+            u = u / u.norm()
+        return x @ (w / (u @ w @ v)).T
+
+    torch.manual_seed(3)
+    inputs = {"x": torch.randn(6, 5), "w": torch.randn(4, 5), "u0": torch.randn(4)}
+
+    def backward(out, out_g, x, w, u0):
+        sigma = (x @ w.T).norm() / out.norm()
+        return {"x": out_g @ w / sigma, "w": out_g.T @ x / sigma, "u0": torch.zeros_like(u0)}
+
+    mistakes = explain(forward, inputs, backward=backward, seed=0).mistakes
+    assert not any("kink" in mistake.says for mistake in mistakes)
+
+
 def test_shares_that_do_not_add_up_are_told_as_that():
     def backward(out, out_g, x):
         return {"x": (x == out[:, None]) * out_g[:, None]}
