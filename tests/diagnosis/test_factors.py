@@ -150,7 +150,7 @@ def slope(x: torch.Tensor) -> torch.Tensor:
         (TWO, lambda v: v["out_g"] * (slope(v["x"]) + v["x"] ** 2 / 2), "wrong-factor: factor-number",
          "the contribution of `x**3` is 1/6 of"),
         (TWO, lambda v: v["out_g"] * (0.3 * slope(v["x"]) + 3 * v["x"] ** 2), "wrong-factor: factor-number",
-         "`x.sin()` is 3/10 of"),
+         "`x * x.sin()` is 3/10 of"),
         (MEAN, lambda v: v["x"].sin() / len(v["x"]) + v["x"] * v["x"].cos() / v["x"].numel(),
          "sum-for-mean: factor-multiplied", "the contribution of"),
         (SCALED, lambda v: v["out_g"] * (7 + 2 * v["x"]), "hard-coded: factor-number-typed-in",

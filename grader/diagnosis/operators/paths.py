@@ -40,11 +40,26 @@ def has_fellow_contributions(program: Program, place: Place) -> bool:
     return any(value is not None and len(forward.uses[value]) > 1 for value in reads)
 
 
+def is_numerator_over_itself(program: Program, place: Place) -> bool:
+    """Return whether the edge `place` leads to a numerator that the denominator is made of, as x in `x / x.norm()`."""
+    node = program.reader(place)
+    denominator = node.operand(1) if node.name == "div" and place[1] == 0 else None
+    return denominator is not None and bool(program.forward.ancestors[denominator] >> program.source(place) & 1)
+
+
+def is_likely_forgotten(program: Program, place: Place) -> bool:
+    """Return whether the edge `place` may be left out, and is none that everybody begins with.
+
+    That is the numerator's path in a quotient whose denominator is made of the numerator.
+    """
+    return has_fellow_contributions(program, place) and not is_numerator_over_itself(program, place)
+
+
 @operator(
     "path-dropped",
     code="missing-path",
     rank=1.0,
-    at=edges.where(has_fellow_contributions),
+    at=edges.where(is_likely_forgotten),
     message="{path} is missing",
 )
 def drop_path(program: Program, place: Place, choice: None) -> Program:
@@ -88,44 +103,76 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
 
 
-def leads_to_shared_values(program: Program, place: Place) -> bool:
-    """Return whether each path of the backward pass from an edge on reaches a value that other paths lead to, too.
+@operator(
+    "numerator-dropped",
+    code="missing-path",
+    rank=2.0,
+    at=edges.where(is_numerator_over_itself).where(has_fellow_contributions),
+    message="{path} is missing",
+)
+def drop_numerator(program: Program, place: Place, choice: None) -> Program:
+    """Leave out the contribution of a numerator, whose value keeps what it gets through the denominator."""
+    return program.without(place)
 
-    For the edge of `y[1:] - y[:-1]` in `(y[1:] - y[:-1]) / 2`: both paths reach y, so True if y is also used elsewhere.
-    False where the operand itself has further edges: see `has_fellow_contributions`.
+
+@drop_numerator.example
+def _() -> Example:
+    """Show h / sqrt(sum(h * h)), h = tanh(x @ w), whose gradient of `h` is that of the norm alone."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        h = torch.tanh(x @ w)
+        return h / (h * h).sum(1, keepdim=True).sqrt()
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        h = torch.tanh(x @ w)
+        dh = -h * (g * h).sum(1, keepdim=True) / (h * h).sum(1, keepdim=True) ** 1.5
+        dz = dh * (1 - h**2)
+        return {"x": dz @ w.T, "w": x.T @ dz}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+def is_made_of_shared_values(program: Program, place: Place) -> bool:
+    """Return whether a computed value, if no gradient goes through it, leaves another path to what it is made of.
+
+    For the slope `(y[1:] - y[:-1]) / 2`: True if y is also used elsewhere. False for `y[1:] - y[:-1]`, which the slope
+    alone is made of: without a gradient through the one, there is none through the other. False for `x + y` in the sum
+    `x + y + z`, which has no meaning of its own.
 
     Args:
         program: the program of a trial.
-        place: the edge.
+        place: the value.
     """
     forward = program.forward
-    if place not in forward.sources or place[0] == SINK or has_fellow_contributions(program, place):
-        return False
 
     def is_shared(value: int) -> bool:
-        """Return whether a value has several edges, or all values that it is made of are shared in this way."""
-        own = forward.edges[value]
-        return len(forward.uses[value]) > 1 or (bool(own) and all(is_shared(operand) for _, operand in own))
+        """Return whether a value has several edges, or a value that it is made of is shared in this way."""
+        return len(forward.uses[value]) > 1 or any(is_shared(operand) for _, operand in forward.edges[value])
 
-    return is_shared(program.source(place))
+    reader, *others = (reader for reader, _ in forward.uses[place[0]])
+    if not others and reader != SINK:
+        names = {program.nodes[place[0]].name, program.nodes[reader].name}
+        if len(forward.edges[reader]) == 1 or names <= {"add", "sub"}:
+            return False
+    return any(is_shared(operand) for _, operand in forward.edges[place[0]])
 
 
 @operator(
     "paths-dropped-together",
     code="missing-path",
-    rank=1.9,
-    at=edges.where(leads_to_shared_values),
-    message="{path} is missing",
+    rank=1.1,
+    at=values.where(is_made_of_shared_values),
+    message="no gradient goes through {value}, as if it were constant",
 )
-def drop_paths_together(program: Program, place: Place, choice: None) -> Program:
-    """Leave out the contribution of the edge `place`; the values that it reaches keep what they get elsewhere.
+def hold_constant(program: Program, place: Place, choice: None) -> Program:
+    """Leave out all contributions to the value `place`; what it is made of keeps what it gets elsewhere.
 
     For the slope s = (y[1:] - y[:-1]) / 2 in f(y, s): y gets the contribution of f alone.
     """
-    return program.without(place)
+    return program.without(*program.forward.uses[place[0]])
 
 
-@drop_paths_together.example
+@hold_constant.example
 def _() -> Example:
     """Show y[:-1] * x + y[1:] * (1 - x) + s * x**2, s = (y[1:] - y[:-1]) / 2, whose y gets nothing through s."""
 
@@ -142,7 +189,25 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs 3", "y": "4"})
 
 
-@drop_paths_together.example
+@hold_constant.example
+def _() -> Example:
+    """Show x @ (w / (u @ w @ v)), u a column of length 1, whose gradient of `w` takes u @ w @ v for constant."""
+
+    def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        u = w @ v
+        u = u / (u * u).sum().sqrt()
+        sigma = u @ w @ v
+        return x @ (w / sigma)
+
+    def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        u = w @ v
+        u = u / (u * u).sum().sqrt()
+        return {"w": x.T @ g / (u @ w @ v), "v": torch.zeros_like(v)}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m", "v": "m"})
+
+
+@hold_constant.example
 def _() -> Example:
     """Show p * (x + y * p) + (1 - p) * y + (1 - p) * sin(x), p = sigmoid(c)[0], whose p gets nothing through 1 - p."""
 
