@@ -401,6 +401,18 @@ def test_no_input_seems_replaced_that_a_right_answer_is_made_of(right: tuple[str
     assert verdicts(CHAIN, rules, right=right)["start.g"].code == code
 
 
+def test_an_upstream_gradient_that_one_answer_lacks_is_likelier_than_a_value_of_the_forward_pass() -> None:
+    """The gradient of y @ a @ y / 2 with a symmetric a is a @ y times the upstream gradient."""
+    energy = Exercise(
+        "energy",
+        lambda k, y: 0.5 * y @ (k @ (k.T @ y)),
+        {"k": normal("n m"), "y": normal("n"), "out": output()},
+        stored("k.g", "y.g"),
+    )
+    said = verdicts(energy, {"y.g": lambda v: v["k"] @ (v["k"].T @ v["y"])}, right=["k.g"])["y.g"]
+    assert (said.code, said.says) == ("missing-upstream", "out.g is missing, as if it were 1")
+
+
 def test_a_pass_of_which_other_trials_take_other_steps_is_searched_through() -> None:
     """One column at a time: at other sizes the sum has other terms, some of which are no tensors."""
     exercise = Exercise("columns", lambda x: sum(x.split(1, -1)), {"x": normal("bs n"), "out": output()}, stored("x.g"))

@@ -625,7 +625,7 @@ def values_like_target(program: Program, place: Place) -> Iterator[ValueName]:
 @operator(
     "forward-value",
     code="forward-value",
-    rank=2.4,  # and not a value in place of the last derivative
+    rank=2.6,  # neither a value in place of the last derivative, nor an upstream gradient that one answer lacks
     at=targets,
     choices=values_like_target,
     message="this is {choice}, a value of the forward pass, not a gradient",
