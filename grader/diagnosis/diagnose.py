@@ -28,7 +28,7 @@ from .search import MOST_WORK, edits, explain
 from .words import with_words
 
 MOST_LARGE = 2  # trials with more than `LARGE` entries, each of which takes long; one is enough beside smaller ones
-WORK_AGAIN = 40_000.0  # for other trials of answers that have been searched: what is likely is tried again
+WORK_AGAIN = 15_000.0  # for other trials of answers that have been searched: what is likely is tried again
 NO_SENTENCE = "this is the result of a known mistake"  # of a declared mistake without a sentence of its own
 FOLLOWS = fact_kind(
     "follows",
