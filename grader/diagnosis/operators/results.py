@@ -969,7 +969,7 @@ def summands_of(program: Program, place: Place) -> Array | None:
 @operator(
     "summands-of-loss",
     code="forward-value",
-    rank=2.5,
+    rank=2.7,  # and not a value of the forward pass that has a name
     at=targets,
     choices=forms_of_summands,
     message="this is the part of {whole} that comes from each entry, a value of the forward pass, not a gradient",
