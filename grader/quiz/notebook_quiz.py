@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from grader.child import ipython_cells
 from grader.course.plain_yaml import Text
@@ -17,6 +18,7 @@ from .variants import options, question_of, question_with_key
 
 MOST_INT = 10**100
 TOO_LARGE = "a number too large to be read"
+ONE_DICT = "the answers must stand in one dict(name=answer, ...), as they did"
 BARE = re.compile(r"-?\d+(\.\d+)?")
 
 
@@ -101,18 +103,20 @@ def places_of_sheets(name: str, quiz: Quiz, texts: Sequence[str]) -> list[tuple[
         same answers as that one, and those that cannot be read, are left out.
 
     Raises:
-        ReadError: the cells cannot be read.
+        ReadError: the cells cannot be read, and none has answers.
     """
     places, counted = list[tuple[int, int]](), None
-    for cell, value in _assigned_values(name, texts):
-        try:
-            sheet = _read_sheet(quiz, value)
-        except ReadError:
-            continue
-        answers = sheet.variant, sheet.answers
-        if sheet.answers and answers != counted:
-            counted = counted or answers
-            places.append((cell, value.lineno))
+    try:
+        for cell, value in _assigned_values(name, texts):
+            with suppress(ReadError):
+                sheet = _read_sheet(quiz, value)
+                answers = sheet.variant, sheet.answers
+                if sheet.answers and answers != counted:
+                    counted = counted or answers
+                    places.append((cell, value.lineno))
+    except ReadError:
+        if not places:
+            raise
     return places
 
 
@@ -146,20 +150,19 @@ def _assigned_values(name: str, texts: Sequence[str]) -> Iterator[tuple[int, ast
         texts: the sources of the cells.
 
     Raises:
-        ReadError: a cell with an assignment cannot be read, and no other cell has one.
+        ReadError: a cell with an assignment cannot be read; after all that the other cells assign.
     """
     broken: ReadError | None = None
-    room, has_value = LARGEST, False
+    room = LARGEST
     for cell, text in reversed([*enumerate(texts)]):
         try:
             for value in reversed(list(_values_in_cell(name, text, room))):
-                has_value = True
                 yield cell, value
         except ReadError as error:
             broken = broken or error
         if name in text and len(text) <= room:
             room -= len(text)  # so that no submission takes long to read, however many cells name the quiz
-    if broken is not None and not has_value:
+    if broken is not None:
         raise broken
 
 
@@ -172,9 +175,10 @@ def _values_in_cell(name: str, text: str, room: int) -> Iterator[ast.expr]:
         room: how many characters may be read.
 
     Raises:
-        ReadError: the cell has an assignment to the name, but it cannot be parsed or is too long.
+        ReadError: the cell has an assignment to the name, but cannot be parsed or is too long; or it stores answers
+            in the name in another way, such as `quiz.update(a=1)`.
     """
-    begins = re.search(rf"\b{name}\s*=(?!=)", text)
+    begins = re.search(rf"\b{name}\b(?=\s*(?::[^=]*)?=(?!=)|\s*(?:[|:]=|[.\[]))", text)
     if begins is None:
         return
     line = text.count("\n", 0, begins.start()) + 1
@@ -190,10 +194,26 @@ def _values_in_cell(name: str, text: str, room: int) -> Iterator[ast.expr]:
             line, "the cell is nested too deeply to be read: write one short answer in each line"
         ) from error
     for statement in body:
-        if isinstance(statement, ast.Assign):
-            for target in statement.targets:
-                if isinstance(target, ast.Name) and target.id == name:
-                    yield statement.value
+        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and any(_is_name(target, name) for target in targets):
+            if statement.value is not None:
+                yield statement.value
+        elif any(_stores_in(name, node) for node in ast.walk(statement)):
+            raise ReadError(statement.lineno, ONE_DICT)
+
+
+def _is_name(node: ast.AST | None, name: str) -> bool:
+    """Return whether a node is the variable `name`."""
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _stores_in(name: str, node: ast.AST) -> bool:
+    """Return whether a node assigns to a variable, or changes the dict that the variable holds."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return _is_name(node.func.value, name) and node.func.attr in ("update", "setdefault", "__setitem__")
+    if isinstance(node, ast.Subscript):
+        return _is_name(node.value, name) and isinstance(node.ctx, ast.Store)
+    return _is_name(node, name) and isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 def _entries(value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
@@ -210,7 +230,7 @@ def _entries(value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
                  for key, answer in zip(value.keys, value.values, strict=True)]  # fmt: skip
     for key, answer in pairs:
         if not isinstance(key, str):
-            raise ReadError(value.lineno, "the answers must stand in one dict(name=answer, ...), as they did")
+            raise ReadError(value.lineno, ONE_DICT)
         yield key, answer
 
 

@@ -18,7 +18,7 @@ from grader.learner import session as session_module
 from grader.learner.session import Session
 from grader.nbgrader.source_notebook import HOW_TO_ANSWER, Lesson, notebook_lesson, source_notebook
 from grader.quiz.answer_sheet import Sheet
-from grader.quiz.notebook_quiz import LARGEST, assignment_lines, questions_markdown, sheet_in
+from grader.quiz.notebook_quiz import LARGEST, assignment_lines, places_of_sheets, questions_markdown, sheet_in
 from grader.results.records import ExerciseResult
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -213,3 +213,28 @@ def test_a_lesson_in_a_notebook_speaks_of_the_quiz_there() -> None:
     assert "- `quiz_01_slopes`: the quiz of this unit; its questions stand at the end." in lesson
     assert "quiz.yaml" not in lesson
     assert "handgrad quiz" not in lesson
+
+
+def test_an_annotated_assignment_is_one() -> None:
+    assert sheet_in(QUIZ.id, QUIZ.quiz, [f"{QUIZ.id}: dict = dict(variant=3)"]) == Sheet(3, {})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "{0}.update(one=1)", "{0}['one'] = 1", "{0} |= dict(one=1)", "if True:\n    {0} = dict(variant=3, one=1)",
+        "print({0} := dict(variant=3, one=1))",
+    ],
+)  # fmt: skip
+def test_answers_that_are_stored_in_another_way_are_not_taken_for_blanks(other: str) -> None:
+    """The cell was 'not attempted', and nothing said why."""
+    blank, written = f"{QUIZ.id} = dict(variant=3)", other.format(QUIZ.id)
+    for cells in ([blank, written], [f"{blank}\n{written}"]):
+        with pytest.raises(ReadError, match="the answers must stand in one dict"):
+            sheet_in(QUIZ.id, QUIZ.quiz, cells)
+        with pytest.raises(ReadError, match="the answers must stand in one dict"):
+            places_of_sheets(QUIZ.id, QUIZ.quiz, cells)
+    key = next(iter(QUIZ.quiz.questions))
+    answered = f"{QUIZ.id} = dict(variant=3, {key}='a')"
+    assert sheet_in(QUIZ.id, QUIZ.quiz, [written, answered]) == Sheet(3, {key: "a"})
+    assert places_of_sheets(QUIZ.id, QUIZ.quiz, [written, answered]) == [(1, 1)]
