@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from grader.results.codes import VALUE_CODES
+
 STEPS = 3  # hints for an answer, shown one at a time
 
 COMPUTE_ONE_ENTRY = (
@@ -292,6 +294,30 @@ FIRST_WRONG_NUMBER = (
 )
 """Hints on a mistake in a function that derives nothing, behind those of the mistake."""
 
+RESULT_OF_CHANGE = "Change one argument a little. Does the result change as it should?"
+OF_RESULT: Mapping[str, Sequence[str]] = {
+    "broadcast-accident": HINTS["broadcast-accident"],
+    "forward-value": ("What is asked for: a value, or the rate at which it changes? Which of the two do you return?",),
+    "mean-for-sum": ("By which factor is your result wrong, in a small case and in one with other sizes?",),
+    "missing-local": ("Which operations lead from the arguments to the result? Is each of them in your code?",),
+    "partial-batch": ("Which entries does no line of your code compute? Where does each of your loops begin and end?",),
+    "reshape-for-transpose": HINTS["reshape-for-transpose"],
+    "shape-special": HINTS["shape-special"],
+    "sum-for-mean": ("By which factor is your result wrong, in a small case and in one with other sizes?",),
+    "transposed": ("Take two rows and three columns. Where must the entry of row 0 and column 1 be, and where is it?",),
+    "wrong-factor": ("By which factor is your result wrong? Which line brings it in, or leaves it out?",),
+    "wrong-shape": (
+        "Which shape does the docstring ask for? Print the shape of what you return.",
+        "Which entries or axes are too many, are missing, or are in another order?",
+        "Print the shape after every line: from which line on is it not the one that you expect?",
+    ),
+    "wrong-sign": ("What gives the result its sign: which subtraction, in which order?",),
+}
+"""By public code: what to ask about a wrong result of a function that derives nothing, if the mistake has no hints."""
+
+KNOWN = (VALUE_CODES | OF_RESULT.keys()) - {"imprecise", "unknown"}
+"""Codes that say why a result is wrong; where nobody knows why, the hints of the answer may help."""
+
 # Hints of several operators.
 OTHER_FACTOR = (
     "Which two factors does this product have in the forward pass?",
@@ -301,6 +327,25 @@ WHICH_POSITION = (
     "At which index of the output does the first entry of the input stand, and which index does your code use?",
     "Number the entries 0, 1, 2, ... and follow them through the forward pass. Where does each of them end up?",
     "Print the first and the last entry that your code takes or writes, and compare them with the forward pass.",
+)
+NORMALISED_TOGETHER = (
+    "Which entries are normalised together in the forward pass, and which in your code?",
+    "How many of these groups of entries are there? Print the shape of each mean, or sum, that your code takes.",
+    "Along which axes must nothing be summed or averaged? Do your reshapes keep these axes apart?",
+)
+WHICH_CONSTANT = (
+    "Which numbers does the forward pass compute that depend on no input? Compute the first few of them by hand.",
+    "Print these numbers in your code, and compare them one by one. Where do they begin, and in which steps?",
+)
+WHICH_MASKED = (
+    "Print the mask of a small case. Which entries does it select, and which must it select?",
+    "Which comparison, or which triangle, makes the mask in the forward pass, and which in your code?",
+    "Take one entry that the mask must select and one that it must not. What does your code do with each of them?",
+)
+WHICH_SELECTED = (
+    "On which entries of the input does the output depend? Nudge one that was not selected: does the output move?",
+    "Which gradient must a selected entry get, and which must all others get?",
+    "Print your gradient beside the input. Which entries are not 0 and must be, or the other way round?",
 )
 WHICH_ORDER = (
     "In which order does the forward pass take or name the parts, and in which order does your code?",
@@ -424,7 +469,8 @@ def hints_for(
     The hints of a mistake or a code ask how to find it. The last one of the answer is about the whole formula: it is
     shown where the mistake is somewhere in the formula (`OF_FORMULA`), if nobody knows where, and if this is the only
     answer, because with several the mistake may be in what leads to this one. Where nothing is derived, a mistake that
-    has hints of its own is found by the first number that is wrong; without any, the hints are those of the answer.
+    is known is found by what is wrong in the result, and by the first number that is; else the hints are those of the
+    answer.
 
     Args:
         code: the public code of the mistake.
@@ -436,9 +482,9 @@ def hints_for(
         loss: what is differentiated: "the loss", or "the output" where the exercise has no loss.
     """
     fitting = HINTS.get(code, ()) if derives or code in OF_ANY_FUNCTION else ()
-    if own and not derives and code not in OF_ANY_FUNCTION | OF_TESTS:
-        fitting = FIRST_WRONG_NUMBER
+    if not derives and code not in OF_ANY_FUNCTION | OF_TESTS and (own or code in KNOWN):
+        fitting = (*(() if own else OF_RESULT.get(code, ())), *FIRST_WRONG_NUMBER, RESULT_OF_CHANGE)
     ladder = (*own, *(hint.replace("the loss", loss) for hint in fitting if hint not in own))[:STEPS]
-    if not own and by_formula and code in OF_FORMULA:
+    if not own and derives and by_formula and code in OF_FORMULA:
         ladder = ladder[: STEPS - 1]
     return (*ladder, *answers[len(ladder) : STEPS])

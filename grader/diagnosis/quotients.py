@@ -6,7 +6,7 @@ number of steps h from the point x to where the function is taken: 1 for f(x + h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -308,6 +308,32 @@ SLIPS = (
 )  # fmt: skip
 
 
+_OF_WEIGHTS = ("What is the vector for? Which numbers must it multiply, and before or after which sum?",)
+HINTS: Mapping[str, tuple[str, ...]] = {
+    "elementwise-for-matmul": _OF_WEIGHTS,
+    "extra-factor": _OF_WEIGHTS,
+    "missing-local": (
+        "How far apart are the two points? By what does your code divide the change of the function between them?",
+    ),
+    "missing-upstream": _OF_WEIGHTS,
+    "sum-of-products": _OF_WEIGHTS,
+    "value-for-gradient": _OF_WEIGHTS,
+    "wrong-local": (
+        "Which slopes does your code combine, and how? Try a function with the same slope everywhere.",
+        "Print each function value that you use, and what you make of it.",
+    ),
+    "wrong-operand": ("Write down the change of the function, and the distance of the two points. Divide by hand.",),
+    "wrong-point": (
+        "At which two points must the function be evaluated, and at which does your code evaluate it?",
+        "Print every point at which you call the function, for one small input.",
+    ),
+    "wrong-sign": (
+        "Take a function that falls. Which of its two values is larger, and which sign must the slope have?",
+    ),
+}
+"""By public code of a slip: what to ask about a wrong quotient."""
+
+
 def slips_of_offsets(ahead: float, behind: float) -> Iterator[Slip]:
     """Yield the quotients that take the function at two wrong points, such as (f(x) - f(x - h)) / h, as `Slip`s.
 
@@ -359,9 +385,8 @@ def wrong_quotient(answer: Answer, samples: Samples) -> Mistake | None:
     quotients = [(sample, Quotient.of(sample.trial, *right)) for sample in cheapest]
     for slip in (*slips_of_offsets(*right), *SLIPS):
         if _fits(slip, quotients):
-            return Mistake(
-                slip.code, facts=(Fact(slip.name, {}, slip.message.format(**_message_fields(samples, right))),)
-            )
+            message = slip.message.format(**_message_fields(samples, right))
+            return Mistake(slip.code, hints=HINTS.get(slip.code, ()), facts=(Fact(slip.name, {}, message),))
     return None
 
 

@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 import grader.diagnosis.diagnose  # noqa: F401  # every kind of fact is made where it is found
-from grader.diagnosis.hints import FIRST_WRONG_NUMBER, HINTS, OF_ANY_FUNCTION, OF_FORMULA, STEPS, fix_first, hints_for
+from grader.diagnosis.hints import (
+    FIRST_WRONG_NUMBER,
+    HINTS,
+    KNOWN,
+    OF_ANY_FUNCTION,
+    OF_FORMULA,
+    STEPS,
+    fix_first,
+    hints_for,
+)
 from grader.diagnosis.mistake import FACT_KINDS, Fact, Mistake, fact_kind
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.words import clause, message_of, with_words
@@ -72,7 +81,7 @@ BS = ["bs", 3]
         ("unknown", {"wrong": 1, "entries": 1, "error": "3", "alone": False, "given": "4", "right": "1"},
          "the value is 4; it must be 1"),
         ("right-only-in", {"kinds": [["a batch of one", [["bs", 1]]], ["a square case", []]]},
-         "it is right only in a batch of one (bs=1) and a square case"),
+         "it is right only in a batch of one (bs=1) and where all axes have the same size"),
     ],
 )  # fmt: skip
 def test_each_kind_of_parameter_has_its_words(operator: str, parameters: dict[str, Any], text: str) -> None:
@@ -214,10 +223,19 @@ def test_an_answer_without_hints_shows_what_the_code_knows() -> None:
     assert hints_for("wrong-sign", (), ()) == tuple(LADDERS["wrong-sign"])
 
 
+@pytest.mark.parametrize("code", sorted(KNOWN - OF_ANY_FUNCTION))
+def test_a_known_mistake_in_a_result_is_asked_for_and_not_the_whole_formula(code: str) -> None:
+    hints = hints_for(code, (), ANSWER, derives=False)
+    assert len(set(hints)) == STEPS
+    assert not set(hints) & set(ANSWER)
+    assert "loss" not in " ".join(hints)
+
+
 def test_a_function_that_derives_nothing_is_asked_about_no_loss() -> None:
     assert hints_for("missing-local", ("its own",), ANSWER, derives=False) == ("its own", *FIRST_WRONG_NUMBER)
     assert hints_for("accepts-wrong", ("its own",), ANSWER, derives=False) == ("its own", "pointer", "almost there")
     assert hints_for("imprecise", (), ANSWER, derives=False) == ANSWER
+    assert hints_for("unknown", (), ANSWER, derives=False) == ANSWER
     assert hints_for("syntax-error", (), ANSWER, derives=False) == tuple(LADDERS["syntax-error"])
     for code in OF_ANY_FUNCTION & set(LADDERS):
         assert "loss" not in " ".join(LADDERS[code])

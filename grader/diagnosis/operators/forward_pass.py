@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from grader.course.sampling import Sampler, each_of, normal, positive, sized
-from grader.diagnosis.hints import WHICH_ITERATION
+from grader.diagnosis.hints import WHICH_CONSTANT, WHICH_ITERATION, WHICH_MASKED
 from grader.program.calls import operation_name
 from grader.program.constants import ConstantCall
 from grader.program.forward import SINK, Change, Key, Node, Place
@@ -1004,6 +1004,7 @@ def constant_fields(program: Program, place: Place, choice: ConstantChange) -> d
     choices=constant_changes,
     fields=constant_fields,
     message="{mistake}",
+    hints=WHICH_CONSTANT,
 )
 def change_constant(program: Program, place: Place, choice: ConstantChange) -> Program | None:
     """Compute both passes with a constant in which a number is wrong: the mask `triu(2)` for `triu(1)`.
@@ -1389,6 +1390,7 @@ def function_replacements(program: Program, place: Place) -> Iterator[FunctionRe
         "where": describe_affects(program, choice.affects),
     },
     message="{mistake} {step}{where}",
+    hints={"inverted-mask": WHICH_MASKED},
 )
 def replace_function(program: Program, place: Place, choice: FunctionReplacement) -> Program | None:
     """Compute a wrong function of the operands of a node, such as tanh for sigmoid, or a sum for a difference.

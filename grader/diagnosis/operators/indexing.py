@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from grader.course.sampling import Sampler, indices, normal, positive, sized
-from grader.diagnosis.hints import FOLLOW_ONE_ENTRY, WHICH_ORDER
+from grader.diagnosis.hints import FOLLOW_ONE_ENTRY, WHICH_ORDER, WHICH_SELECTED
 from grader.program.forward import SINK, Key, Node, Place
 from grader.program.operation import Array, Operand
 from grader.program.program import Affects, EdgeContext, EdgeVjp, Program
@@ -78,7 +78,7 @@ REPEATED = {
     "the last": "only the last contribution is used", "the first": "only the first contribution is used",
     "the mean": "the mean of the contributions is used",
     "the last run": "only the contributions of its last consecutive occurrences in the index are summed",
-    "the last of each row": "only the last contribution in each row of the index is summed",
+    "the last of each row": "only the last contribution from each row of the index is kept",
 }  # fmt: skip
 
 
@@ -1664,6 +1664,7 @@ def wrong_spreads(program: Program, place: Place) -> Iterator[WrongSpread]:
     at=selection_edges,
     choices=wrong_spreads,
     message="the gradient of {step} goes to {choice}; it must go only to the entries that were selected",
+    hints=WHICH_SELECTED,
 )
 def spread_over_unselected(program: Program, place: Place, choice: WrongSpread) -> Program:
     """Give the upstream gradient of a selection to all entries that it could have taken, not to the selected alone.

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from grader.course.sampling import indices, positive, uniform
+from grader.diagnosis.hints import WHICH_SELECTED
 from grader.program.arithmetic import sigmoid, softmax
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, NoCandidate, unbroadcast
@@ -867,6 +868,7 @@ def _() -> Example:
     rank=1.9,
     at=edges.of("gather", "getitem").at_slot(0).where(lambda program, place: bool(class_slot(program.reader(place)))),
     message="the gradient of {step} goes to every entry of a row; it must go only to the entry that was selected",
+    hints=WHICH_SELECTED,
 )
 def give_gradient_to_all_classes(program: Program, place: Place, choice: None) -> Program | None:
     """Give the gradient of `x[range(n), classes]` to all entries of a row, not only to the one that is taken.
