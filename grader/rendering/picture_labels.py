@@ -176,8 +176,8 @@ SHORTER: Sequence[tuple[re.Pattern[str], str]] = tuple(
     (re.compile(long), short)
     for long, short in (
         ("the upstream gradient", "g"),
-        ("in reverse order along (?:the )?", "reversed, "),
-        ("(?:are |is )?in reverse order", "reversed"),
+        ("(?:in reverse order|the wrong way round) along (?:the )?", "reversed, "),
+        ("(?:are |is )?(?:in reverse order|the wrong way round)", "reversed"),
         (" by one entry along (.*), towards the (beginning|end)", r" to the \2 of \1"),
         (", divided by the number of entries", " / count"),
         (r" \(\w+ = .* here\)", ""),
@@ -393,7 +393,7 @@ def _change_by_operator(operator: str, parameters: Mapping[str, Any], program: P
         name = code_name(value, is_factor=sign in ("*", "/"))
         return name and sign and (f"{sign}({name})" if sign.endswith("exp") else f"{sign} {name}")
     if operator == "derivative-not-multiplied":
-        return f"g * f' -> g {'/' if parameters.get('how') == 'divided by' else '+'} f'"
+        return f"g * f' -> g {'+' if parameters.get('how') == 'added to' else '/'} f'"
     if operator == "value-for-derivative" and str(parameters.get("factor", "")).endswith(" itself"):
         return "f' -> f"
     if operator == "derivative-of-another-function" and str(parameters.get("name", "")).startswith("the "):

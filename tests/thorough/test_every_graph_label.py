@@ -33,7 +33,7 @@ PROMISES = [
     ("^sum -> part", "only|largest|all but"),
     (r"\(-1\)", "sign|subtracted|`-`"),
     ("twice", "twice"),
-    ("reversed", "revers"),
+    ("reversed", "revers|the wrong way round"),
 ]
 NOT_NAMES = {"a", "b"}  # of sum(a*b), and the article
 

@@ -513,10 +513,12 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
     sizes = _sizes(program.reader(place), "size")
     count = len(sizes)
     if count == 1 and sizes[0] > 1:
-        yield KernelTurn("in reverse order", (-1,))
+        yield KernelTurn("the wrong way round", (-1,))
     elif count > 1:
-        yield KernelTurn("in reverse order along all axes", tuple(range(-count, 0)))
-        yield from (KernelTurn(f"in reverse order along {axis_in_words(axis)}", (axis,)) for axis in range(-count, 0))
+        yield KernelTurn("the wrong way round along all axes", tuple(range(-count, 0)))
+        yield from (
+            KernelTurn(f"the wrong way round along {axis_in_words(axis)}", (axis,)) for axis in range(-count, 0)
+        )
         if sizes[-1] == sizes[-2]:
             yield KernelTurn("transposed", (-2, -1), exchanged=True)
 
@@ -529,19 +531,21 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
     choices=kernel_turns,
     fields=lambda program, place, choice: {
         "how": choice.names,
-        "meet": "get the contributions of" if place[1] == KERNEL else "meet",
+        "what": "the taps are" if place[1] == KERNEL else "the kernel is used",
+        "task": "get the contributions of the entries that it multiplies in the forward pass"
+        if place[1] == KERNEL
+        else "multiply the upstream gradient of the outputs that it contributed to",
     },
-    message="in the gradient of {operand} through {step}, the taps of the kernel are {how}; each tap must {meet} the"
-    " entries that it meets in the forward pass",
+    message="in the gradient of {operand} through {step}, {what} {how}; each tap must {task}",
     hints=(
-        "In which order do the taps meet the entries in the forward pass, and in which order in your code?",
+        "Which entry does each tap multiply in the forward pass, and which products with this tap does your code take?",
         "Number the taps 0, 1, 2, ... and write down one output entry as a sum.",
     ),
 )
 def turn_kernel(program: Program, place: Place, choice: KernelTurn) -> Program:
     """Compute the contribution to the input with the kernel reversed or transposed, or turn the one to the kernel so.
 
-    The choice is along which axes. For `KernelTurn("in reverse order", (-1,))`, w.flip(-1) is used in place of w if
+    The choice is along which axes. For `KernelTurn("the wrong way round", (-1,))`, w.flip(-1) is used in place of w if
     the edge `place` is that of the input; if it is that of the kernel w, dw.flip(-1) is its contribution in place of
     dw.
     """
