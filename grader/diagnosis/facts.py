@@ -50,6 +50,11 @@ SAME_SHAPE = fact_kind(
 NEARLY_RIGHT = fact_kind(
     "nearly-right",
     "it is close, but not exact: the largest error is {error} times the largest entry of the right answer",
+    hints=(
+        "Does your code take a small step, round a number, or add a small one, where nothing of the kind is asked for?",
+        "In which dtype is each value computed, and with how many digits are your constants typed in?",
+        "Print the values with all their digits, and compute the same values by hand. Which is the first that differs?",
+    ),
 )
 SLOPE_TYPED_IN = fact_kind(
     "slope-typed-in",
@@ -82,11 +87,11 @@ WEIGHTS_OF_PRIOR = fact_kind(
 )
 RIGHT_ONLY_IN = fact_kind(
     "right-only-in",
-    "it is right only in {kinds}",
+    "it is right only {kinds}",
 )
 RIGHT_EXCEPT_IN = fact_kind(
     "right-except-in",
-    "it is right except in {kinds}",
+    "it is right except {kinds}",
 )
 RIGHT_FOR_SMALL_UPSTREAM = fact_kind(
     "right-for-small-upstream",
@@ -381,9 +386,9 @@ def weight_text(weight: float) -> str:
 def right_in_some_trials(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that an answer is right in some trials only, and what is special about these; else `None`.
 
-    Such as "only in a square case", "only where p is 0.5", or "only for small upstream gradients". `None` is returned
-    where nothing is special about them, where they may be right by luck, as they have few entries, or where they are
-    the batches of one, which hide many mistakes.
+    Such as "only where all axes have the same size", "only where p is 0.5", or "only for small upstream gradients".
+    `None` is returned where nothing is special about them, where they may be right by luck, as they have few entries,
+    or where they are the batches of one, which hide many mistakes.
 
     Args:
         answer: the answer.

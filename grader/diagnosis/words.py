@@ -13,6 +13,7 @@ from grader.course.exercise import RETURN
 from .hints import fix_first
 from .mistake import FACT_KINDS, Fact, Mistake
 
+WHERE_SQUARE = "where all axes have the same size"
 ITEMS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
@@ -155,7 +156,7 @@ def _example(fields: Mapping[str, Any]) -> str:
 
 
 def _kinds(fields: Mapping[str, Any]) -> str:
-    """Return kinds of trials in words: "a batch of one (bs=1) and a square case".
+    """Return kinds of trials as clauses: "in a batch of one (bs=1) and where all axes have the same size".
 
     Args:
         fields: with `kinds`, a list of [kind, sizes]: [["a batch of one", [["bs", 1]]], ["a square case", []]].
@@ -163,7 +164,8 @@ def _kinds(fields: Mapping[str, Any]) -> str:
     texts = []
     for kind, sizes in fields["kinds"]:
         known = ", ".join(f"{axis}={size}" for axis, size in sizes)
-        texts.append(f"{kind} ({known})" if known else kind)
+        clause = WHERE_SQUARE if kind == "a square case" else f"in {kind}"
+        texts.append(f"{clause} ({known})" if known else clause)
     return list_in_words(texts)
 
 

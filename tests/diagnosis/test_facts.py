@@ -52,7 +52,11 @@ def mistake(given: Samples) -> Mistake:
         (lambda t, r: -r, "wrong-sign: result-negated", "this is the right answer with the wrong sign"),
         (lambda t, r: r / t.setting.sizes["bs"], "mean-for-sum: factor-divided", "and bs = 7 here"),
         (lambda t, r: r * (1 + 1e-3), "imprecise: nearly-right", "error is 1.0e-03 times the largest entry"),
-        (lambda t, r: r if t.setting.kind == KINDS[3] else r + 1, "shape-special: right-only-in", "a square case"),
+        (
+            lambda t, r: r if t.setting.kind == KINDS[3] else r + 1,
+            "shape-special: right-only-in",
+            "where all axes have the same size",
+        ),
         (lambda t, r: r / t.setting.sizes["bs"] ** 0.5, "wrong-factor: factor-expression", "1 / sqrt(bs) times"),
         (lambda t, r: r * (1 + np.abs(r).max()), "wrong-factor: varying-factor", "the factor differs between trials"),
         (lambda t, r: r + 1, "wrong-local: offset", "1 is added to every entry"),
@@ -135,10 +139,10 @@ def special(given: Samples) -> tuple[str, str] | None:
 @pytest.mark.parametrize(
     ("right_in", "text"),
     [
-        ({"a square case"}, "it is right only in a square case (bs=4, n=4)"),
+        ({"a square case"}, "it is right only where all axes have the same size (bs=4, n=4)"),
         (
             {"a square case", "a batch of one"},
-            "it is right only in a batch of one (bs=1, n=6) and a square case (bs=4, n=4)",
+            "it is right only in a batch of one (bs=1, n=6) and where all axes have the same size (bs=4, n=4)",
         ),
         (set(KINDS) - {"a batch of one"}, "it is right except in a batch of one (bs=1, n=6)"),
     ],
