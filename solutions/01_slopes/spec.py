@@ -245,8 +245,9 @@ central_difference = Routine(
             "missing-local",
             "return",
             lambda f, x, h: (f(x + h) - f(x - h)) / h,
-            says="the value is twice the slope: the two points are 2h apart, not h",
-            hints=("You take one step to each side. How far apart are the two points?",),
+            says="the value is twice the slope: x - h and x + h are 2h apart, but the change of f between them is"
+            " divided by h in all",
+            hints=("How far apart are x - h and x + h? By what does your code divide the change of f between them?",),
         ),
         Misconception(
             "missing-local",
@@ -296,8 +297,8 @@ numerical_grad = Routine(
             "missing-local",
             "return",
             lambda f, x, h: _each_entry(x, h, lambda step: (f(x + step) - f(x - step)) / h),
-            says="every entry is twice the slope: the two points are 2h apart, not h",
-            hints=("How far apart are the two values of the entry, after the nudge up and after the nudge down?",),
+            says="every entry is twice the slope: the two points are 2h apart, but the change of f is divided by h",
+            hints=("How far apart are the two values of the entry? By what does your code divide the change of f?",),
         ),
         Misconception(
             "missing-local",
@@ -360,8 +361,8 @@ numerical_vjp = Routine(
             "missing-local",
             "return",
             lambda f, x, v, h: 2 * _central_gradient(lambda at: (f(at) * v).sum(), x, h),
-            says="every entry is twice the slope: the two points are 2h apart, not h",
-            hints=("How far apart are the two values of the entry, after the nudge up and after the nudge down?",),
+            says="every entry is twice the slope: the two points are 2h apart, but the change of f is divided by h",
+            hints=("How far apart are the two values of the entry? By what does your code divide the change of f?",),
         ),
         Misconception(
             "missing-local",

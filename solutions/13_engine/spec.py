@@ -216,6 +216,21 @@ _OF_START = (
     "Take a program of a single step. What does its backward rule multiply, and what are the numbers in your engine?",
     _PRINT_GRADIENTS,
 )
+_OF_COPIES = (
+    "What is the shape of this tensor's gradient, and what is the shape of each contribution to it?",
+    "Which axes does the tensor lack, or have with size 1? What happened along them in the forward pass?",
+    "After applying a step's rule, sum each gradient over the axes along which its operand was copied.",
+)
+_OF_CALLS = (
+    "Which gradients are still needed when a backward pass is over? What happens to the others?",
+    "What does each gradient contain just before a backward pass, and just after `zero_grad`?",
+    _PRINT_GRADIENTS,
+)
+_OF_START_VALUE = (
+    "On which value is `backward` called, and with which value does your backward pass begin?",
+    "Which values must a backward pass visit that is called in the middle of the program?",
+    _PRINT_GRADIENTS,
+)
 _OF_DETACH = (
     "Which values does a detached value depend on, as the backward pass sees it?",
     "A detached value has the same number, and no parents.",
@@ -235,9 +250,13 @@ def _declared(code, says, rule):
             "missing-upstream": _OF_START,
             "value-for-gradient": _OF_START,
             "hard-coded": _OF_START,
+            "stale-gradient": _OF_CALLS,
+            "wrong-operand": _OF_START_VALUE,
             "wrong-graph": (computed,) if says.startswith("the step ") else _OF_DETACH,
         }
-        return Misconception(code, "return", rule, says, hints.get(code, ()))
+        about = {"was broadcast": _OF_COPIES, "detach": _OF_DETACH}
+        own = next((asked for words, asked in about.items() if words in says), hints.get(code, ()))
+        return Misconception(code, "return", rule, says, own)
     name = says.split()[4]
     has_one = name in ("exp", "log", "pow", "tanh", "relu", "sum", "softmax")
     each, an = ("its operand", "the operand") if has_one else ("each operand", "an operand")
@@ -450,23 +469,36 @@ topological_order = Routine(
             "each value comes before its parents: this is the order of the backward pass",
             lambda order, parents: _is_in_order(order[::-1], parents),
             lambda parents: _in_order(parents)[::-1],
+            hints=(
+                "Which value comes first in your list, and where are its parents?",
+                "Which order does the forward pass need, and which the backward pass?",
+            ),
         ),
         _order_slip(
             "the values without parents, the inputs, are left out",
             lambda order, parents: sorted(order) == sorted(_inputs_left_out(parents)),
             _inputs_left_out,
             "missing-path",
+            hints=("Take a value without parents. Which line of your code should put it in the list, and does it?",),
         ),
         _order_slip(
             "some values are left out",
             lambda order, parents: len(set(order)) == len(order) and set(order) < set(range(len(parents))),
             lambda parents: _in_order(parents)[1:],
             "missing-path",
+            hints=(
+                "Which values does your list lack? What must be true before your code puts one of them in?",
+                "Try a value with the same parent twice, such as (3, 3), and a graph with several ends.",
+            ),
         ),
         _order_slip(
             "the values are in the order of their numbers",
             lambda order, parents: order == sorted(order) and _is_complete(order, parents),
             lambda parents: list(range(len(parents))),
+            hints=(
+                "What does the number of a value say about its parents? Try [(1,), ()].",
+                "Which line of your code reads the parents of a value?",
+            ),
         ),
         _order_slip(
             "the list holds the position of each value; it must hold the value at each position",
@@ -474,17 +506,22 @@ topological_order = Routine(
                 _is_complete(order, parents) and _is_in_order(sorted(range(len(order)), key=order.__getitem__), parents)
             ),
             lambda parents: sorted(range(len(parents)), key=_in_order(parents).__getitem__),
+            hints=("What does entry 0 of your list say: which value comes first, or where value 0 comes?",),
         ),
         _order_slip(
             "one of the values comes before one of its parents",
             _is_complete,
             lambda parents: _swapped(_in_order(parents), parents),
+            hints=(
+                "Which value comes too early in your list? What does your code know of its parents at that point?",
+                "Try a value with the same parent twice, such as (3, 3), and a chain of several values.",
+            ),
         ),
         _order_slip(
             "some values occur more than once",
             lambda order, parents: set(order) <= set(range(len(parents))),
             lambda parents: [*_in_order(parents), 0],
-            hints=("Along how many ways does your search come to a value that several others use?",),
+            hints=("Which number is in your list more than once? How did it get there the second time?",),
         ),
     ),
 )
@@ -736,16 +773,15 @@ tensor_engine = Routine(
     },
     reference=lambda program, tensors: right_gradients(program, tensors),
     returns=4,
-    hints={
-        f"return.{place}": (
-            "What is the shape of this tensor's gradient, and what is the shape of each contribution to it?",
-            "Which axes does the tensor lack, or have with size 1? What happened along them in the forward pass?",
-            "After applying a step's rule, sum each gradient over the axes along which its operand was copied.",
-        )
-        for place in range(4)
-    },
+    hints={f"return.{place}": _OF_COPIES for place in range(4)},
     misconceptions=(
-        Misconception("forward-value", "return", lambda tensors: tensors, "these are the inputs, not their gradients"),
+        Misconception(
+            "forward-value",
+            "return",
+            lambda tensors: tensors,
+            "these are the inputs, not their gradients",
+            ("What do you return at the end? Where does your engine keep the gradients of the inputs?",),
+        ),
         *(_declared(code, says, _of_tensors(engine)) for code, says, engine in _tensor_slips()),
     ),
 )
@@ -960,12 +996,12 @@ checkpoint_grad = Exercise(
         ),
         "w.g": (
             "In how many steps is `w` used? Which state does it multiply in each of them?",
-            "Within a piece, the loop is that of a recurrent network, as in unit 11.",
+            "Recompute the states of one piece at a time; within it, the loop is that of unit 11.",
             "Start from zeros before the first piece, and add a product in every step of every piece.",
         ),
         "b.g": (
             "How many rows does `b` have, and in how many steps is each of them used?",
-            "The gradient before the tanh of step `i` belongs in row `i`.",
+            "Recompute the states of one piece at a time; the gradient before the tanh of step `i` belongs in row `i`.",
             "Sum over the batch, and work out which step of the whole chain a step of your piece is.",
         ),
     },

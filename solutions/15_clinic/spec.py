@@ -517,7 +517,7 @@ test_softmax = examination(
     ),
     _BLIND,
     (
-        "For which sizes and which numbers does the mistake show? Does one of your calls have them?",
+        "For which sizes and which numbers does a mistake show? Which right answers must an assertion let pass?",
         "Fill `inp` and `out.g` with random numbers, some of them large, at several sizes; compare with the formula.",
         "Check four things: the shape, the dtype, the entries up to rounding, and that `out.g` is unchanged.",
     ),
