@@ -20,10 +20,11 @@ import torch
 from torch import Tensor
 
 from grader.course.sampling import normal, positive, sized
+from grader.diagnosis.hints import NORMALISED_TOGETHER
 from grader.program.forward import Forward, Node, Place
 from grader.program.operation import Array, Operand, Operation
 from grader.program.program import Affects, Program
-from grader.program.queries import reduced_axes
+from grader.program.queries import nodes_between, reduced_axes
 from grader.program.rearrangement import joined_axes, refined_shape
 from grader.program.selectors import ValueName, values_by_name
 
@@ -263,8 +264,26 @@ def with_normalisation_formula(program: Program, place: Place, formula: Formula)
     known = normalisation_of(program, place)
     if known is None:
         return None
-    own = [(place[0], slot) for slot, _ in program.forward.edges[place[0]]]
+    own = edges_of_source(program, known.source, place[0]) if np.ndim(known.gain) else ()
+    own = own or tuple((place[0], slot) for slot, _ in program.forward.edges[place[0]])
     return program.without(*own).with_edge(place[0], known.source, lambda at: formula(known, at.g * known.gain))
+
+
+def edges_of_source(program: Program, source: int, node: int) -> tuple[Place, ...]:
+    """Return the edges by which a value enters the computation of a node, if these lead to no other node.
+
+    Without them, the gradients of the further operands of this computation, such as a gain, stay right. Return an empty
+    tuple where a node in between is read elsewhere, too.
+
+    Args:
+        program: the program.
+        source: the id of the value.
+        node: the id of the node.
+    """
+    between = {*nodes_between(program.forward, source, node)}
+    if any(reader not in between for i in between - {node} for reader, _ in program.forward.uses[i]):
+        return ()
+    return tuple(edge for edge in program.forward.uses[source] if edge[0] in between)
 
 
 def normalisation_fields(program: Program, place: Place, choice: object) -> dict[str, str]:
@@ -915,6 +934,7 @@ def wrong_axes(program: Program, place: Place) -> Iterator[WrongAxes]:
         **_words_for_means(program, place, choice),
         **_axes_fields(program, place, choice.axes),
     },
+    hints=NORMALISED_TOGETHER,
 )
 def average_over_wrong_axes(program: Program, place: Place, choice: WrongAxes) -> Program | None:
     """Average over wrong axes in the term of the mean or of the variance in the gradient of x, or in both.
@@ -966,7 +986,13 @@ def _axes_fields(program: Program, place: Place, wrong: Axes) -> dict[str, str]:
     known = normalisation_of(program, place)
     if known is None:
         return {"wrong": "", "right": ""}
-    return {key: name_axes(program, known.source, axes) for key, axes in (("wrong", wrong), ("right", known.axes))}
+    fields = {key: name_axes(program, known.source, axes) for key, axes in (("wrong", wrong), ("right", known.axes))}
+    extra = [axis for axis in wrong if axis not in known.axes]
+    if len(extra) == 1 and fields["wrong"].startswith("axes ") and set(known.axes) < set(wrong):
+        size = known.h.shape[extra[0]]
+        fields["wrong"] += " together"
+        fields["right"] += f" alone, separately for each index of axis {extra[0]} (of size {size} here)"
+    return fields
 
 
 def name_axes(program: Program, value: int, axes: Axes) -> str:
@@ -1105,6 +1131,7 @@ def _fields_of_statistics(program: Program, place: Place, axes: Axes) -> dict[st
     choices=other_statistics,
     message="in the gradient of {x} through {step}, {statistics} taken over {wrong}; {verb} must be taken over {right}",
     fields=lambda program, place, choice: _fields_of_statistics(program, place, choice.axes),
+    hints=NORMALISED_TOGETHER,
 )
 def normalise_over_other_axes(program: Program, place: Place, choice: OtherStatistics) -> Program | None:
     """Take all means, and the root that is divided by, over wrong axes in the gradient of x.
@@ -1261,6 +1288,7 @@ def _() -> Example:
     choices=lambda program, place: dict.fromkeys(choice.axes for choice in wrong_axes(program, place)),
     message="in the recomputed forward pass, {statistics} taken over {wrong}; {verb} must be taken over {right}",
     fields=lambda program, place, choice: _fields_of_statistics(program, place, choice),
+    hints=NORMALISED_TOGETHER,
 )
 def normalise_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program | None:
     """Run both passes with the mean and the variance of a normalisation over wrong axes.
