@@ -338,6 +338,13 @@ def test_what_is_wrong_at_exact_entries_alone_names_what_they_have_in_common(
         ("truncated_rnn_grad", ("t - k)", "t - k - 1)"), "where this number is 1", "derivative of this operation"),
         ("causal_attention_grad", ("triu(1)", "triu(0)"), "a row in which every entry is masked", "typed in"),
         ("numerical_grad", (".clone()", ""), "make no copy", "typed in"),
+        ("slope", ("return ", "return 2 * "), "By which factor is your result wrong", "parentheses"),
+        ("slope", ("f(x)", "f(x - h)"), "At which two points", "parentheses"),
+        ("topological_order", ("return order", "return order[::-1]"), "Which value comes first in your list", "Visit"),
+        ("topological_order", ("return order", "return order + order[:1]"), "more than once", "your search"),
+        ("causal_attention_grad", ("triu(1)", "tril(-1)"), "Print the mask of a small case", "function is flat"),
+        ("rope_grad", ("inp.shape[1])", "inp.shape[1]).add(1)"), "depend on no input", "which operand"),
+        ("max_grad", ("mask / mask.sum(dim, keepdim=True)", "mask.new_ones(mask.shape)"), "Nudge one", "List the"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )  # fmt: skip
@@ -349,6 +356,49 @@ def test_the_hints_are_of_this_mistake_and_of_no_other(
     assert answer.status == "failed"
     assert any(asked in hint for hint in answer.hints), answer.hints
     assert not any(not_asked in text for text in (answer.message, *answer.hints)), answer
+
+
+@pytest.mark.parametrize(
+    ("exercise", "body", "says"),
+    [
+        ("softplus_grad(inp, out)", "inp.g = out.g * inp.sigmoid() * (1 - inp.sigmoid())",
+         "there is one factor too many, `1 / (1 + inp.exp())`, the derivative of the logarithm"),
+        ("rmsnorm_grad(inp, gamma, out)",
+         "rms, h = ((inp**2).mean(-1, keepdim=True) + 1e-5).sqrt(), out.g * gamma; gamma.g = (out.g * inp / rms).sum(0)"
+         "; inp.g = (h - inp * (h * inp).mean(-1, keepdim=True)) / rms",
+         "on the path from inp through the root of the mean of squares, inp is used in place of the normalised value "
+         "both inside the mean and in front of it"),
+        ("batchnorm_eval_grad(inp, gamma, beta, mean, var, out)",
+         "inp.g = out.g * gamma * (var + 1e-5) ** -0.5; gamma.g = (out.g * inp).sum(0); beta.g = out.g.sum(0)",
+         "in the gradient of gamma, the gradient of `gamma * (inp - mean) / std` is multiplied by inp; it must be "
+         "multiplied by `(inp - mean) / std`"),
+        ("batchnorm_eval_grad(inp, gamma, beta, mean, var, out)",
+         "std = (var + 1e-5) ** 0.5; inp.g = out.g * gamma * std; gamma.g = (out.g * (inp - mean) / std).sum(0); "
+         "beta.g = out.g.sum(0)",
+         "the upstream gradient is multiplied by `std`; it must be divided by `std`"),
+        ("maxpool1d_grad(inp, out, size, step)",
+         "places = inp.unfold(-1, size, step).argmax(-1) + step * inp.new_ones(out.shape).cumsum(-1).long()"
+         " - step; inp.g = inp.new_zeros(inp.shape).scatter_add(-1, places, out.g * out)",
+         "the gradient of `inp.unfold(-1, size, step)` through the maximum has an extra factor, `out`"),
+        ("dout_dx(x)", "return 6 * (x + 2) / len(x) ** 2", "it is right only where all axes have the same size"),
+    ],
+    ids=lambda value: value.partition("(")[0],
+)  # fmt: skip
+def test_a_message_fits_the_formula_that_the_file_has(grade: Grade, exercise: str, body: str, says: str) -> None:
+    """Of two mistakes with the same numbers, the one whose words are in the file is told."""
+    result = grade(exercise.partition("(")[0], f"def {exercise}:\n    {body}\n")
+    assert [answer.message for answer in result.answers if answer.status == "failed"] == [says]
+
+
+def test_axes_without_names_are_told_with_what_must_stay_apart(course: Course, grade: Grade) -> None:
+    source = course.find("groupnorm_grad").solution.read_text(encoding="utf-8")
+    result = grade("groupnorm_grad", source.replace("(len(inp), groups, -1)", "(len(inp), 1, -1)"))
+    inp, gamma, beta = result.answers
+    assert beta.status == "passed"
+    for answer in (inp, gamma):
+        assert "over axes 1 and 2 of `grouped` together" in answer.message
+        assert "over axis 2 of `grouped` alone, separately for each index of axis 1 (of size " in answer.message
+        assert not any("which axis does your code name" in hint for hint in answer.hints)
 
 
 def test_the_evidence_tells_the_two_numbers_that_the_finding_tells(course: Course, grade: Grade) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,12 +17,12 @@ from grader.diagnosis.hints import OTHER_FACTOR
 from grader.diagnosis.words import list_in_words
 from grader.program.forward import SINK, Key, Node, Place
 from grader.program.operation import Array, unbroadcast
-from grader.program.program import EdgeContext, EdgeVjp, Program
+from grader.program.program import EdgeContext, EdgeVjp, Program, as_code
 from grader.program.queries import EdgeKind, edges_by_kind, reduced_axes
 from grader.program.selectors import ValueName, named_array, values_by_name
 
 from .contract import Example, describe_edge_kind, name_read_by, operator
-from .places import edges, expression_of, values
+from .places import edges, expression_of, operand_source, values
 from .recurrences import cached_loop_carried_values, first_values, iterations_of
 
 
@@ -2129,6 +2130,26 @@ def cofactor_replacements(program: Program, place: Place) -> Iterator[CofactorRe
                 yield from (CofactorReplacement(steps, name) for steps in range(2, len(nodes) + 1))
 
 
+def describe_cofactors(program: Program, place: Place, steps: int) -> str:
+    """Return the other factors of a product as code: `(x - m) / std` for the edge of gain in gain * (x - m) / std.
+
+    Return "the other factors of it" where the source of the product does not have them.
+
+    Args:
+        program: the program of the trial that the message is for.
+        place: the edge of the operand into its first product.
+        steps: the number of products and quotients.
+    """
+    first, *further = (program.nodes[i] for i in product_chain(program, place)[:steps])
+    sources = [operand_source(first.text, first.name, 1 - place[1])]
+    sources += [operand_source(node.text, node.name, 1) for node in further]
+    if not all(sources):
+        return "the other factors of it"
+    signs = (" / " if node.name == "div" else " * " for node in further)
+    code = f"({sources[0]})" + "".join(f"{sign}({source})" for sign, source in zip(signs, sources[1:], strict=True))
+    return as_code(ast.unparse(ast.parse(code, mode="eval")))
+
+
 @operator(
     "whole-factor-mistaken",
     code="wrong-operand",
@@ -2136,10 +2157,11 @@ def cofactor_replacements(program: Program, place: Place) -> Iterator[CofactorRe
     at=edges.of("mul", "div"),
     choices=cofactor_replacements,
     message="in the gradient of {operand}, the gradient of {product} is multiplied by {other}; it must be"
-    " multiplied by all that {operand} is multiplied by in {product}",
+    " multiplied by {right}",
     fields=lambda program, place, choice: {
         "other": choice.value.describe(program),
         "product": expression_of(program, program.nodes[product_chain(program, place)[: choice.steps][-1]]),
+        "right": describe_cofactors(program, place, choice.steps),
     },
 )
 def replace_cofactors(program: Program, place: Place, choice: CofactorReplacement) -> Program | None:

@@ -24,8 +24,14 @@ from .contract import Example, describe_local_derivative, divisor_of, operator
 from .partners import NAMED_ITERATIONS, EdgeOperand, ValueOfIteration, final_values
 from .places import edges, expression_of, name_of_value, number_source, operand_source, operation_label, values
 
+NEARLY_ZERO = 1e-6  # a factor as small as this leaves nothing: that is a path which is missing
 pointwise = edges.of_family("pointwise")
 KINKED = ("relu", "leaky_relu", "clamp", "abs")  # their derivatives are constant up to a kink
+
+
+def is_nonzero(program: Program, value: int) -> bool:
+    """Return whether a value is more than rounding; f(x) - x at a fixed point is not."""
+    return bool(np.abs(program.nodes[value].value).max(initial=0.0) > NEARLY_ZERO)
 
 
 def local_derivative(program: Program, place: Place) -> Array:
@@ -220,11 +226,16 @@ def describe_derivative_twice(program: Program, place: Place) -> str:
     """Return the clause that the local derivative of the edge `place` is applied twice.
 
     Such as "the derivative of `tanh(x)` is applied twice"; for the edge of x in `x / std`, "the gradient is divided by
-    std once too often".
+    std once too often". That of a logarithm is named as a factor: another formula may contain it under another name.
     """
     if divisor := divisor_of(program, place):
         return f"the gradient is divided by {divisor} once too often"
     step = expression_of(program, program.reader(place))
+    if program.reader(place).name == "log":
+        argument = program.name_of(program.source(place)).strip("`")
+        reciprocal = ast.unparse(ast.parse(f"1 / ({argument})", mode="eval")) if " of " not in argument else ""
+        factor = f"{as_code(reciprocal)}, the derivative" if reciprocal else "the derivative"
+        return f"there is one factor too many, {factor} of {step}"
     return f"{describe_local_derivative(program, place, step)} is applied twice"
 
 
@@ -424,6 +435,22 @@ def name_of_derivative(program: Program, place: Place) -> str:
 Combination = Literal["added", "divided"]
 
 
+def fields_of_combination(program: Program, place: Place, choice: Combination) -> dict[str, str]:
+    """Return the fields of a message: what is done to the upstream gradient, with what, and what must be done.
+
+    Args:
+        program: the program of the trial that the message is for.
+        place: the edge whose local derivative is not multiplied by; for the numerator of a quotient, the denominator
+            is named.
+        choice: "added", or "divided" for a division by the derivative.
+    """
+    divisor, derivative = divisor_of(program, place), name_of_derivative(program, place)
+    if choice == "divided" and divisor:
+        return {"how": "multiplied by", "what": divisor, "right": f"it must be divided by {divisor}"}
+    right = "multiply the two" if " of " in derivative else f"it must be multiplied by {derivative}"
+    return {"how": "divided by" if choice == "divided" else "added to", "what": derivative, "right": right}
+
+
 @operator(
     "derivative-not-multiplied",
     code="wrong-local",
@@ -431,11 +458,7 @@ Combination = Literal["added", "divided"]
     at=pointwise.where(has_varying_derivative),
     choices=lambda program, place: COMBINATIONS,
     message="the upstream gradient is {how} {what}; {right}",
-    fields=lambda program, place, choice: {
-        "how": "divided by" if choice == "divided" else "added to",
-        "what": (derivative := name_of_derivative(program, place)),
-        "right": "multiply the two" if " of " in derivative else f"it must be multiplied by {derivative}",
-    },
+    fields=lambda program, place, choice: fields_of_combination(program, place, choice),
 )
 def add_or_divide_by_derivative(program: Program, place: Place, choice: Combination) -> Program:
     """Contribute g + dy/dx or g / dy/dx in place of g * dy/dx, summed over broadcast axes.
@@ -566,7 +589,7 @@ def _() -> Example:
     "quotient-for-derivative",
     code="wrong-local",
     rank=3.0,
-    at=pointwise.where(has_one_operand),
+    at=pointwise.where(has_one_operand).where(lambda program, place: is_nonzero(program, place[0])),
     choices=lambda program, place: (None,),
     message="{whole} divided by {operand} is used in place of the derivative of {step}",
     fields=lambda program, place, choice: {"whole": program.name_of(place[0])},
@@ -1327,8 +1350,16 @@ def formulas(program: Program, place: Place) -> Iterator[Formula]:
     a sum, g * b for x in `x + b`, only where the second operand b is an array.
     """
     name = program.reader(place).name
-    if name not in ("add", "sub") or np.ndim(other_operand(program, place)):  # a number as a factor is a factor
+    if name == "sqrt" and is_divisor_only(program, place[0]):  # then the other factors are those of the quotient
+        yield from (each for each in FORMULAS if each.operations == name and each.code == "missing-local")
+    elif name not in ("add", "sub") or np.ndim(other_operand(program, place)):  # a number as a factor is a factor
         yield from (each for each in FORMULAS if name in each.operations.split() and each.slot == place[1])
+
+
+def is_divisor_only(program: Program, value: int) -> bool:
+    """Return whether a value is read as a denominator, and as nothing else."""
+    uses = program.forward.uses[value]
+    return bool(uses) and all(reader >= 0 and program.nodes[reader].name == "div" and slot for reader, slot in uses)
 
 
 def other_operand(program: Program, place: Place) -> Operand:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from grader.course.sampling import normal, positive, sized
 from grader.course.shapes import PARTS as PARTS_OF_AXIS
-from grader.diagnosis.hints import USES_OF_AN_ENTRY
+from grader.diagnosis.hints import USES_OF_AN_ENTRY, WHICH_SELECTED
 from grader.program.arithmetic import softmax
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate
@@ -2122,14 +2122,34 @@ def describe_extreme(program: Program, place: Place, choice: str) -> str:
     return words.replace("the extreme of", f"the {own} of").replace("the extreme along", f"the {own} entries along")
 
 
+def describe_right_extreme(program: Program, place: Place, choice: str) -> str:
+    """Return the entries that the gradient must go to: "largest", perhaps with the axis of the maximum.
+
+    Args:
+        program: the program of the trial that the message is for.
+        place: the edge that the maximum or minimum reads.
+        choice: a key of `EXTREME_RULES`.
+    """
+    node = program.reader(place)
+    own = "largest" if "max" in node.name else "smallest"
+    if not any(words in choice for words in ("along", "of all entries")):
+        return own
+    is_whole = len(reduced_axes(node)) == np.ndim(node.values[0])
+    return f"{own} of all entries" if is_whole else f"{own} along the axis of the {node.name.removeprefix('a')}imum"
+
+
 @operator(
     "other-entries-selected",
     code=lambda choice: EXTREME_RULES[choice].code,
     rank=2.0,
     at=edges.of("amax", "amin", "max", "min"),
     choices=lambda program, place: EXTREME_RULES,
-    message="the gradient of {step} goes to {choice}; it must go to the entries that were selected",
-    fields=lambda program, place, choice: {"choice": describe_extreme(program, place, choice)},
+    message="the gradient of {step} goes to {choice}; it must go to the {own}",
+    fields=lambda program, place, choice: {
+        "choice": describe_extreme(program, place, choice),
+        "own": describe_right_extreme(program, place, choice),
+    },
+    hints=WHICH_SELECTED,
 )
 def select_wrong_entries(program: Program, place: Place, choice: str) -> Program:
     """Give the gradient of a maximum or minimum to wrong entries: g times wrong weights in place of a mask.

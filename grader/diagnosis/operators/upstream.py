@@ -20,7 +20,7 @@ from grader.program.selectors import NamedValue, ValueName, values_by_name
 from .contract import Example, divisor_of, operator
 from .partners import ValueOfIteration
 from .places import WHOLE, edges, target_of, targets, values, values_with_same_gradient
-from .pointwise import depends_on_operand
+from .pointwise import depends_on_operand, is_nonzero
 
 
 def is_made_from_targets(program: Program, place: Place) -> bool:
@@ -1258,7 +1258,22 @@ def _() -> Example:
 # Factors that do not belong there -----------------------------------------------------------------------------------
 
 
-OWN_FACTORS = ("operand", "value")
+def own_factors(program: Program, place: Place) -> Iterator[str]:
+    """Yield what a gradient may be multiplied by at the edge `place`: "operand" and "value".
+
+    None where the reader only moves entries, and one node reads its value: there the same factor has a better name.
+    What a learner has a name for comes first: of a maximum, its operand and its value give the same numbers. What is 0
+    but for rounding, as f(x) - x at a fixed point, is no factor.
+    """
+    node = program.reader(place)
+    moves_entries = node.operation.family in ("rearrangement", "selection") or node.name == "unfold"
+    is_read_once = len(program.forward.edges[node.id]) == len(program.forward.uses[node.id]) == 1
+    if moves_entries and is_read_once and node.id not in program.forward.outputs:
+        return
+    factors = {"operand": program.source(place), "value": node.id}
+    for choice, factor in sorted(factors.items(), key=lambda pair: " " in program.name_of(pair[1])):
+        if is_nonzero(program, factor):
+            yield choice
 
 
 @operator(
@@ -1266,7 +1281,7 @@ OWN_FACTORS = ("operand", "value")
     code="extra-factor",
     rank=2.5,
     at=edges.in_every_iteration,
-    choices=lambda program, place: OWN_FACTORS,
+    choices=own_factors,
     message="{contribution} has an extra factor, {factor}",
     fields=lambda program, place, choice: {
         "factor": program.name_of(program.source(place) if choice == "operand" else place[0])
