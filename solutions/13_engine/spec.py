@@ -960,7 +960,8 @@ _PIECE_SLIPS = (
     ("wrong-order", "the backward pass visits the pieces from the first to the last; it must begin with the last",
      "x w b", _from_first_piece),
     ("overwritten", "the rows of b.g are counted from 0 in each piece, so that pieces overwrite each other", "b",
-     _first_rows_alone),
+     _first_rows_alone, "Which row of `b` does the first step of the second piece use?",
+     "In which row of `b.g` does your code store the gradient of that step?"),
     ("wrong-point", "the derivative of tanh uses the state before the step; it must use the state after it", "x w b",
      _slope_before),
     ("wrong-point", "the states of a piece are recomputed without b", "x w b", _made_again_without_b),
@@ -985,8 +986,8 @@ checkpoint_grad = Exercise(
     held_by_forward=True,
     misconceptions=tuple(
         misconception
-        for code, says, targets, edit in _PIECE_SLIPS
-        for misconception in edited(_states, targets, code, edit, says)
+        for code, says, targets, edit, *hints in _PIECE_SLIPS
+        for misconception in edited(_states, targets, code, edit, says, *hints)
     ),
     hints={
         "x.g": (

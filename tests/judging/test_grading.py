@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from helpers.corpus import SUBMISSIONS
 from helpers.courses import SEED, solution, with_policy
 from helpers.grading import Grade, codes, words_of
 from helpers.workers import mode_worker
@@ -388,6 +389,13 @@ def test_a_message_fits_the_formula_that_the_file_has(grade: Grade, exercise: st
     """Of two mistakes with the same numbers, the one whose words are in the file is told."""
     result = grade(exercise.partition("(")[0], f"def {exercise}:\n    {body}\n")
     assert [answer.message for answer in result.answers if answer.status == "failed"] == [says]
+
+
+def test_rows_that_pieces_overwrite_are_asked_for_by_their_numbers(grade: Grade) -> None:
+    wrong = next(text for name, text in SUBMISSIONS.items() if name.endswith("rows of b.g counted within the piece"))
+    (answer,) = (answer for answer in grade("checkpoint_grad", wrong.source).answers if answer.status == "failed")
+    assert "row of `b`" in answer.hints[0]
+    assert not any("used twice" in hint for hint in answer.hints)
 
 
 def test_axes_without_names_are_told_with_what_must_stay_apart(course: Course, grade: Grade) -> None:
