@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Mapping
 
 import numpy as np
 import pytest
+import torch
 import torch.nn.functional as F
 from helpers.operator_examples import EXAMPLES, assert_explained
 from torch import Tensor
@@ -50,13 +51,14 @@ def decayed(x: Tensor, h: Tensor) -> Tensor:
         ("exponent-typed-in", lambda x: x.pow(1 / 3), {"x": (2, 3)}),
         ("exponent-typed-in", F.mse_loss, {"input": (2, 3), "target": (2, 3)}),
         ("product-passed-to-one-factor", decayed, {"x": (3, 4), "h": (4,)}),
+        ("inverse-in-product", lambda x: torch.ones(4, 3, dtype=x.dtype) @ x, {"x": (3, 2)}),
         ("windows-not-added", lambda x, k: F.conv1d(x, k, stride=3, dilation=2), {"x": (2, 3, 11), "k": (2, 3, 3)}),
     ],
 )
 def test_an_operator_has_no_edit_where_its_mistake_cannot_be_made(
     name: str, forward: Callable[..., Tensor], shapes: Mapping[str, tuple[int, ...]]
 ) -> None:
-    """No exponent, or no factor, but a number; no windows that have an entry in common."""
+    """No exponent, factor or matrix, but a constant; no windows that have an entry in common."""
     program = record(forward, {each: np.ones(shape) for each, shape in shapes.items()})
     assert not list(edits(REGISTRY[name], program))
 

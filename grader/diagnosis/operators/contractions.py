@@ -614,8 +614,13 @@ def _() -> Example:
 
 
 def has_matrix_as_partner(program: Program, place: Place) -> bool:
-    """Return whether the partner factor of the edge `place`, which leads into a product, has two axes or more."""
-    return len(product_shapes(program.reader(place), place[1])["partner"]) > 1
+    """Return whether the partner of the edge `place`, which leads into a product, is a value of two axes or more.
+
+    A constant matrix, such as one that takes means over groups, is none: nobody inverts it.
+    """
+    reader = program.reader(place)
+    is_value = reader.operand(partner_slot(reader, place[1])) is not None
+    return is_value and len(product_shapes(reader, place[1])["partner"]) > 1
 
 
 @operator(
