@@ -205,7 +205,7 @@ def exact_entries(
 
     If 0 is among the numbers, at least one of several entries is 0. Each of the other numbers is an entry, or, if a
     quarter of the array has no room for all, the smallest and the largest are. A number far from all entries is left
-    out.
+    out. If two entries or more are not 0, two of them are equal.
 
     Args:
         array: the array to copy.
@@ -241,7 +241,26 @@ def exact_entries(
                 zeros.swapaxes(0, axis)[rng.integers(values.shape[axis])] = True
     _place_levels(values, levels, np.flatnonzero(~zeros))
     values[zeros] = 0
+    _tie_two_entries(values, levels)
     return values
+
+
+def _tie_two_entries(values: np.ndarray, levels: np.ndarray) -> None:
+    """Make two entries other than 0 equal, in place, if there are two such entries and no two are equal.
+
+    The one that changes lies at no level, if there is such an entry.
+
+    Args:
+        values: the array to change.
+        levels: the numbers at which entries may lie exactly.
+    """
+    import numpy as np
+
+    places = np.flatnonzero(values)
+    entries = values.flat[places]
+    if places.size > 1 and np.unique(entries).size == places.size:
+        changed = np.isin(entries, levels).argmin()
+        values.flat[places[changed]] = entries[changed - 1]
 
 
 def _place_levels(values: np.ndarray, levels: np.ndarray, free: np.ndarray) -> None:
