@@ -101,7 +101,8 @@ def counted_submission(submissions: Sequence[Submission]) -> Submission:
             is_of_several=True,
         )
     *earlier, newest = sorted(submissions, key=lambda submission: submission.order or 0)
-    note = f"{newest.title} is the newest submission and counts alone: {named_titles(earlier)} does not count"
+    verb = "does" if len(earlier) == 1 else "do"
+    note = f"{newest.title} is the newest submission and counts alone: {named_titles(earlier)} {verb} not count"
     return replace(newest, notes=(*newest.notes, note), earlier=tuple(submission.title for submission in earlier))
 
 

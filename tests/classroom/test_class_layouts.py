@@ -271,6 +271,12 @@ def test_the_newest_submission_counts_whole(course, tmp_path) -> None:
     assert found.heading == "2 sections, 3 students, 1 with more than one submission: the newest counts"
 
 
+def test_several_submissions_that_do_not_count_are_plural(course, tmp_path) -> None:
+    files = {f"{section}/adaL_1_{upload}_lin_grad.py": RIGHT for section, upload in (("A", 11), ("B", 21), ("C", 31))}
+    (note,) = by_key(found_in(course, put(tmp_path / "in", files), "sections"))["adaL_1"].notes
+    assert note.endswith("counts alone: A/adaL_1 and B/adaL_1 do not count")
+
+
 def test_the_page_shows_the_line_on_the_layout(capsys) -> None:
     submissions = [Submission(f"s{i}", (), earlier=("A/x",) if i < 2 else ()) for i in range(31)]
     class_folder = ClassFolder(tuple(submissions), "2 sections", layout_name="sections")
