@@ -30,7 +30,7 @@ from grader.program.operation import NoCandidate
 from grader.program.program import Program
 from grader.program.queries import loop_carried_values, loops
 from grader.reference.compare import ATOL_FOR_ZERO, RTOL
-from grader.reference.references import finite_difference_answer
+from grader.reference.references import detaching_matters, finite_difference_answer
 from grader.reference.trial import IMPOSSIBLE, Sample, Trial, describe_options
 from grader.reference.trials import first_trial, random_numbers
 from grader.results.records import AnswerResult, ExerciseResult
@@ -54,6 +54,7 @@ LONGEST_CONSTANT = 20  # characters of the source that stand for a number in the
 RULE = re.compile(r"\b(?:backward rule of|what|the step) (\w+)")
 OF_TWO = frozenset(("add", "sub", "mul", "div", "matmul"))  # the steps that take two values
 COMMANDS = frozenset(("backward", "zero_grad"))  # steps that compute no value
+MOVE = 1e-4  # of every entry of an input, to see whether nudging gives its gradient
 SEEN = 4  # trials by whose sizes the axes of the graph are named
 MANY_RIGHT = "More than one answer is right here, so there is no other array to compare it with."
 
@@ -271,11 +272,15 @@ def _reference_array(declaration: Declaration, answer: Answer, trial: Trial) -> 
     """Return the array that the learner's is compared with, its title, and a note on how it was computed.
 
     A gradient that was stored before is not contained in it. The title is "nudged" if the array is computed by finite
-    differences, and "right", with an empty note, otherwise.
+    differences, and "right" otherwise: for values, with an empty note, and for gradients that nudging does not give, as
+    the forward pass detaches something that depends on the input.
     """
     if not isinstance(declaration, Exercise) or answer.kind == "value":
         return _expected(answer, trial), "right", ""
-    expected, measured = trial.new(answer), finite_difference_answer(declaration, answer, trial)
+    expected = trial.new(answer)
+    if detaching_matters(declaration, trial, answer.wrt, trial.inputs[answer.wrt].numpy() + MOVE):
+        return expected, "right", "right: with what the forward pass detaches held constant; nudging gives others."
+    measured = finite_difference_answer(declaration, answer, trial)
     return (
         np.where((expected == 0) & _agree_but_for_rounding(measured, expected), 0.0, measured),
         "nudged",

@@ -540,6 +540,23 @@ def test_an_axis_in_the_graph_has_no_name_that_fits_by_chance(
     assert [graph.nodes[graph.out].shape for graph in graphs if graph is not None] == [shape, shape]
 
 
+@pytest.mark.parametrize(
+    ("submission", "answer", "title"),
+    [
+        ("14_beyond/straight_through_grad: out.g clamped", "inp.g", "right"),
+        ("11_time/truncated_rnn_grad: tanh not differentiated", "x.g", "right"),
+        ("11_time/rnn_grad: tanh not differentiated", "x.g", "nudged"),
+    ],
+)
+def test_what_nudging_does_not_give_is_not_called_nudged(
+    course: Course, worker: Worker, submission: str, answer: str, title: str
+) -> None:
+    drawn = picture(drawn_at(3, submission, course, worker), answer)
+    assert drawn.grids[1].title == title
+    assert drawn.note.startswith(f"{title}: ")
+    assert ("finite differences" in drawn.note) == (title == "nudged")
+
+
 def test_a_factor_that_equals_a_size_by_chance_is_a_number(course: Course, worker: Worker) -> None:
     found = drawn_at(CHANCE, "04_linear/lin_grad_accumulate: old and new gradient averaged", course, worker)
     lines = {line.name for figure in picture(found, "w.g").figures for line in figure.series[2:]}
