@@ -133,7 +133,7 @@ def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[S
         reveal: whether the right answer may be shown, where there is only one.
 
     Returns:
-        Such as "area(f, 0.5) returns 2, and must return 3"; empty where an array has more than `MOST_SHOWN` entries.
+        Such as "area(f, 0.5) returns 2, but must return 3"; empty where an array has more than `MOST_SHOWN` entries.
     """
     sample = sample_of_call(name, routine, wrong)
     if sample is None:
@@ -144,7 +144,7 @@ def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[S
     is_asked = sample.trial.expected[answer.name] is not None
     if not (reveal and routine.accepts is None and is_asked):
         return f"{call} returns {given}{place}"
-    return f"{call} returns {given}{place}, and must return {expected}"
+    return f"{call} returns {given}{place}, but must return {expected}"
 
 
 def sample_of_call(name: str, routine: Routine, wrong: Sequence[Sample]) -> Sample | None:
@@ -180,7 +180,7 @@ def _call_source(name: str, routine: Routine, trial: Trial) -> str:
     given = {argument: known[argument] for argument in routine.argument_names}
     bodies = {a: body_text(v.source) for a, v in given.items() if isinstance(v, Function) and "\n" in v.source}
     arguments = ", ".join(a if a in bodies else f"{a}={_argument_source(value)}" for a, value in given.items())
-    return "".join(f"with `{body}` in {a}, " for a, body in bodies.items()) + f"{name}({arguments})"
+    return "".join(f"for a `{a}` that does `{body}`, " for a, body in bodies.items()) + f"{name}({arguments})"
 
 
 def body_text(source: str) -> str:

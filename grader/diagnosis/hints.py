@@ -85,7 +85,7 @@ HINTS: Mapping[str, Sequence[str]] = {
     "summed-wrong-axis": (
         "Write the name of each axis next to its number.",
         "Along which axis does the forward pass work, and which axis does your code name?",
-        "Print the shape after every line: does each sum, mean or maximum remove the axis that you mean?",
+        "Print the shape after every line: does each sum, mean or maximum remove the axis that you intend?",
     ),
     "sum-of-products": (
         "Is the sum of products the product of the sums? Try it with two terms.",
@@ -450,9 +450,9 @@ def fix_first(names: Sequence[str], is_same: bool) -> tuple[str, ...]:
     lines = (
         "Which lines lead to both answers, or are written alike? The mistake is in these lines."
         if is_same
-        else "The lines of this answer alone are right. Which wrong array do they read?"
+        else "Taken by themselves, the lines of this answer are right. Which wrong array do they read?"
     )
-    return f"Fix {others} first, then look again.", lines, f"The further hints for {others} fit here, too."
+    return f"Fix {others} first, then look again.", lines, f"The other hints for {others} apply here, too."
 
 
 def hints_for(

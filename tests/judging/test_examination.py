@@ -281,9 +281,9 @@ def test_the_call_that_shows_a_bug_is_told_with_its_body(grade: Grade) -> None:
     """Each of two returned numbers beside the one that is right."""
     result = grade("smallest_failing_input", "def smallest_failing_input(bug):\n    return 6, 5\n")
     for answer, number, place in zip(result.answers, (6, 5), ("first", "second"), strict=True):
-        returns = f"returns {number} as the {place} of the returned values, and must return [1-4]"
+        returns = f"returns {number} as the {place} of the returned values, but must return [1-4]"
         call = rf"smallest_failing_input\(bug\) {returns}"
-        assert re.fullmatch(rf"with `inp\.g = .*` in bug, {call}", answer.evidence), answer.evidence
+        assert re.fullmatch(rf"for a `bug` that does `inp\.g = .*`, {call}", answer.evidence), answer.evidence
 
 
 def test_too_many_backward_passes_are_refused() -> None:

@@ -224,7 +224,7 @@ def test_a_routine_that_is_wrong_in_no_known_way_shows_the_call(grade: Grade) ->
     (answer,) = grade("slope", source).answers
     assert answer.code == "unknown"
     assert re.match(r"the value is -?[\d.]+; it must be -?[\d.]+", answer.message)
-    call, _, returned = answer.evidence.partition(", and must return ")[0].partition(" returns ")
+    call, _, returned = answer.evidence.partition(", but must return ")[0].partition(" returns ")
     assert re.fullmatch(r"slope\(f=lambda x: .+, x=0?\.\d+, h=0?\.\d+\)", call.replace("x=1.", "x=0."))
     names: dict[str, Any] = {}
     exec(source, names)
@@ -243,7 +243,7 @@ def test_of_a_routine_with_several_answers_the_call_shows_each_with_its_own(grad
     assert [answer.code for answer in grade("momentum_step", source.format("new")).answers][1] is None
     first, second = grade("momentum_step", source.format("new + 0.1 * new.cos()")).answers
     for place, answer in (("first", first), ("second", second)):
-        returns = rf"\) returns \[.*\] as the {place} of the returned values, and must return \["
+        returns = rf"\) returns \[.*\] as the {place} of the returned values, but must return \["
         assert re.search(returns, answer.evidence)
     assert first.evidence.partition("must return")[2] != second.evidence.partition("must return")[2]
 
@@ -432,7 +432,7 @@ def test_expected_numbers_are_shown_only_where_the_policy_allows_it(course: Cour
         for allowed in (False, True)
     )
     assert hidden.evidence.startswith("slope(f=")
-    assert shown.evidence.startswith(f"{hidden.evidence}, and must return ")
+    assert shown.evidence.startswith(f"{hidden.evidence}, but must return ")
 
 
 def test_the_error_is_the_greatest_scaled_one(grade: Grade) -> None:
