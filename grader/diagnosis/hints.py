@@ -48,7 +48,7 @@ HINTS: Mapping[str, Sequence[str]] = {
         "How many entries does the mean run over?",
     ),
     "transposed": (
-        "Write the shape of every array next to its name. Which axes must match?",
+        "Shapes cannot tell a square matrix from its transpose. Write out one entry of the sum.",
         "Check one entry by hand, with a matrix of two rows and two columns that is not symmetric.",
         "A gradient has the axes of its variable, in the same order.",
     ),

@@ -122,7 +122,7 @@ LOG_DETERMINANT_FORMULAS: Mapping[str, MatrixFormula] = {
     fields=lambda program, place, choice: {"mistake": INVERSE_FORMULAS[choice].message},
     hints=(
         "For a number a, what is the derivative of 1 / a? Which sign does it have, and how many factors 1 / a?",
-        "What multiplies from the left in the forward pass: on which side does it stand in the backward pass, and how?",
+        "If a moves by da, its inverse y moves by -y @ da @ y. Which entries of y multiply da[i,j] on either side?",
         "Check one entry by hand, with a matrix of two rows and two columns that is not symmetric.",
     ),
 )
