@@ -67,7 +67,7 @@ def test_each_slip_in_putting_entries_back_is_told_apart(exercise: Exercise, rul
 @pytest.mark.parametrize(
     ("part", "name"),
     [
-        (lambda g, a, b, dim: g.narrow(dim, b.shape[dim], a.shape[dim]), "wrong-operand: from the other end"),
+        (lambda g, a, b, dim: g.narrow(dim, b.shape[dim], a.shape[dim]), "wrong-operand: from the wrong end"),
         (lambda g, a, b, dim: g.narrow(dim, a.shape[dim], b.shape[dim]), "wrong-operand"),
         (lambda g, a, b, dim: g.chunk(2, dim)[0], "shape-special"),
         (lambda g, a, b, dim: g.narrow(dim, 0, g.shape[dim] // 2), "shape-special"),

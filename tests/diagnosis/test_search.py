@@ -168,7 +168,7 @@ def test_two_paths_that_contribute_the_same_are_both_named() -> None:
 
     case = case_of(lambda x: ((x[:, None] - x).abs() ** 3).sum(), wrong, x="bs n")
     says = said(explain(case, OPERATORS)["x"])
-    assert "the path from x through `x[:, None]` is missing, or the direct path from x, the term x of" in says
+    assert "the path from x through `x[:, None]` is missing, or the direct path from x, through the term x of" in says
     assert says.endswith("; the two give the same numbers")
 
 

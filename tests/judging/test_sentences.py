@@ -69,7 +69,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "silu_grad",
         "def silu_grad(inp, out):\n    s = inp.sigmoid()\n    inp.g = out.g * (1 + inp * s * (1 - s))\n",
         "inp.g",
-        "in the contribution of the first factor, the factor `inp.sigmoid()` of `inp * inp.sigmoid()` is missing",
+        "in the gradient of inp, the factor `inp.sigmoid()` of `inp * inp.sigmoid()` is missing",
     ),
     "a multiple of the upstream gradient is one mistake": (
         "dropout_grad",

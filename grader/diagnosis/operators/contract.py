@@ -363,8 +363,8 @@ def direct_operand(program: Program, place: Place) -> str:
 def describe_path(program: Program, spot: Spot, place: Place) -> str:
     """Return the path by the edges of a spot: "the path from x through `tanh(x)`".
 
-    Where the operation has several paths to its operand, say which: "the direct path from h to out, the term h of `h +
-    f(h)`", "one of the two paths from x through `x * x`", "the path through `y[k]` of `y[i] + y[k]`".
+    Where the operation has several paths to its operand, say which: "the direct path from h to out, through the term h
+    of `h + f(h)`,", "one of the two paths from x through `x * x`", "the path through `y[k]` of `y[i] + y[k]`".
 
     Args:
         program: the program of a trial.
@@ -378,7 +378,7 @@ def describe_path(program: Program, spot: Spot, place: Place) -> str:
     if direct := direct_operand(program, place):
         value = name_of_value(program, node.id)
         to = "" if value.startswith("the value of") else f" to {value}"
-        return f"the direct path from {operand}{to}, {direct} of {step},"
+        return f"the direct path from {operand}{to}, through {direct} of {step},"
     if [source for _, source in node.operands].count(program.source(place)) == 2 and node.name in ("add", "mul"):
         return f"one of the two paths from {operand} through {step}"
     if term := _term_of_like_operands(program, spot, place):
@@ -494,7 +494,7 @@ def _operand_names(program: Program, spot: Spot, place: Place) -> str:
 def describe_side(program: Program, place: Place) -> str:
     """Return in which of two contributions of a product or quotient something is missing; empty where there is one.
 
-    For the edge of the left x in `x * x.sigmoid()`: "in the contribution of the first factor, ". For the edge of x in
+    For the edge of `x.sigmoid()` in `x * x.sigmoid()`: "in the gradient of `x.sigmoid()`, ". For the edge of x in
     `x / x.norm()`: "in the contribution of the numerator, ". Empty in `x * w`, whose factors depend on no target both.
 
     Args:
@@ -502,13 +502,15 @@ def describe_side(program: Program, place: Place) -> str:
         place: the edge.
     """
     node, forward = program.reader(place), program.forward
-    if node.name not in ("mul", "div") or len(node.operands) != 2:
+    own = node.operand(place[1])
+    if own is None or node.name not in ("mul", "div") or len(node.operands) != 2:
         return ""
     behind = [forward.ancestors[source] for _, source in node.operands]
     if not any((behind[0] & behind[1]) >> value & 1 for value in forward.targets.values()):
         return ""
-    sides = ("first factor", "second factor") if node.name == "mul" else ("numerator", "denominator")
-    return f"in the contribution of the {sides[place[1]]}, "
+    if node.name == "mul":
+        return f"in the gradient of {program.name_of(own)}, "
+    return f"in the contribution of the {('numerator', 'denominator')[place[1]]}, "
 
 
 def describe_local_derivative(program: Program, place: Place, step: str) -> str:

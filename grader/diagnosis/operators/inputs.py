@@ -416,15 +416,15 @@ ROW_WEIGHTS: Mapping[str, Callable[[int], Array]] = {
     "only the last group of three is used": lambda n: np.arange(n) >= (n - 1) // 3 * 3,
     "the first is added twice": lambda n: 1 + (np.arange(n) == 0),
     "the last is added twice": lambda n: 1 + (np.arange(n) == n - 1),
-    "each is added once for every entry from it to the last": lambda n: np.arange(n, 0, -1),
-    "each is added once for every entry from the first to it": lambda n: np.arange(n) + 1,
+    "each is added once more for every entry after it": lambda n: np.arange(n, 0, -1),
+    "each is added once more for every entry before it": lambda n: np.arange(n) + 1,
     "each is weighted as in an exponential moving average, by 0.1 times 0.9 for every entry after it": lambda n: (
         0.1 * 0.9 ** np.arange(n - 1, -1, -1)
     ),
 }
 
 
-WEIGHING = ("twice", "once for every", "moving average")  # in these, every row has a weight
+WEIGHING = ("twice", "once more for every", "moving average")  # in these, every row has a weight
 
 
 @dataclass(frozen=True)

@@ -710,7 +710,7 @@ SHARES: Mapping[str, Callable[[int, int], int]] = {  # from the length of all an
     "into equal parts, rounded down,": lambda total, count: total // count,
 }
 CUT_WORDS: Mapping[str, str] = {
-    "from the other end": "is taken from the other end",
+    "from the other end": "is taken from the wrong end",
     "one entry too early": "begins one entry before its place",
     "one entry too late": "begins one entry behind its place",
     "into equal parts": "begins as if all joined arrays had this size",
@@ -805,7 +805,7 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "h": "bs m"})
 
 
-JOINED_ALONG = ("the first axis wherever dim is negative", "the first axis", "the last axis")
+JOINED_ALONG = ("the first axis whenever dim is negative", "the first axis", "the last axis")
 
 
 @operator(
@@ -816,12 +816,13 @@ JOINED_ALONG = ("the first axis wherever dim is negative", "the first axis", "th
         lambda program, place: with_gradient_of_any_shape(program, place, EdgeContext.right) is not None
     ),
     choices=lambda program, place: JOINED_ALONG,
-    message="the gradient of {step} is split along {choice}; it must be split along the axis that was joined",
+    message="the gradient of {step} is split along {choice}; it must be split along the axis along which the"
+    " arrays were joined",
 )
 def cut_along_wrong_axis(program: Program, place: Place, choice: str) -> Program | None:
     """Cut the gradient of `cat` along a wrong axis, at the sizes that the joined arrays have along the right one.
 
-    The choice is "the first axis", "the last axis", or "the first axis wherever dim is negative", with which a `cat`
+    The choice is "the first axis", "the last axis", or "the first axis whenever dim is negative", with which a `cat`
     with a `dim` from 0 on is cut along the right axis. For cat([x, h], -1) and "the first axis", x gets
     g[: x.shape[-1]] in place of g[:, : x.shape[-1]]. Returns `None` where the operand is no target that only this edge
     leads to.

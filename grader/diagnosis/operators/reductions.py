@@ -1091,8 +1091,8 @@ Count = (
 COUNT_NAMES: Mapping[Count, str] = {
     "all entries": "the total number of entries",
     "all entries that are left": "the number of entries of the result",
-    "one less": "the number of averaged entries minus 1",
-    "the square of it": "the square of the number of averaged entries",
+    "one less": "the number of entries minus 1",
+    "the square of it": "the square of the number of entries",
     "the sum of the sizes": "the sum of the sizes of all axes",
     "not zero": "the number of entries that are not 0",
     "of the largest": "the number of entries of the largest of these means",
@@ -1187,7 +1187,7 @@ def fields_of_counts(program: Program, place: Place, count: Count) -> dict[str, 
     rank=2.0,
     at=reductions.of("mean").where(reduces_several_entries),
     choices=wrong_counts,
-    message="the gradient of {operand} is divided by {count}; it must be divided by {right} that {step} averages",
+    message="the gradient of {operand} is divided by {count}; it must be divided by {right} that {step} runs over",
     fields=lambda program, place, choice: fields_of_counts(program, place, choice),
 )
 def divide_by_wrong_count(program: Program, place: Place, choice: Count) -> Program | None:

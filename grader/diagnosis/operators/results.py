@@ -190,7 +190,9 @@ def axis_orders(program: Program, place: Place) -> Iterator[AxisOrder]:
     at=targets.where(has_axes(2)),
     choices=axis_orders,
     fields=lambda program, place, choice: {
-        "what": "this is the right answer with its axes in another order, then reshaped"
+        "what": "this is the right answer, reshaped first, and then with its axes in another order"
+        if choice.back
+        else "this is the right answer, with its axes in another order first, and then reshaped"
         if choice.reshaped
         else "this is the transpose of the right answer"
     },

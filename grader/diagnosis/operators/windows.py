@@ -515,7 +515,7 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
     if count == 1 and sizes[0] > 1:
         yield KernelTurn("the wrong way round", (-1,))
     elif count > 1:
-        yield KernelTurn("the wrong way round along all axes", tuple(range(-count, 0)))
+        yield KernelTurn("the wrong way round along all spatial axes", tuple(range(-count, 0)))
         yield from (
             KernelTurn(f"the wrong way round along {axis_in_words(axis)}", (axis,)) for axis in range(-count, 0)
         )
@@ -534,7 +534,7 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
         "what": "the taps are" if place[1] == KERNEL else "the kernel is used",
         "task": "get the contributions of the entries that it multiplies in the forward pass"
         if place[1] == KERNEL
-        else "multiply the upstream gradient of the outputs that it contributed to",
+        else "carry the upstream gradient back to the entries that it multiplies in the forward pass",
     },
     message="in the gradient of {operand} through {step}, {what} {how}; each tap must {task}",
     hints=(
