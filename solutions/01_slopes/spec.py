@@ -41,6 +41,16 @@ def _central_gradient(f, x, h):
     return _each_entry(x, h, lambda step: (f(x + step) - f(x - step)) / (2 * h))
 
 
+def _each_row(f, x, h):
+    """Return in each row of `x` the central difference with all entries of this row nudged; shape: that of `x`."""
+    measured = x.new_zeros(x.shape)
+    for i in range(len(x)):
+        step = x.new_zeros(x.shape)
+        step[i] = h
+        measured[i] = (f(x + step) - f(x - step)) / (2 * h)
+    return measured
+
+
 def _never_put_back(f, x, h):
     """Return central differences in which every entry keeps its second nudge, -h."""
     moving = x.clone()
@@ -104,13 +114,21 @@ def _machine_epsilon(dtype):
     return torch.finfo(dtype).eps
 
 
+def _step_of_other_dtype(dtype, answer):
+    """Return the answer if it is a good step for the other dtype; else an example of such a step."""
+    import torch
+
+    other = torch.float32 if dtype == torch.float64 else torch.float64
+    return answer if answer is not None and _is_good_step(answer, other) else _balanced_step(other)
+
+
 def _fixed(h):
     """Return the misconception of using the step `h` whatever the dtype."""
     return Misconception(
         "imprecise",
         "return",
         lambda dtype: h,
-        says=f"the step is {h:g} for both dtypes, which leaves an avoidable error in at least one of them",
+        says=f"the step is {h:g} for both dtypes, but the best step is not the same for both",
         hints=("The two dtypes differ in one number that decides the best step. Where can you look it up?",),
     )
 
@@ -315,6 +333,13 @@ numerical_grad = Routine(
             hints=("Where do parentheses belong, so that the whole distance is in the denominator?",),
         ),
         Misconception(
+            "shape-special",
+            "return",
+            _each_row,
+            says="all entries of a row `x[i]` are nudged at once; each entry must be nudged alone",
+            hints=("If `x` has two axes, what is `x[0]`: one entry, or several?",),
+        ),
+        Misconception(
             "wrong-point",
             "return",
             _never_put_back,
@@ -475,5 +500,12 @@ pick_h = Routine(
             hints=("With `h` as small as `eps`, in how many digits do `f(x + h)` and `f(x - h)` differ?",),
         ),
         *(_fixed(10.0**-k) for k in range(1, 13)),
+        Misconception(
+            "imprecise",
+            "return",
+            _step_of_other_dtype,
+            says="the steps of the two dtypes are exchanged",
+            hints=("Which dtype has the larger `eps`? Does it need the larger step or the smaller one?",),
+        ),
     ),
 )

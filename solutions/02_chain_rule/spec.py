@@ -351,6 +351,15 @@ pow_both_grad = Exercise(
             "As in `exp_grad`, `out` itself is one factor; the other is a logarithm.",
         ),
     },
+    misconceptions=(
+        Misconception(
+            "wrong-operand",
+            "b.g",
+            lambda out, out_g: out_g * out * out.log(),
+            says="in the gradient of b, the logarithm is that of `out`; it must be that of a",
+            hints=("Write `a ** b` as `exp(b * log(a))`, and differentiate with respect to `b`.",),
+        ),
+    ),
 )
 
 two_paths_grad = Exercise(

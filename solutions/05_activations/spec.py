@@ -84,6 +84,15 @@ leaky_relu_grad = Exercise(
             "Choose between two factors, entry by entry, by the sign of `inp`; multiply by the upstream gradient.",
         ),
     },
+    misconceptions=(
+        Misconception(
+            "missing-local",
+            "inp.g",
+            lambda out_g: out_g,
+            says="where inp is negative, the factor `slope` is missing",
+            hints=("Nudge a negative entry. By how much does `out` move?",),
+        ),
+    ),
 )
 
 sigmoid_grad = Exercise(
@@ -186,6 +195,13 @@ gelu_grad = Exercise(
         ),
     },
     misconceptions=(
+        Misconception(
+            "wrong-factor",
+            "inp.g",
+            lambda inp, out_g: out_g * (1 + (inp / 2**0.5).erf() + inp * (-(inp**2) / 2).exp() / (2 * math.pi) ** 0.5),
+            says="the term `phi` is twice what it should be: 1 + erf(...) must be divided by 2",
+            hints=("What is Phi far out on the right, and what is the first term of your formula there?",),
+        ),
         Misconception(
             "wrong-local",
             "inp.g",

@@ -168,6 +168,15 @@ reshape_grad = Exercise(
             "Give `out.g` the shape of `inp`, without changing the order of its entries.",
         ),
     },
+    misconceptions=(
+        Misconception(
+            "reshape-for-transpose",
+            "inp.g",
+            lambda inp, out_g: out_g.t().reshape(inp.shape),
+            says="out.g is transposed before it is reshaped; it must only be reshaped",
+            hints=("Number the entries of `out` in the order in which they are stored. Which are the first of `inp`?",),
+        ),
+    ),
 )
 
 index_grad = Exercise(
@@ -221,6 +230,22 @@ where_grad = Exercise(
             "Take `out.g` where `mask` is 0, and 0 where it is 1.",
         ),
     },
+    misconceptions=(
+        Misconception(
+            "wrong-local",
+            "a.g",
+            lambda a, b, out_g: out_g * (a > b),
+            says="a gets its gradient where a > b; it must get it where mask is 1",
+            hints=("Which of the arguments decides whether `out` has the entry of `a` or that of `b`?",),
+        ),
+        Misconception(
+            "wrong-local",
+            "b.g",
+            lambda a, b, out_g: out_g * (b >= a),
+            says="b gets its gradient where b >= a; it must get it where mask is 0",
+            hints=("Which of the arguments decides whether `out` has the entry of `a` or that of `b`?",),
+        ),
+    ),
 )
 
 max_grad = Exercise(

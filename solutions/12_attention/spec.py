@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from handgrad import Exercise, Sampler, normal, number, output, sized, stored, weights
+from handgrad import Exercise, Misconception, Sampler, normal, number, output, sized, stored, weights
 
 
 def _free(rng, _setting, shape):
@@ -202,6 +202,15 @@ rope_grad = Exercise(
             "minus sign go?",
         ),
     },
+    misconceptions=(
+        Misconception(
+            "forward-value",
+            "inp.g",
+            lambda inp: inp,
+            says="this is inp again, as if `out` were rotated back in place of out.g",
+            hints=("What do you rotate back: a value or a gradient?",),
+        ),
+    ),
 )
 
 multihead_grad = Exercise(

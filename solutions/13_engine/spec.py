@@ -792,7 +792,7 @@ def _script_slips():
     """Yield every mistake that can be named: the code, the message, and the engine that makes it."""
     replaced = "a call of backward replaces the gradients of an earlier call; the gradients must add up until zero_grad"
     yield "overwritten", replaced, Engine(session={"kept": "nothing"})
-    between = "intermediate values keep their gradients from one call to the next, and pass them on again"
+    between = "intermediate values keep their gradients from one backward pass to the next, and pass them on again"
     for cleared in ("inputs", "all"):
         for grown in (False, True):
             yield "stale-gradient", between, Engine(session={"kept": "all", "cleared": cleared, "grown": grown})
@@ -946,15 +946,19 @@ def _made_again_from_last_state(program, every):
     return _made_again(program, {step: last for step, _ in _joints(program, every)}, {})
 
 
+_ASK_FOR_PIECES = (
+    "How many pieces does your loop visit if t = 7 and `every` = 3, and how many steps are in each?",
+    "And how many does it visit if `every` is larger than t?",
+)
 _PIECE_SLIPS = (
     ("missing-local",
      "every piece starts from out.g; it must start from the gradient that the piece after it passes back", "x w b",
      _begun_anew),
     ("missing-path", "only the last piece of the chain is used in the backward pass", "x w b", _last_piece_alone),
-    ("missing-path", "the last piece is left out where it is shorter than the others", "x w b",
-     _short_piece_left_out),
-    ("missing-path", "the last piece is left out where it is shorter than the others, unless it is the only one",
-     "x w b", _rest_left_out),
+    ("missing-path", "if t is not a multiple of `every`, the steps after the last full piece are left out", "x w b",
+     _short_piece_left_out, *_ASK_FOR_PIECES),
+    ("missing-path", "if t is not a multiple of `every`, the steps after the last full piece are left out, "
+     "unless there is no full piece", "x w b", _rest_left_out, *_ASK_FOR_PIECES),
     ("overwritten", "each piece starts w.g at 0; it must add to the contributions of the pieces after it", "w",
      _weights_of_first_piece),
     ("wrong-order", "the backward pass visits the pieces from the first to the last; it must begin with the last",

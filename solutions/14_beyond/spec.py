@@ -1033,7 +1033,7 @@ _AROUND = (
        "Does the gradient of `out` still change if you go around the loop once more?")
       for turns, often in ((1, "once"), (2, "twice"), (3, "three times"), (4, "four times"), (5, "five times"))),
     ("transposed", {"turned": False},
-     "around the loop, the gradient is multiplied by w; it must be multiplied by the transpose of w",
+     "in each iteration, the gradient is multiplied by w; it must be multiplied by the transpose of w",
      "What is the backward pass of `out @ w`, as in any linear layer?"),
     ("transposed", {"turned": False, "behind": True},
      "the linear system is solved with the transpose of its matrix; it must be solved with the matrix itself",
@@ -1045,10 +1045,10 @@ _AROUND = (
     ("extra-factor", {"around": lambda out: _slope(out) ** 2},
      "the derivative of tanh is applied twice around the loop",
      "How many times does one iteration go through a tanh?"),
-    ("wrong-local", {"around": lambda out: 1 - out}, "around the loop, 1 - out is used as the derivative of tanh",
+    ("wrong-local", {"around": lambda out: 1 - out}, "in each iteration, 1 - out is used as the derivative of tanh",
      "What is the derivative of tanh, in terms of its output?"),
     ("wrong-point", {"behind": True},
-     "around the loop, the gradient goes through w before the tanh; it must go through the tanh first",
+     "in each iteration, the gradient goes through w before the tanh; it must go through the tanh first",
      "In the forward pass `w` comes first and the tanh last. Which comes first in the backward pass?"),
 )  # fmt: skip
 
@@ -1098,7 +1098,7 @@ fixed_point_grad = Exercise(
                       ("If `out.g` were zero everywhere, what should `x.g` be?",)),
         Misconception("partial-batch", "x.g", lambda w, out, out_g: _slope(out) * _arrived(
                           w, out, out_g, around=lambda y: _slope(y)[:1].expand_as(y)),
-                      "around the loop, the derivative of tanh in the first row is used in all rows",
+                      "in each iteration, the derivative of tanh in the first row is used in all rows",
                       ("Does every row of `out` have the same derivative?",)),
         Misconception("wrong-local", "x.g", _with_slope(lambda out: 1 - out),
                       "1 - out is used as the derivative of tanh: out is not squared",

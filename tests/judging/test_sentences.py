@@ -71,6 +71,75 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "inp.g",
         "in the gradient of inp, the factor `inp.sigmoid()` of `inp * inp.sigmoid()` is missing",
     ),
+    "the logarithm of a power is that of the base": (
+        "pow_both_grad",
+        "def pow_both_grad(a, b, out):\n    a.g = out.g * b * a ** (b - 1)\n    b.g = out.g * out * out.log()\n",
+        "b.g",
+        "in the gradient of b, the logarithm is that of `out`; it must be that of a",
+    ),
+    "a share that is not halved is no path counted twice": (
+        "gelu_grad",
+        "def gelu_grad(inp, out):\n    density = (-(inp**2) / 2).exp() / (2 * torch.pi) ** 0.5\n"
+        "    inp.g = (1 + (inp / 2**0.5).erf() + inp * density) * out.g\n",
+        "inp.g",
+        "the term `phi` is twice what it should be: # + erf(...) must be divided by #",
+    ),
+    "a slope is missing on one side only": (
+        "leaky_relu_grad",
+        "def leaky_relu_grad(inp, out, slope):\n    inp.g = out.g.clone()\n",
+        "inp.g",
+        "where inp is negative, the factor `slope` is missing",
+    ),
+    "a mask that is not used is not wrong": (
+        "where_grad",
+        "def where_grad(mask, a, b, out):\n    a.g, b.g = out.g * (a > b), out.g * (b >= a)\n",
+        "a.g",
+        "a gets its gradient where a > b; it must get it where mask is #",
+    ),
+    "of a transposition before a reshape both are named": (
+        "reshape_grad",
+        "def reshape_grad(inp, out):\n    inp.g = out.g.t().reshape(inp.shape)\n",
+        "inp.g",
+        "out.g is transposed before it is reshaped; it must only be reshaped",
+    ),
+    "an array that is reshaped before its axes are exchanged is said to be": (
+        "conv2d_grad",
+        "def conv2d_grad(inp, w, b, out, stride, padding):\n    o, c, *size = w.shape\n"
+        "    cols = torch.nn.functional.unfold(inp, size, padding=padding, stride=stride)\n"
+        "    g = out.g.flatten(2)\n    b.g, inp.g = g.sum((0, 2)), None\n"
+        "    flat = torch.einsum('bop,bkp->ok', g, cols)\n    w.g = flat.reshape(o, *size, c).permute(0, 3, 1, 2)\n",
+        "w.g",
+        "this is the right answer, reshaped first, and then with its axes in another order",
+    ),
+    "values that are rotated back are not searched for in the code": (
+        "rope_grad",
+        "def rope_grad(inp, out):\n    c = inp.shape[-1] // 2\n"
+        "    angle = torch.arange(inp.shape[1])[:, None] / 10000 ** (torch.arange(c) / c)\n"
+        "    p, q, cos, sin = out[..., :c], out[..., c:], angle.cos(), angle.sin()\n"
+        "    inp.g = torch.cat((p * cos + q * sin, q * cos - p * sin), -1)\n",
+        "inp.g",
+        "this is inp again, as if `out` were rotated back in place of out.g",
+    ),
+    "rows that are nudged as a whole are named": (
+        "numerical_grad",
+        "def numerical_grad(f, x, h):\n    grad = torch.zeros_like(x)\n    for i in range(len(x)):\n"
+        "        step = torch.zeros_like(x)\n        step[i] = h\n"
+        "        grad[i] = (f(x + step) - f(x - step)) / (2 * h)\n    return grad\n",
+        "return",
+        "all entries of a row `x[i]` are nudged at once; each entry must be nudged alone",
+    ),
+    "the steps of two dtypes are exchanged": (
+        "pick_h",
+        "def pick_h(dtype):\n    return 5e-3 if dtype == torch.float64 else 6e-6\n",
+        "return",
+        "the steps of the two dtypes are exchanged",
+    ),
+    "a step that is good for one dtype is not exchanged": (
+        "pick_h",
+        "def pick_h(dtype):\n    return 1e-2\n",
+        "return",
+        "the step is # for both dtypes, but the best step is not the same for both",
+    ),
     "a multiple of the upstream gradient is one mistake": (
         "dropout_grad",
         "def dropout_grad(inp, out, mask, p):\n    inp.g = out.g * (1 - p)\n",
