@@ -426,10 +426,13 @@ def stamps(compared: ComparedAnswer) -> Iterator[Figure]:
     """Yield a figure of both answers, the learner's and the right one, to an upstream gradient of 0 but for a single 1.
 
     The 1 is at the place, of at most `MOST_STAMPS`, at which the two answers differ most in proportion. Nothing is
-    yielded where they do not differ, the answer is no gradient, or neither an edit nor a declared formula explains it.
+    yielded where they do not differ, the exercise gives no upstream gradient, the answer is no gradient, or neither an
+    edit nor a declared formula explains it.
     """
     exercise, answer, trial = compared.declaration, compared.answer, compared.trial
-    if not isinstance(exercise, Exercise) or answer.kind != "gradient" or trial.out is None or compared.yours.ndim < 1:
+    if not isinstance(exercise, Exercise) or not exercise.gives_upstream or answer.kind != "gradient":
+        return
+    if trial.out is None or compared.yours.ndim < 1:
         return
     program, shape = faithful_program_of(exercise, trial), tuple(trial.out.shape)
     wrong = None if program is None else _response(compared, program)
@@ -452,13 +455,13 @@ def stamps(compared: ComparedAnswer) -> Iterator[Figure]:
     if best is not None and best[0][0]:
         _, single, yours, right = best
         at = _index_of_largest(single)
-        named = f"{trial_upstream(program)}[{', '.join(map(str, at))}]"
+        named = f"{exercise.upstream_name}[{', '.join(map(str, at))}]"
         off = _index_of_largest(yours - right)
         yield Figure(
             "stamp",
             f"the answer where {named} is 1 and all else of it 0",
             (
-                _slice_series(trial_upstream(program), single, _axes_of_output(compared), at),
+                _slice_series(exercise.upstream_name, single, _axes_of_output(compared), at),
                 _slice_series("yours", yours, compared.axes, off),
                 _slice_series(compared.title, right, compared.axes, off),
             ),
@@ -472,11 +475,6 @@ def _axes_of_output(compared: ComparedAnswer) -> Axes:
     known = [(tuple(out.shape), sizes) for out, sizes in seen if out is not None]
     known = [(shape, sizes) for shape, sizes in known if len(shape) == len(known[0][0])]
     return axes_in_all([shape for shape, _ in known], [sizes for _, sizes in known])
-
-
-def trial_upstream(program: Program) -> str:
-    """Return the name of the upstream gradient of a program's last output; "out.g" if the output has none."""
-    return program.upstream_name or (f"{program.output_name}.g" if program.output_name.isidentifier() else "out.g")
 
 
 def _index_of_largest(array: np.ndarray) -> tuple[int, ...]:

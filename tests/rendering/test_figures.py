@@ -197,10 +197,20 @@ def test_an_array_of_zeros_is_drawn_on_the_scale_of_the_other() -> None:
     assert figure_html(Figure("scatter", "yours against right", series)).count(">-97.0<") == 2
 
 
-def test_the_gradient_of_an_output_without_a_name_is_out_g_in_a_stamp(see: See) -> None:
-    stamp = figure(see("dy_dx", "def dy_dx(x):\n    return x + 2\n"), "return", "stamp")
-    assert stamp.series[0].name == "out.g"
-    assert re.fullmatch(r"the answer where out\.g\[\d, \d\] is 1 and all else of it 0", stamp.title)
+@pytest.mark.parametrize(
+    ("exercise", "source"),
+    [
+        ("dy_dx", "def dy_dx(x):\n    return x + 2\n"),
+        ("dz_dy", "def dz_dy(y):\n    return 3 * y**2\n"),
+        ("df_db", SUBMISSIONS["03_one_example/df_db: only the diagonal, a vector of ones"].source),
+    ],
+)
+def test_no_stamp_shows_an_upstream_gradient_to_an_exercise_without_one(see: See, exercise: str, source: str) -> None:
+    found = see(exercise, source)
+    assert "stamp" not in kinds(found, "return")
+    text = as_text(picture_lines(found, 100))
+    assert "out.g" not in text
+    assert "upstream gradient" not in text
 
 
 def test_the_same_slice_of_both_answers_stands_in_a_stamp(see: See) -> None:
