@@ -34,7 +34,6 @@ CHANGES: Mapping[str, tuple[str, ...]] = {
     "wrong-point": ("f'({operand}) -> f'({choice})", "{own} -> {other}"),
     "wrong-operand": ("= {formula}", "{own} -> {other}"),
     "value-for-gradient": ("{gradient} -> {other}", "g -> value"),
-    "forward-value": ("g -> value",),
     "inverted-mask": ("mask -> 1 - mask",),
     "overwritten": ("+= -> =",),
     "wrong-order": ("1, 2 -> 2, 1",),
@@ -42,6 +41,9 @@ CHANGES: Mapping[str, tuple[str, ...]] = {
 # By operator, the same where its code does not say enough: the first of several that is short, of which all fields are
 # known. The label is left out where there is none.
 CHANGES_BY_OPERATOR: Mapping[str, str | tuple[str, ...]] = {
+    "constant": "always {number}",
+    "zero-but-for-rounding": "always 0",
+    "right-only-where": "right for some inputs only",
     "path-counted-twice": "added twice",
     "derivative-with-another-value": "{value} -> {other}",
     "derivative-of-another-function": "f' -> {name}'",
@@ -127,7 +129,8 @@ KINDS: Mapping[str, str] = {
     "stale-gradient": "old gradient not cleared",
     "shared-array": "two values share an array",
     "shape-special": "right for some sizes only",
-    "hard-coded": "right for some inputs only",
+    "forward-value": "a value of the forward pass",
+    "hard-coded": "a number or size is typed in",
     "not-linear": "not linear in g",
     "wrong-local": "a wrong derivative",
 }
