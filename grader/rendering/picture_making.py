@@ -80,7 +80,8 @@ def _picture_of(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
         return _picture_of_verdicts(judge, answer, result)
     wrong = _wrong_sample(judge, answer)
     if wrong is None:
-        return Picture(answer.name, note=RIGHT if judge.given[answer.name].samples else why_no_picture(result))
+        are_right = bool(judge.given[answer.name].samples) and _is_given_by_every_call(judge, answer)
+        return Picture(answer.name, note=RIGHT if are_right else why_no_picture(result))
     yours = wrong.in_double.given
     grids, note = _grids(judge, answer, wrong.trial, yours)
     if result.status == "todo":  # a body to mend: the message keeps the mistake back
@@ -90,6 +91,12 @@ def _picture_of(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
     if note == MANY_RIGHT and any(figure.kind == "order" for figure in shapes):
         grids = ()  # the same list again, as numbers in colours
     return Picture(answer.name, _describe_trial(wrong.trial), grids, note, shapes, cause)
+
+
+def _is_given_by_every_call(judge: Judge, answer: Answer) -> bool:
+    """Return whether every call that should give an array for an answer gave one."""
+    values = judge.given[answer.name].values
+    return all(value.array is not None for trial, _, value in values if trial.expected[answer.name] is not None)
 
 
 def _picture_of_verdicts(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:

@@ -177,6 +177,11 @@ def test_a_picture_without_arrays_has_one_line_that_says_why(see: See, source: s
     assert as_text(picture_lines(found, 80)) == f"  inp.g  {note}"
 
 
+def test_numbers_are_not_called_right_where_a_call_gave_no_array(see: See) -> None:
+    found = see("tensor_engine", SUBMISSIONS["13_engine/tensor_engine: None for a tensor that is not used"].source)
+    assert [(drawn.grids, drawn.note) for drawn in found.pictures] == [((), WHY["missing-answer"])]
+
+
 def test_a_file_that_is_not_there_is_not_drawn(see: See) -> None:
     assert see("lin_grad", None).pictures == (Picture("lin_grad", note=WHY["todo"]),)
 
@@ -596,3 +601,14 @@ def test_the_corner_of_a_table_names_the_axes_that_have_a_name() -> None:
         ("n", "_"): ["n \\", "n\\"],
         ("_", "_"): ["", ""],
     }
+
+
+def test_an_answer_that_is_one_number_everywhere_is_labelled_with_it(see: See) -> None:
+    body = "inp.g, w.g, b.g = out.g @ w.t(), inp.t() @ out.g, 0 * b + 1"
+    found = see("lin_grad", f"def lin_grad(inp, out, w, b):\n    {body}\n")
+    assert found.graph is not None
+    assert [node.change for node in found.graph.nodes.values() if node.marked] == ["always 1"]
+
+
+def test_a_typed_in_number_is_not_called_right_for_any_input() -> None:
+    assert change_of("hard-coded") == "a number or size is typed in"
