@@ -108,7 +108,7 @@ RIGHT_ONLY_WHERE = fact_kind(
     hints=(
         "Go through your code by hand with an argument for which it is wrong. Which line does not fit the forward"
         " pass?",
-        "Print the shape after every line, once where the answer is right and once where it is wrong.",
+        "Print the value of every line, once where the answer is right and once where it is wrong.",
         "Which entries are wrong there: the first, the last, all of them? Which line makes these?",
     ),
 )

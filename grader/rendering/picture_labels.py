@@ -187,7 +187,7 @@ SHORTER: Sequence[tuple[re.Pattern[str], str]] = tuple(
         (", wherever .*", ""),
         ("the first and the second part", "1st and 2nd part"),
         ("the reciprocal of the sum of the exponentials", "1 / sum(exp)"),
-        ("root of the mean of squares", "rms"),
+        ("root mean square", "rms"),
         ("the probabilities are inside the sum over the row", "softmax inside the sum"),
         ("the same probability for every entry", "same probability everywhere"),
         ("1 at the largest entry and 0 elsewhere", "1 at the largest, else 0"),

@@ -254,7 +254,7 @@ def _declared(code, says, rule):
             "wrong-operand": _OF_START_VALUE,
             "wrong-graph": (computed,) if says.startswith("the step ") else _OF_DETACH,
         }
-        about = {"was broadcast": _OF_COPIES, "detach": _OF_DETACH}
+        about = {"was broadcast": _OF_COPIES, "detach": _OF_DETACH, "an earlier backward pass": _OF_SECOND_PASS}
         own = next((asked for words, asked in about.items() if words in says), hints.get(code, ()))
         return Misconception(code, "return", rule, says, own)
     name = says.split()[4]
@@ -267,6 +267,10 @@ def _declared(code, says, rule):
     return Misconception(code, "return", rule, says, hints)
 
 
+_OF_SECOND_PASS = (
+    "What does your backward pass change, apart from the gradients?",
+    "Is what it changes or marks still needed when a second backward pass comes?",
+)
 _OF_ARRAYS = (
     "After `a = b`, where both are arrays: what does `a += 1` do to `b`?",
     "Which arrays does your engine pass on as they are? Which does it write into later, by `+=`, `add_` or `out=`?",

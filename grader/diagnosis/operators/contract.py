@@ -56,6 +56,7 @@ MOST_NAMES = 2  # of operands in one message
 ROLES: Mapping[str, tuple[str, str]] = {
     "add": ("term", "term"), "sub": ("term", "term"), "mul": ("factor", "factor"), "matmul": ("factor", "factor"),
     "div": ("numerator", "denominator"), "pow": ("base", "exponent"),
+    "stack": ("part", "part"), "cat": ("part", "part"),
 }  # fmt: skip
 """By the name of an operation, what its left and its right operand are called."""
 FIELD = re.compile(r"\{(\w+)\}")  # of a message

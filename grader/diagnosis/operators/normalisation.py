@@ -290,7 +290,7 @@ def normalisation_fields(program: Program, place: Place, choice: object) -> dict
     """Return the fields `x`, `variance`, `scale`, `divisor` and perhaps `step` of a message about a normalisation.
 
     `x` names what is normalised; `variance` and `scale` are "variance" and "standard deviation", "norm" and "norm", or
-    "mean of squares" and "root of the mean of squares"; `divisor` is what the source divides by, such as `rms`, or "the
+    "mean of squares" and "root mean square"; `divisor` is what the source divides by, such as `rms`, or "the
     standard deviation" where that has no name; `step` is the call of a layer such as `layer_norm(x)`.
 
     Args:
@@ -312,7 +312,7 @@ def normalisation_fields(program: Program, place: Place, choice: object) -> dict
 SCALES_IN_WORDS: Mapping[str | bool, tuple[str, str]] = {
     "centred": ("variance", "standard deviation"),
     True: ("norm", "norm"),
-    False: ("mean of squares", "root of the mean of squares"),
+    False: ("mean of squares", "root mean square"),
 }
 
 
@@ -376,7 +376,7 @@ def term_sets(program: Program, place: Place) -> Iterator[tuple[Term, ...]]:
     hints=(
         "Which statistics of the row or column does one entry move? Each of them contributes a term.",
         "Compute each term of your formula by itself. Is one of them not there, or 0?",
-        "A mean of products is not the product of the means. Which of the two does each of your terms have?",
+        "Nudge one entry: which statistics of its row or column move, and with them every output?",
     ),
 )
 def drop_term(program: Program, place: Place, choice: tuple[Term, ...]) -> Program | None:
