@@ -30,6 +30,7 @@ HEIGHT, MARKED_HEIGHT = 44, 60  # of a node, in pixels as all lengths here; a ma
 NARROWEST, LETTER, SMALL_LETTER = 124, 8.4, 7.2  # the least width of a node; the width of a letter
 PADDING = 11  # between the text of a node and its border
 CHANGE_HEIGHT = 20  # more, for the formula of what is done there
+TITLE_HEIGHT = 17  # more, for the second line of a title
 BETWEEN, MARGIN, GAP = 34, 12, 16  # the rows; around the drawing; between neighbours
 LANE = 24  # the width of an edge that passes a row
 Point = tuple[float, float]
@@ -317,7 +318,7 @@ def layout(graph: Graph) -> Layout:
 def _node_width(graph: Graph) -> float:
     """Return the width of every node of a graph, in which the longest label fits."""
     nodes = graph.nodes.values()
-    labels = [_shortened(node.title) for node in nodes] + [node.change for node in nodes]
+    labels = [line for node in nodes for line in _title_lines(node)] + [node.change for node in nodes]
     small = [_shortened(node.shape) for node in nodes] + [_marks(node) for node in nodes]
     return max(
         NARROWEST,
@@ -439,8 +440,16 @@ def graph_svg(graph: Graph) -> str:
 
 
 def _node_height(node: GraphNode) -> float:
-    """Return the height of a node, which is greater if it is marked."""
-    return MARKED_HEIGHT + (CHANGE_HEIGHT if node.change else 0) if node.marked else HEIGHT
+    """Return the height of a node, which is greater if it is marked, or its title has two lines."""
+    height = MARKED_HEIGHT + (CHANGE_HEIGHT if node.change else 0) if node.marked else HEIGHT
+    return height + TITLE_HEIGHT * (len(_title_lines(node)) - 1)
+
+
+def _title_lines(node: GraphNode) -> list[str]:
+    """Return the title of a node in one line, or in two if it is too long: the name of the result, then its label."""
+    if node.name and len(node.title) > LONGEST:
+        return [_shortened(f"{node.name} ="), _shortened(node.label)]
+    return [_shortened(node.title)]
 
 
 def _draw_node(drawing: SvgDrawing, node: GraphNode, placed: Layout) -> None:
@@ -451,7 +460,11 @@ def _draw_node(drawing: SvgDrawing, node: GraphNode, placed: Layout) -> None:
     style = "marked" if node.marked else "box"
     drawing.box(x - width / 2, y - height / 2, width, height, style, 4 if node.operands else HEIGHT / 2)
     top = y - height / 2
-    drawing.text(x, top + 19, _shortened(node.title), "code")
+    first, *more = _title_lines(node)
+    drawing.text(x, top + 19, first, "code")
+    for line in more:
+        top += TITLE_HEIGHT
+        drawing.text(x, top + 19, line, "code")
     drawing.text(x, top + 35, _shortened(node.shape), "code faint small")
     if node.marked:
         drawing.text(x, top + 52, _marks(node), "code small")

@@ -562,7 +562,9 @@ def _with_calls_folded(nodes: Mapping[str, GraphNode], calls: Mapping[str, str])
         full = next((call for call in alike if any(nodes[key].marked for key in members[call])), alike[0])
         for call in alike:
             if call != full and len(members[call]) > 1:
-                folded = _with_group_folded(folded, members[call], call)
+                is_private = call.startswith("_")  # a spec's own function, which no learner has seen
+                label = _label_of_chain(nodes, members[call]) if is_private else call
+                folded = _with_group_folded(folded, members[call], label)
     return folded
 
 
@@ -593,8 +595,19 @@ def _with_chains_folded(nodes: Mapping[str, GraphNode], out: str) -> dict[str, G
             chain.append(users[chain[-1]][0])
         if len(chain) > 1 and used.isdisjoint(chain):
             used.update(chain)
-            folded = _with_group_folded(folded, chain, f"{nodes[chain[0]].label} .. {nodes[chain[-1]].label}")
+            folded = _with_group_folded(folded, chain, _label_of_chain(nodes, chain))
     return folded
+
+
+def _label_of_chain(nodes: Mapping[str, GraphNode], chain: Sequence[str]) -> str:
+    """Return the label of several steps that are one node: the first and the last of them, such as `** 2 .. sqrt`.
+
+    Args:
+        nodes: the nodes of the graph by key.
+        chain: the keys of the steps, in the order of the forward pass; one may be several steps already.
+    """
+    first, last = (nodes[key].label.split(" .. ") for key in (chain[0], chain[-1]))
+    return f"{first[0]} .. {last[-1]}"
 
 
 def _with_group_folded(nodes: Mapping[str, GraphNode], group: Sequence[str], label: str) -> dict[str, GraphNode]:

@@ -285,6 +285,15 @@ def test_the_graph_of_a_long_forward_pass_folds_what_repeats(see: See) -> None:
     assert len(graph.nodes) < 30
 
 
+def test_a_folded_call_has_no_name_that_no_learner_has_seen(see: See) -> None:
+    source = SUBMISSIONS["11_time/truncated_rnn_grad: x.g has rows for the last k moments only"].source
+    graph = see("truncated_rnn_grad", source).graph
+    assert graph is not None
+    labels = [node.title for node in graph.nodes.values()]
+    assert not [label for label in labels if "_states" in label]
+    assert any(re.match(r"h = getitem .* \.\. tanh", label) for label in labels)
+
+
 def test_a_dropped_path_is_dashed_and_says_what_is_lost(see: See) -> None:
     found = see("two_paths_grad", "def two_paths_grad(inp, out):\n    inp.g = out.g * (inp.sin() + 2 * inp)\n")
     assert found.graph is not None

@@ -17,6 +17,7 @@ from grader.rendering.picture_html import (
     HEIGHT,
     MARKED_HEIGHT,
     NOTEBOOK_PAPER,
+    TITLE_HEIGHT,
     forward_pass_html,
     graph_svg,
     layout,
@@ -249,6 +250,17 @@ def test_no_box_overlaps_another_and_no_edge_crosses_a_box(drawn: Graph) -> None
             for x, y in way[1:-1]:
                 assert all(abs(x - bx) > found.node_width / 2 or abs(y - by) > HEIGHT / 2 for bx, by in boxes.values())
                 assert 0 <= x <= found.width
+
+
+def test_a_long_title_stands_in_two_lines_and_is_not_cut() -> None:
+    nodes = GraphNode("x", "x", "(bs=3,)"), GraphNode("%1", "/ sqrt(c) .. softmax", "(bs=3,)", ("x",), name="weights")
+    drawn = Graph({node.key: node for node in nodes}, "%1")
+    html = graph_svg(drawn)
+    assert ">weights =<" in html
+    assert ">/ sqrt(c) .. softmax<" in html
+    assert "\N{HORIZONTAL ELLIPSIS}" not in html
+    short = Graph({**drawn.nodes, "%1": replace(nodes[1], name="p")}, "%1")
+    assert layout(drawn).height == layout(short).height + TITLE_HEIGHT
 
 
 def test_arrows_point_down_to_the_output() -> None:
