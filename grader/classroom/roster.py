@@ -164,11 +164,31 @@ class Roster:
             _joint_match([Match(self._other_numbers.get(number, ()), "number") for number in numbers]),
         ):
             if match.places:
-                return match
+                return self._with_person_named(match, submission)
         own = [self._places_of_derived(name, submission.section) for name in names]
         guesses = [self._match_of_name(guess, submission.section).places for guess in sorted(submission.guesses)]
         guesses += [self._places_of_derived(guess, submission.section) for guess in sorted(submission.guesses)]
         return _joint_match([Match(places) for places in (*guesses, *own)])
+
+    def _with_person_named(self, match: Match, submission: Submission) -> Match:
+        """Return a match with the student whose name a submission has, if its number alone is another student's.
+
+        The number may be one that a platform has given, such as 201 in `lovelaceada_201`, and the roster's may be of
+        another kind.
+
+        Args:
+            match: the students who were found.
+            submission: the submission.
+        """
+        names = {submission.key, *submission.known_as}
+        people = [name for name in names if not name.isdecimal()]
+        numbers = [self._match_of_name(name, submission.section).places for name in names if name.isdecimal()]
+        if len(match.places) != 1 or match.places not in numbers:
+            return match
+        if any(match.places == self._match_of_name(name, submission.section).places for name in people):
+            return match
+        named = {place for name in people for place in self._places_of_derived(name, submission.section)}
+        return Match(tuple(sorted({*match.places, *named})), match.certainty) if len(named) == 1 else match
 
     def key_of(self, submission: Submission, is_sure: bool) -> str:
         """Return the key of the only student who may have made a submission; empty if nobody, or several may have.

@@ -370,7 +370,7 @@ def _match_rows(
             folded = [key for at in sheet.students if (key := folded_name(values[at]))]
             for key in (*numbered, *keys, *(f"{key}#{number}" for key in (*keys, *folded) for number in numbers)):
                 rows_of[key].add(row)
-    matches = [(record, _row_of(record.student, rows_of)) for record in records]
+    matches = [(record, _row_of_record(record, rows_of)) for record in records]
     claims: defaultdict[int, list[str]] = defaultdict(list)
     for record, match in matches:
         if match is not None:
@@ -404,6 +404,20 @@ def _is_exact(student: str, claims: Sequence[str], sheet: GradeSheet, row: int) 
     """
     cells = [sheet.table.values(row)[at] for at in sheet.students]
     return student in cells and {other.casefold() for other in claims} == {student.casefold()}
+
+
+def _row_of_record(record: StudentResults, rows_of: Mapping[str, set[int]]) -> int | None:
+    """Return the index of the only row that fits a record; `None` if none does, or another fits another of its names.
+
+    A number on the roster may be of another kind than the platform's, and another student's there.
+
+    Args:
+        record: the student's results.
+        rows_of: the rows that each key of `_keys` occurs in.
+    """
+    row = _row_of(record.student, rows_of)
+    others = {_row_of(name, rows_of) for name in record.known_as if not name.isdecimal()} - {None, row}
+    return None if others else row
 
 
 def _row_of(student: str, rows_of: Mapping[str, set[int]]) -> int | None:

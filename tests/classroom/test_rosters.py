@@ -100,6 +100,24 @@ def test_a_repository_that_ends_like_two_logins_is_an_error_of_who_has_no_other(
     assert found.absent == (), "nobody is told to have handed in nothing"
 
 
+def test_canvas_numbers_of_another_kind_give_nobody_the_work_of_another(course, tmp_path) -> None:
+    """The work of lovelaceada_201 went to Cyd, whose ID was 201, and Ada had handed in nothing."""
+    put(
+        tmp_path / "in",
+        {f"lovelaceada_201_{upload}_lin_grad.py": RIGHT for upload in (7701,)} | {"smithben_2_7702_lin_grad.py": RIGHT},
+    )
+    for text, conflicts in (
+        (
+            "ID,Name\n1,Ben Smith\n201,Cyd Roe\n3,Ada Lovelace\n",
+            {"1": False, "201": True, "3": True, "lovelaceada_201": True},
+        ),
+        ("ID,Name\n2,Ben Smith\n9,Cyd Roe\n201,Ada Lovelace\n", {"2": False, "201": False}),
+    ):
+        (tmp_path / "roster.csv").write_text(text, encoding="utf-8")
+        submissions = find_submissions(course, tmp_path / "in", tmp_path / "out", "canvas")
+        assert by_conflict(match_roster(submissions, read_roster(tmp_path / "roster.csv"))) == conflicts
+
+
 def test_an_alias_decides_between_two_students_of_one_name(course, tmp_path) -> None:
     text = "id,name\n1,Wei\n2,Wei\n3,Ada\n"
     found = matched(course, tmp_path, ["Wei", "Ada"], text)

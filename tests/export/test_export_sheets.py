@@ -209,6 +209,19 @@ def test_a_number_of_somebody_else_finds_no_row(course: Course, student: str) ->
         assert made.problems
 
 
+def test_a_number_of_the_roster_that_is_another_students_in_canvas_enters_nothing(course: Course) -> None:
+    """The two exchanged their grades: each one's number was the other's in Canvas."""
+    records = [
+        replace(named(ADA, "12"), known_as=("Ada Lovelace",)),
+        replace(named(BEN, "11"), known_as=("Ben Franklin",)),
+    ]
+    made = canvas(course, records, ExportOptions(None, CANVAS.encode(), "Slopes"))
+    assert made.files["canvas.csv"] == CANVAS.encode()
+    assert "12, 11" in made.problems[0] or "12 and 11" in made.problems[0]
+    right = [replace(record, student=number) for record, number in zip(records, ("11", "12"), strict=True)]
+    assert not canvas(course, right, ExportOptions(None, CANVAS.encode(), "Slopes")).problems
+
+
 def test_two_rows_with_the_same_name_get_no_points(course: Course) -> None:
     twins = CANVAS.replace("Lovelace, Ada", "Franklin, Ben")
     made = canvas(course, [named(BEN, "Ben Franklin")], ExportOptions(sheet=twins.encode(), column="Slopes"))
