@@ -222,8 +222,9 @@ class Roster:
         """Return the students of whom a key, an alias or another name is `name`; no places if there are none.
 
         It is looked for as it is spelled, among keys, then aliases, then other names, and after that folded; the first
-        of these that has it decides, and `certainty` is "exact" or "folded". If several students have the name there,
-        and some of them are in the section, only these are returned.
+        of these that has it decides, and `certainty` is "exact" or "folded". Folding loses which part of a name comes
+        first, so that a student who has a folded name in the other order is returned as well. If several students have
+        the name there, and some of them are in the section, only these are returned.
         """
         lookups: list[tuple[Certainty, Mapping[str, tuple[int, ...]], str]] = [
             *(("exact", index, name) for index in self._exact),
@@ -231,6 +232,8 @@ class Roster:
         ]
         for certainty, index, spelled in lookups:
             if places := index.get(spelled):
+                if index is self._folded[-1]:
+                    places = tuple(sorted({*places, *self._derived.get(spelled, ())}))
                 return Match(self._in_section(places, section), certainty)
         return Match()
 

@@ -441,16 +441,17 @@ def _row_of(student: str, rows_of: Mapping[str, set[int]]) -> int | None:
 def _keys(cell: str) -> Iterable[str]:
     """Yield keys under which a student's name or address is looked up, the strictest first.
 
-    "Lovelace, Ada" gives "=lovelace, ada", "lovelaceada" and "ada lovelace"; an address gives the first kind alone. The
-    last key is the same whichever part of a name comes first.
+    "Lovelace, Ada" gives "=lovelace, ada", "ada lovelace" and "lovelaceada"; an address gives the first kind alone. The
+    second key is the same whichever part of a name comes first, so that it has two rows where two students have the
+    same names in the other order; the third is for names that platforms write as one word.
     """
     whole = cell.strip().casefold()
     words = WORDS.findall(whole)
     if whole:
         yield f"={whole}"
     if words and "@" not in whole:
-        yield "".join(words)
         yield " ".join(sorted(words))
+        yield "".join(words)
 
 
 def _feedback(record: StudentResults) -> str:

@@ -118,6 +118,21 @@ def test_canvas_numbers_of_another_kind_give_nobody_the_work_of_another(course, 
         assert by_conflict(match_roster(submissions, read_roster(tmp_path / "roster.csv"))) == conflicts
 
 
+@pytest.mark.parametrize(
+    ("text", "is_sure"),
+    [
+        ('username,name\nkim,"Lee, Kim"\nlee,"Kim, Lee"\n', False),
+        ("username,name\nkim,Kim Lee\nlee,Lee Kim\n", True),
+        ('username,name\nkim,"Lee, Kim"\nbob,Bob\n', True),
+    ],
+)
+def test_names_in_the_other_order_of_one_another_are_not_guessed(course, tmp_path, text: str, is_sure: bool) -> None:
+    """The work of Kim Lee was that of `Kim, Lee`, whose first name is Lee."""
+    found = matched(course, tmp_path, ["Kim Lee"], text)
+    assert (owners(found).get("Kim Lee") == "kim") == is_sure
+    assert by_conflict(found).get("kim", False) == (not is_sure)
+
+
 def test_an_alias_decides_between_two_students_of_one_name(course, tmp_path) -> None:
     text = "id,name\n1,Wei\n2,Wei\n3,Ada\n"
     found = matched(course, tmp_path, ["Wei", "Ada"], text)

@@ -222,6 +222,16 @@ def test_a_number_of_the_roster_that_is_another_students_in_canvas_enters_nothin
     assert not canvas(course, right, ExportOptions(None, CANVAS.encode(), "Slopes")).problems
 
 
+def test_two_students_whose_names_are_in_the_other_order_get_no_points(course: Course) -> None:
+    sheet = CANVAS.replace("Lovelace, Ada", "Lee, Kim").replace("Franklin, Ben", "Kim, Lee")
+    records = [named(ADA, "Kim Lee"), named(BEN, "Lee Kim")]
+    made = canvas(course, records, ExportOptions(None, sheet.encode(), "Slopes"))
+    assert made.files["canvas.csv"] == sheet.encode()
+    assert made.problems
+    alone = sheet.replace("Kim, Lee", "Franklin, Ben")
+    assert not canvas(course, records[:1], ExportOptions(None, alone.encode(), "Slopes")).problems
+
+
 def test_two_rows_with_the_same_name_get_no_points(course: Course) -> None:
     twins = CANVAS.replace("Lovelace, Ada", "Franklin, Ben")
     made = canvas(course, [named(BEN, "Ben Franklin")], ExportOptions(sheet=twins.encode(), column="Slopes"))

@@ -179,7 +179,7 @@ def test_in_plain_mode_everything_is_text_and_nothing_is_drawn_over(folder: Path
         save(folder / LINEAR, ALL_WRONG)
         terminal.wait_for("hint 1/3", "04_linear: 0 of 20 answers")
         terminal.press("p", "Enter")
-        terminal.wait_for("The furthest off first:", "w.g[", "Step 1: @ of inp and w", "Step 2: + of step 1 and b")
+        terminal.wait_for("The furthest off first:", "w.g[", "Step 1: @ of inp and w", "Step 2, out: + of step 1 and b")
         terminal.press("t", "Enter")
         terminal.wait_for("1 of 19", "answer>")
         terminal.press("q", "Enter")
