@@ -76,6 +76,7 @@ class Submission:
         nothing: why nothing of it can be graded; empty if it can be read.
         conflict: why nobody can know what counts, so that it is an error; empty if it is known.
         is_of_several: whether the student handed in several that conflict, and can end that.
+        is_repository: whether its name is that of a repository on GitHub, or the end of one, which is a login there.
     """
 
     key: str
@@ -92,6 +93,7 @@ class Submission:
     nothing: str = ""
     conflict: str = ""
     is_of_several: bool = False
+    is_repository: bool = False
 
     @property
     def student(self) -> str:
@@ -203,6 +205,7 @@ def plain_submission(
         notes,
         guesses=ends_of_name(key) if (is_clone or is_download) and stem == name else frozenset(),
         origin=entry.name,
+        is_repository=is_clone or is_download,
     )
 
 

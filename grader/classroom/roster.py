@@ -26,6 +26,7 @@ IDENTITIES = (
 ).split()
 FULL_NAMES = "name fullname student displayname".split()
 NO_PERSON = frozenset({"pointspossible", "manualposting", "studenttest"})  # lines of a gradebook from Canvas
+LOGINS = "githubusername github".split()  # columns of logins on GitHub
 FIRST_NAMES = "firstname givenname forename first".split()
 LAST_NAMES = "lastname surname familyname last".split()
 SECTIONS = "section sections classsection group".split()
@@ -49,6 +50,7 @@ class RosterStudent:
         section: the student's section; empty if the roster has none.
         handed_in: when the student handed in, in UTC; `None` if the roster does not say it.
         others: what stands in the columns that handgrad does not know, by heading.
+        login: the student's login on GitHub; empty if the roster has none.
     """
 
     key: str
@@ -57,6 +59,7 @@ class RosterStudent:
     section: str = ""
     handed_in: datetime | None = None
     others: Mapping[str, str] = field(default_factory=dict)
+    login: str = ""
 
 
 class Naming(NamedTuple):
@@ -132,6 +135,8 @@ class Roster:
             _places_by_name((folded_name(key), place) for key, place in places.items()),
             _places_by_name((folded_name(name), place) for name, place in names),
         )
+        logins = [(student.login.casefold(), place) for place, student in enumerate(students) if student.login]
+        self._logins = _places_by_name(logins)
         derived = [(name, place) for place, student in enumerate(students) for name in student.derived]
         self._derived = _places_by_name((folded_name(name), place) for name, place in derived)
         others = [(cell, place) for place, student in enumerate(students) for cell in student.others.values()]
@@ -149,8 +154,11 @@ class Roster:
         there, without case and accents; then with columns that handgrad does not know; then as numbers without the
         zeros at their beginning. If none is known, a first and last name in another order or a part of a name counts,
         such as the end of a repository's. If names mean different students, all of these are returned. A section tells
-        students of one name apart.
+        students of one name apart. A repository is that of the student whose login its name is, or ends with, though
+        this may be another student's key.
         """
+        if submission.is_repository and (places := self._logins.get(submission.key.casefold())) is not None:
+            return Match(places, "exact")
         if submission.key in self._by_key:
             return Match(self._by_key[submission.key], "key")
         if (place := self._aliases.get(composed_name(submission.title))) is not None:
@@ -166,7 +174,10 @@ class Roster:
             if match.places:
                 return self._with_person_named(match, submission)
         own = [self._places_of_derived(name, submission.section) for name in names]
-        guesses = [self._match_of_name(guess, submission.section).places for guess in sorted(submission.guesses)]
+        guesses = [
+            self._logins.get(guess.casefold()) or self._match_of_name(guess, submission.section).places
+            for guess in sorted(submission.guesses)
+        ]
         guesses += [self._places_of_derived(guess, submission.section) for guess in sorted(submission.guesses)]
         return _joint_match([Match(places) for places in (*guesses, *own)])
 
@@ -486,7 +497,8 @@ def _student(path: Path, line: int, headings: Sequence[str], key: str, row: Sequ
         for column, (title, name, cell) in enumerate(zip(titles, head, row, strict=False), 1)
         if name not in KNOWN and not name.startswith(HANDED_IN) and not POINTS.search(title) and cell.strip()
     }
-    return RosterStudent(key, frozenset(names - {""}), derived, section, handed_in, others)
+    login = next((cells[name] for name in LOGINS if cells.get(name)), "")
+    return RosterStudent(key, frozenset(names - {""}), derived, section, handed_in, others, login)
 
 
 def _derived_names(cells: Mapping[str, str]) -> Iterator[str]:

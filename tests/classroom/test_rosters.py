@@ -133,6 +133,18 @@ def test_names_in_the_other_order_of_one_another_are_not_guessed(course, tmp_pat
     assert by_conflict(found).get("kim", False) == (not is_sure)
 
 
+@pytest.mark.parametrize("layout", ["github", "plain"])
+def test_a_repository_is_of_the_student_with_the_login_and_not_with_the_key(course, tmp_path, layout) -> None:
+    names = {"hw-lee": ".git/HEAD", "hw-kim-l": ".git/HEAD"}
+    put(tmp_path / "in", {f"{name}/{file}": RIGHT for name, git in names.items() for file in (git, "lin_grad.py")})
+    text = "username,name,GitHub username\nlee,Ann Lee,Kim-L\nzoe,Zoe Roe,lee\n"
+    (tmp_path / "roster.csv").write_text(text, encoding="utf-8")
+    submissions = find_submissions(course, tmp_path / "in", tmp_path / "out", layout)
+    found = match_roster(submissions, read_roster(tmp_path / "roster.csv"))
+    assert owners(found) == {"hw-lee": "zoe", "hw-kim-l": "lee"}
+    assert not any(by_conflict(found).values())
+
+
 def test_an_alias_decides_between_two_students_of_one_name(course, tmp_path) -> None:
     text = "id,name\n1,Wei\n2,Wei\n3,Ada\n"
     found = matched(course, tmp_path, ["Wei", "Ada"], text)
