@@ -1324,3 +1324,16 @@ def test_a_wrong_sign_is_told_of_the_subtraction_where_it_was_lost() -> None:
     found = {finding.answer: finding.says for finding in explain(forward, inputs, backward=backward, seed=0).findings}
     assert found["x"] == "the gradient of `(x @ v / 3).tanh()` has the wrong sign"
     assert found["v"] == "the same mistake as in x"
+
+
+def test_an_operand_of_einsum_has_axes_to_exchange_and_is_not_transposed() -> None:
+    """It was "must not be transposed" of a backward pass that transposed nothing."""
+
+    def backward(out, out_g, k, u):
+        return {"k": torch.einsum("bt,bs->ts", out_g, u), "u": torch.einsum("ts,bs->bt", k, out_g)}
+
+    inputs = {"k": torch.randn(5, 5), "u": torch.randn(3, 5)}
+    told = explain(lambda k, u: torch.einsum("ts,bs->bt", k, u), inputs, backward=backward, seed=0)
+    assert [finding.says for finding in told.findings if finding.status == "failed"] == [
+        "in the gradient of u through `einsum`, the last two axes of k must be exchanged"
+    ]

@@ -187,7 +187,10 @@ def describe_arrangement(program: Program, place: Place, arrangement: Arrangemen
     for part in arrangement.transposed:
         name = name_product_array(program, place, part)
         missing = (part == "partner" and program.reader(place).name == "matmul") != is_transpose
-        clauses.append(f"{name} must be transposed" if missing else f"{name} must not be transposed")
+        if program.reader(place).name == "einsum":  # which names axes, and transposes nothing
+            clauses.append(f"the last two axes of {name} must be exchanged")
+        else:
+            clauses.append(f"{name} must be transposed" if missing else f"{name} must not be transposed")
     *others, last = clauses
     return f"{', '.join(others)}{', and ' if others else ''}{last}"
 
