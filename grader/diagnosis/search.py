@@ -61,7 +61,7 @@ from .mistake import Mistake
 from .operators.contract import Operator
 from .operators.places import WHOLE, Spot, edges
 
-MOST_WORK = 100_000.0  # calls of numpy: some seconds
+MOST_WORK = 120_000.0  # calls of numpy: some seconds
 SHARE_FOR_SECOND = 0.5  # what share of it is kept for second mistakes, once an edit explains some of the answers
 WORK_FOR_TIES = 50_000.0  # what may be spent on others once every answer is explained
 TIED = 0.5  # how much rarer another explanation may be that is told beside the likeliest

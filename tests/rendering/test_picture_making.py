@@ -418,7 +418,7 @@ def test_json_has_exact_numbers_and_words_for_nonfinite_ones(see: See) -> None:
         ("06_losses/logsumexp_grad: 1 in place of the exponential in the numerator", "softmax -> 1 / sum(exp)"),
         ("06_losses/bce_logits_grad: only the target divided by the batch size", "only targ is divided by 2"),
         ("06_losses/l2_penalty_grad: root of lam", "lam -> lam**0.5"),
-        ("09_norm/rmsnorm_grad: not divided by the root", "/ rms missing"),
+        ("09_norm/rmsnorm_grad: not divided by the root", "/ root mean square missing"),
         ("10_convolution/conv1d_grad: the bias averaged over places", "sum -> mean"),
         ("10_convolution/maxpool1d_grad: the first entry of each window", "goes to the first entry"),
         ("12_attention/masked_softmax_grad: out.g through the mask alone", "gradient -> out.g"),
