@@ -1309,23 +1309,6 @@ def test_the_term_is_named_where_both_terms_are_computed_alike() -> None:
     ]
 
 
-def test_a_wrong_sign_is_told_of_the_subtraction_where_it_was_lost() -> None:
-    """Not of the division or of the tanh behind it, whose derivatives have no sign to lose."""
-
-    def forward(x, w, v):
-        return (x @ w).tanh() - (x @ v / 3).tanh()
-
-    def backward(out, out_g, x, w, v):
-        left = out_g * (1 - (x @ w).tanh() ** 2)
-        right = out_g * (1 - (x @ v / 3).tanh() ** 2) / 3
-        return {"x": left @ w.T + right @ v.T, "w": x.T @ left, "v": x.T @ right}
-
-    inputs = {"x": torch.randn(5, 4), "w": torch.randn(4, 3), "v": torch.randn(4, 3)}
-    found = {finding.answer: finding.says for finding in explain(forward, inputs, backward=backward, seed=0).findings}
-    assert found["x"] == "the gradient of `(x @ v / 3).tanh()` has the wrong sign"
-    assert found["v"] == "the same mistake as in x"
-
-
 def test_an_operand_of_einsum_has_axes_to_exchange_and_is_not_transposed() -> None:
     """It was "must not be transposed" of a backward pass that transposed nothing."""
 

@@ -50,45 +50,13 @@ def has_derivative(program: Program, place: Place) -> bool:
 
 
 def has_distinct_sign(program: Program, place: Place) -> bool:
-    """Return whether a wrong sign of the contribution of the edge `place` is no wrong sign of a later edge as well.
+    """Return whether a wrong sign of the contribution of the edge `place` is no wrong sign of another edge as well.
 
-    False for x in y = tanh(x), x + 1 or 2 * x if y is read once, and the sign may as well be wrong in what a later
-    operation contributes, as z - y does. True where the derivative itself has a minus sign, as those of -x and 1 / x.
-
-    Args:
-        program: the right program.
-        place: the edge (pointwise operation, slot of the operand).
+    False for x in y = x + 1 if y is read once: then the sign may as well be wrong in what the reader of y contributes.
     """
     node = program.reader(place)
-    if node.name == "add" and len(node.operands) == 1:
-        return len(program.forward.uses[node.id]) > 1
-    if has_sign_of_its_own(program, place):
-        return True
-    uses = program.forward.uses[node.id]
-    while len(uses) == 1 and uses[0][0] != SINK:
-        if has_sign_of_its_own(program, uses[0]):
-            return False
-        if len(program.forward.edges[uses[0][0]]) > 1:
-            return True
-        uses = program.forward.uses[uses[0][0]]
-    return True
-
-
-def has_sign_of_its_own(program: Program, place: Place) -> bool:
-    """Return whether a wrong sign at an edge is no wrong sign of the later edges at which the value is read.
-
-    True where the derivative has a minus sign, as those of -x and 1 / x; and where there is another operand, as in
-    `z - y` and `x @ w`, whose gradient stays right.
-
-    Args:
-        program: the right program.
-        place: the edge (operation, slot of the operand).
-    """
-    node = program.reader(place)
-    if len(program.forward.edges[node.id]) > 1:
-        return node.operation.family in ("pointwise", "contraction")
-    is_pointwise = node.operation.family == "pointwise"
-    return is_pointwise and bool((node.vjp(place[1], np.ones(node.value.shape)) < 0).any())
+    adds_number = node.name == "add" and len(node.operands) == 1
+    return not adds_number or len(program.forward.uses[node.id]) > 1
 
 
 def depends_on_operand(program: Program, place: Place) -> bool:
@@ -135,9 +103,9 @@ def _() -> Example:
 def may_have_wrong_sign(program: Program, place: Place) -> bool:
     """Return whether a learner may write a wrong sign in the vjp of the edge `place` itself.
 
-    True for a pointwise operation, but for one such as x + 1, of which the sign may as well be wrong in what a later
-    operation contributes (`has_distinct_sign`); and for a contraction of two operands that get a gradient, such as
-    `x @ w`, where the gradient of the partner operand stays right.
+    True for a pointwise operation, but for x + 1 that is read once, where the sign may as well be wrong in what its
+    reader contributes; and for a contraction of two operands that get a gradient, such as `x @ w`, where the gradient
+    of the partner operand stays right.
     """
     node = program.reader(place)
     family = node.operation.family
