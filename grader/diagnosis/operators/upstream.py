@@ -191,11 +191,12 @@ def replacements(program: Program, place: Place) -> Iterator[Replacement]:
     """Yield `Replacement`s: the name of a value that is used in place of a gradient of its shape, and the public code.
 
     The gradient is that of the value `place`, or of the reader of the edge `place`. First come this value itself and
-    those computed from it directly, then all others. Nothing for a loss itself.
+    those computed from it directly, then all others. Nothing for a loss itself, and no value that is only rounding.
     """
     own = {place[0], *(reader for reader, _ in program.forward.uses[place[0]])}
     if place[0] not in program.forward.outputs or program.upstream_name:
         values_alike = values_by_name(program, place[0], program.nodes[place[0]].value.shape)
+        values_alike = {name: value for name, value in values_alike.items() if is_nonzero(program, value)}
         yield from (Replacement(name, "value-for-gradient") for name, value in values_alike.items() if value in own)
         yield from (Replacement(name, "wrong-operand") for name, value in values_alike.items() if value not in own)
 

@@ -141,7 +141,7 @@ def fixed_point_grad(x, w, out):
     w.g = out.t() @ x.g
 
 
-# %% wrong: out.g forgotten in the loop | x.g: hard-coded or unknown or missing-path or wrong-factor or extra-factor or wrong-operand; w.g: follows
+# %% wrong: out.g forgotten in the loop | x.g: hard-coded or unknown or missing-path or wrong-factor or extra-factor; w.g: follows
 def fixed_point_grad(x, w, out):
     u = out.g
     for _ in range(300):
