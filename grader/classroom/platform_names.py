@@ -195,6 +195,7 @@ def plain_submission(
     stem = name.removeprefix(prefix) or name
     key = composed_name(BRANCH.sub("", stem) if is_download else stem)
     folder = entry if isinstance(entry, Folder) else _folder_of(entry.name, [entry])
+    is_repository = is_clone or is_download
     notes = (
         ("its name is one that Windows reserves: its record cannot be copied there",) if RESERVED.fullmatch(key) else ()
     )
@@ -203,9 +204,9 @@ def plain_submission(
         (folder,),
         frozenset({key}),
         notes,
-        guesses=ends_of_name(key) if (is_clone or is_download) and stem == name else frozenset(),
+        guesses=ends_of_name(key) if is_repository and stem == name else frozenset(),
         origin=entry.name,
-        is_repository=is_clone or is_download,
+        is_repository=is_repository,
     )
 
 

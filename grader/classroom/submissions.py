@@ -503,11 +503,15 @@ def _definition_notes(chosen: AnswerFile) -> tuple[str, ...]:
             *without_copied_stubs(chosen.exercise, source).notes,
             *replaced_definitions(chosen.exercise, source),
         )
-    except UnreadableSource as error:
-        return (f"{chosen.file.path} cannot be read: {str(error).rstrip('.')}; it must be saved as UTF-8",)
-    except ReadError as error:
-        return (f"{chosen.file.path} cannot be read: {str(error).rstrip('.')}",)
+    except (ReadError, UnreadableSource) as error:
+        return (f"{chosen.file.path} cannot be read: {_why_unreadable(error)}",)
     return notes if isinstance(content, bytes) else tuple(f"{chosen.file.path}: {note}" for note in notes)
+
+
+def _why_unreadable(error: ReadError | UnreadableSource) -> str:
+    """Return the error that reading a file's text, or an answer sheet, ended in as a clause with the next step."""
+    step = "; it must be saved as UTF-8" if isinstance(error, UnreadableSource) else ""
+    return f"{str(error).rstrip('.')}{step}"
 
 
 def _quiz_notes(chosen: AnswerFile, cells: Sequence[str]) -> tuple[str, ...]:
@@ -772,10 +776,13 @@ def _with_unreadable_files(chosen: dict[str, AnswerFile]) -> dict[str, AnswerFil
     Args:
         chosen: the files that are graded, with their contents, by exercise id.
     """
-    unread = {name: _unread_text(answer) for name, answer in chosen.items()}
-    if not all(unread.values()):
-        return chosen
-    return {name: replace(answer, content=unread[name]) for name, answer in chosen.items()}
+    unread = dict[str, AnswerFile]()
+    for name, answer in chosen.items():
+        content = _unread_text(answer)
+        if content is None:
+            return chosen
+        unread[name] = replace(answer, content=content)
+    return unread
 
 
 def _unread_text(answer: AnswerFile) -> UnreadFile | None:
@@ -788,10 +795,8 @@ def _unread_text(answer: AnswerFile) -> UnreadFile | None:
             _has_answers(answer.exercise, content)
         else:
             decode(content)
-    except UnreadableSource as error:
-        return UnreadFile.by_student(f"{str(error).rstrip('.')}; it must be saved as UTF-8")
-    except ReadError as error:
-        return UnreadFile.by_student(str(error))
+    except (ReadError, UnreadableSource) as error:
+        return UnreadFile.by_student(_why_unreadable(error))
     return None
 
 
