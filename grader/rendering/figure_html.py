@@ -73,8 +73,8 @@ def _scatter(figure: Figure, scale: float) -> SvgDrawing:
     longest = max((len(line.name) for line in lines), default=0)
     name_length = len(across.name) * LETTER
     is_long = name_length > PLOT + LEFT
-    left = LEFT if longest * LETTER <= PLOT else 4  # of the equation
-    needed = left + longest * LETTER, name_length if is_long else LEFT + PLOT
+    start_of_equation = LEFT if longest * LETTER <= PLOT else 4
+    needed = start_of_equation + longest * LETTER, name_length if is_long else LEFT + PLOT
     width = round(max(LEFT + PLOT, *needed)) + RIGHT_OF_PLOT
     top = TOP if lines else TOP - LINE_OF_TEXT
     drawing = SvgDrawing(width, top + PLOT + BELOW_PLOT, figure.title, f"On {names}.")
@@ -95,7 +95,7 @@ def _scatter(figure: Figure, scale: float) -> SvgDrawing:
         drawing.dot(*at(x, y), DOT, "agrees" if abs(x - y) <= ON_LINE * min(limits) else "dot")
     drawing.text(LEFT, 14, yours.name, "small", "start")
     for number_of_line, line in enumerate(lines):
-        drawing.text(left, 32 - LINE_OF_TEXT * number_of_line, line.name, "code small accent", "start")
+        drawing.text(start_of_equation, 32 - LINE_OF_TEXT * number_of_line, line.name, "code small accent", "start")
     drawing.text(4 if is_long else middle[0], top + PLOT + 34, across.name, "small", "start" if is_long else "middle")
     if not figure.shaded:
         for x in (-limits[0], limits[0]):

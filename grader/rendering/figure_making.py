@@ -327,16 +327,16 @@ def _scatter_of_equal(compared: ComparedAnswer) -> Iterator[Figure]:
     yours = compared.yours
     if yours.size < LEAST or not yours.any() or not np.isfinite(yours).all():
         return
-    found: tuple[float, str, np.ndarray] | None = None
+    best_fit: tuple[float, str, np.ndarray] | None = None
     for name, other in _other_arrays(compared):
         slope = common_ratio(yours, other) if other.shape == yours.shape and np.isfinite(other).all() else None
         is_equal = slope is not None and bool(np.isclose(slope, 1, rtol=SAME))
-        if slope is not None and (found is None or is_equal):
-            found = slope, name, other
+        if slope is not None and (best_fit is None or is_equal):
+            best_fit = slope, name, other
         if is_equal:
             break
-    if found is not None:
-        slope, name, other = found
+    if best_fit is not None:
+        slope, name, other = best_fit
         by = replace(compared, title=name)
         line = Series(f"{compared.own} = {_with_factor(by, slope, True)}", np.array([slope, 0.0]))
         yield _scatter(compared, name, other.ravel(), yours.ravel(), [line])

@@ -19,7 +19,7 @@ from grader.course.exercise import Answer, Declaration, Exercise, Routine
 from grader.course.sampling import Array
 from grader.course.shapes import Axes, axes_in_all, describe, guess_axes
 from grader.diagnosis.diagnose import find_mistakes, recorded_mistakes
-from grader.diagnosis.evidence import sample_of_call
+from grader.diagnosis.evidence import NUDGE, sample_of_call
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.operators.places import operation_label
 from grader.diagnosis.recorded_programs import faithful_program_of
@@ -54,7 +54,6 @@ LONGEST_CONSTANT = 20  # characters of the source that stand for a number in the
 RULE = re.compile(r"\b(?:backward rule of|what|the step) (\w+)")
 OF_TWO = frozenset(("add", "sub", "mul", "div", "matmul"))  # the steps that take two values
 COMMANDS = frozenset(("backward", "zero_grad"))  # steps that compute no value
-MOVE = 1e-4  # of every entry of an input, to see whether nudging gives its gradient
 SEEN = 4  # trials by whose sizes the axes of the graph are named
 MANY_RIGHT = "More than one answer is right here, so there is no other array to compare it with."
 
@@ -285,7 +284,7 @@ def _reference_array(declaration: Declaration, answer: Answer, trial: Trial) -> 
     if not isinstance(declaration, Exercise) or answer.kind == "value":
         return _expected(answer, trial), "right", ""
     expected = trial.new(answer)
-    if detaching_matters(declaration, trial, answer.wrt, trial.inputs[answer.wrt].numpy() + MOVE):
+    if detaching_matters(declaration, trial, answer.wrt, trial.inputs[answer.wrt].numpy() + NUDGE):
         return expected, "right", "right: with what the forward pass detaches held constant; nudging gives others."
     measured = finite_difference_answer(declaration, answer, trial)
     return (
