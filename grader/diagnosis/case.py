@@ -160,12 +160,17 @@ class ProgramSample:
     def matches_learner(self, name: str, array: Array) -> bool:
         """Return whether an array is the learner's for a target, but for rounding.
 
+        Where the right gradient is nothing but rounding, as of terms that cancel, two arrays that are so small are alike.
+
         Args:
             name: the target.
             array: the array, such as the gradient in an edited program.
         """
         if is_near(self.given[name], array, self.right[name], self.match_tolerances[name]):
             return True
+        if self.rounding[name] >= 1 and self.given[name].shape == array.shape:
+            noise = self.rounding[name] * float(np.abs(self.right[name]).max(initial=0.0))
+            return float(np.abs(self.given[name] - array).max(initial=0.0)) <= noise
         error = scaled_error(self.given[name], array)
         return error <= MOST_ROUNDING and error <= self.rounding[name]
 

@@ -14,6 +14,11 @@ from handgrad import explain
 NORMAL = torch.Generator().manual_seed(11)
 
 
+@pytest.fixture(autouse=True)
+def same_draws_whatever_ran_before():
+    NORMAL.manual_seed(11)
+
+
 def normal(*shape):
     return torch.randn(*shape, generator=NORMAL)
 
