@@ -18,6 +18,7 @@ from grader.reference.finite_differences import add_step
 from grader.reference.references import detaching_matters, loss_of
 from grader.reference.trial import Sample, Trial
 
+from .facts import stated_numbers
 from .mistake import Mistake
 from .words import answer_in_words
 
@@ -42,7 +43,9 @@ def evidence_of(exercise: Declaration, answer: Answer, wrong: Sequence[Sample], 
         no gradient to measure, the learner's array has a wrong shape, the two numbers look the same, or the right
         gradient is not that of the forward pass.
     """
-    sample, index = _named_entry(answer, wrong, mistake) or (wrong[0], _worst_entry(wrong[0]))
+    sample = _sample_of_message(answer, wrong, mistake)
+    index = _named_index(answer, sample, mistake)
+    index = _worst_entry(sample) if index is None else index
     trial, array = sample.trial, sample.given
     argument = trial.arguments.get(answer.wrt)
     if not isinstance(exercise, Exercise) or answer.kind == "value" or index is None:
@@ -87,24 +90,33 @@ def _of_one_output(trial: Trial, out_g: torch.Tensor, index: tuple[int, ...]) ->
     return replace(trial, out_g=chosen)
 
 
-def _named_entry(
-    answer: Answer, wrong: Sequence[Sample], mistake: Mistake | None
-) -> tuple[Sample, tuple[int, ...] | None] | None:
-    """Return (sample, index) for the entry of the target that a mistake names together with its value.
+def _sample_of_message(answer: Answer, wrong: Sequence[Sample], mistake: Mistake | None) -> Sample:
+    """Return the first wrong sample that has the entry, or the counts of entries, in the message of a mistake.
 
-    It is the first wrong sample whose input has that value at that index; `None` if there is none, or no mistake is
-    given, or the mistake names no entry.
+    It is the first one of all if the message has neither, or no sample has what it says.
+
+    Args:
+        answer: the answer.
+        wrong: the samples in which it is wrong, at least one.
+        mistake: the mistake; `None` where none is known.
+    """
+    named = (sample for sample in wrong if _named_index(answer, sample, mistake) is not None)
+    counted = (sample for sample in wrong if stated_numbers(mistake, sample))
+    return next(named, None) or next(counted, wrong[0])
+
+
+def _named_index(answer: Answer, sample: Sample, mistake: Mistake | None) -> tuple[int, ...] | None:
+    """Return the index of the entry of the target that a mistake names together with its value.
+
+    `None` if the input has another value there, or no mistake is given, or the mistake names no entry.
     """
     fields = mistake.facts[0].parameters if mistake is not None and mistake.facts else {}
     if "place" not in fields:
         return None
-    index = tuple(fields["place"])
-    for sample in wrong:
-        shape = sample.given.shape
-        inside = len(index) == len(shape) and all(i < size for i, size in zip(index, shape, strict=True))
-        if inside and fields["value"] in ("", _entry_text(sample.trial.inputs[answer.wrt], index)):
-            return sample, index
-    return None
+    index, shape = tuple(fields["place"]), sample.given.shape
+    inside = len(index) == len(shape) and all(i < size for i, size in zip(index, shape, strict=True))
+    is_named = inside and fields["value"] in ("", _entry_text(sample.trial.inputs[answer.wrt], index))
+    return index if is_named else None
 
 
 def _entry_text(values: Any, index: tuple[int, ...]) -> str:
@@ -122,20 +134,38 @@ def _worst_entry(sample: Sample) -> tuple[int, ...] | None:
     return worst_entry(sample.given, sample.expected) if sample.has_shape else None
 
 
-def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[Sample], *, reveal: bool) -> str:
-    """Return the shortest call that gave a wrong answer, as it can be typed in again, and the answer.
+def shown_sample(
+    name: str, declaration: Declaration, answer: Answer, wrong: Sequence[Sample], mistake: Mistake | None
+) -> Sample | None:
+    """Return the wrong sample that both the evidence and the picture of a wrong answer are of.
+
+    `None` where the evidence of a routine would be too long.
+
+    Args:
+        name: the name of the learner's function.
+        declaration: declares the function.
+        answer: the answer.
+        wrong: the samples in which it is wrong, at least one.
+        mistake: the mistake, whose message may state numbers of one trial; `None` where none is known.
+    """
+    if isinstance(declaration, Routine):
+        return _sample_of_call(name, declaration, [s for s in wrong if stated_numbers(mistake, s)] or wrong)
+    return _sample_of_message(answer, wrong, mistake)
+
+
+def call_evidence(name: str, routine: Routine, answer: Answer, sample: Sample | None, *, reveal: bool) -> str:
+    """Return a call that gave a wrong answer, as it can be typed in again, and the answer.
 
     Args:
         name: the name of the learner's function.
         routine: declares the function.
         answer: the value that the function returns, or one of several.
-        wrong: the samples in which the answer is wrong.
+        sample: the sample of the call, from `shown_sample`.
         reveal: whether the right answer may be shown, where there is only one.
 
     Returns:
-        Such as "area(f, 0.5) returns 2, but must return 3"; empty where an array has more than `MOST_SHOWN` entries.
+        Such as "area(f, 0.5) returns 2, but must return 3"; empty without a sample.
     """
-    sample = sample_of_call(name, routine, wrong)
     if sample is None:
         return ""
     call = _call_source(name, routine, sample.trial)
@@ -147,7 +177,7 @@ def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[S
     return f"{call} returns {given}{place}, but must return {expected}"
 
 
-def sample_of_call(name: str, routine: Routine, wrong: Sequence[Sample]) -> Sample | None:
+def _sample_of_call(name: str, routine: Routine, wrong: Sequence[Sample]) -> Sample | None:
     """Return the wrong sample of the shortest call; `None` where an array has more than `MOST_SHOWN` entries.
 
     That is, of the calls whose largest array or list is smallest, the one with the shortest source. Neither this array
@@ -158,10 +188,10 @@ def sample_of_call(name: str, routine: Routine, wrong: Sequence[Sample]) -> Samp
         routine: declares the function.
         wrong: the samples in which the answer is wrong, at least one.
     """
-    fewest = min(_largest_size(sample.trial) for sample in wrong)
+    fewest = min(sample.trial.largest_size for sample in wrong)
     if fewest > MOST_SHOWN:
         return None
-    small = [sample for sample in wrong if _largest_size(sample.trial) == fewest]
+    small = [sample for sample in wrong if sample.trial.largest_size == fewest]
     shortest = min(small, key=lambda sample: len(_call_source(name, routine, sample.trial)))
     return shortest if shortest.given.size <= MOST_SHOWN else None
 
@@ -207,13 +237,6 @@ def _array_texts(sample: Sample) -> tuple[str, str]:
     digits = range(3, MOST_DIGITS + 1)
     texts = ((array_text(sample.given, count), array_text(sample.expected, count)) for count in digits)
     return next((pair for pair in texts if pair[0] != pair[1]), (array_text(sample.given), array_text(sample.expected)))
-
-
-def _largest_size(trial: Trial) -> int:
-    """Return the number of entries of the largest array or list among the arguments; 1 if there is none."""
-    sizes = (value.values.size if isinstance(value, Array) else len(value)
-             for value in trial.arguments.values() if isinstance(value, (Array, list)))  # fmt: skip
-    return max(sizes, default=1)
 
 
 def _argument_source(value: Any) -> str:

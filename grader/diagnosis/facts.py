@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -496,10 +496,44 @@ def nonzero_where_zero(samples: Samples) -> Mistake | None:
     if not have_right_shapes(samples) or zeros < LEAST_ZEROS * sum(sample.expected.size for sample in samples):
         return None
     differs = [(differing_entries(sample.given, sample.expected), sample.expected == 0) for sample in samples]
-    wrong = sum(int(here.sum()) for here, _ in differs)
-    if not wrong or any(bool((here & ~zero).any()) for here, zero in differs):
+    if any(bool((here & ~zero).any()) for here, zero in differs):
         return None
-    return NOT_ZERO("wrong-local", wrong=wrong, zeros=zeros)
+    wrong = [sample for sample, (here, _) in zip(samples, differs, strict=True) if here.any()]
+    return NOT_ZERO("wrong-local", **counted_zeros(stated_sample(wrong))) if wrong else None
+
+
+def stated_numbers(mistake: Mistake | None, sample: Sample) -> bool:
+    """Return whether a sample has the counts of entries, or the value, that the message of a mistake states.
+
+    Args:
+        mistake: the mistake; `None`, or one whose message counts no entries, has no such numbers.
+        sample: the answer in a trial in which it is wrong.
+    """
+    fact = mistake.facts[0] if mistake is not None and mistake.facts else None
+    count = None if fact is None else COUNTS.get(fact.operator)
+    if fact is None or count is None or not sample.has_shape:
+        return False
+    return count(sample.in_double).items() <= fact.parameters.items()
+
+
+def counted_zeros(sample: Sample) -> dict[str, int]:
+    """Return the message fields of `NOT_ZERO` in one trial: how many entries must be 0, and how many of them are not.
+
+    Args:
+        sample: the answer in the trial, of the right shape.
+    """
+    zero = sample.expected == 0
+    differs = differing_entries(sample.given, sample.expected)
+    return {"wrong": int((differs & zero).sum()), "zeros": int(zero.sum())}
+
+
+def stated_sample(wrong: Samples) -> Sample:
+    """Return the sample whose numbers a message states: the first one, or of a routine that of the smallest arguments.
+
+    Args:
+        wrong: the samples in which an answer is wrong, at least one.
+    """
+    return min(wrong, key=lambda sample: sample.trial.largest_size if sample.trial.out is None else 0)
 
 
 def wrong_mask(answer: Answer, samples: Samples, closed: Iterable[Sequence[np.ndarray]]) -> Mistake | None:
@@ -876,25 +910,38 @@ def _axis_fields(names: Sequence[str], shape: Sequence[int]) -> list[list[Any]]:
 
 
 def unknown_mistake(samples: Samples) -> Mistake:
-    """Return the fact that an answer is wrong, with the number of wrong entries and the error in the first wrong trial.
+    """Return the fact that an answer is wrong, with the number of wrong entries and the error in one wrong trial.
 
     Its message fields also hold whether the answer is right in batches of one example and in no other.
 
     Args:
         samples: the answer in each trial, wrong in one or more.
     """
-    _, array, right = next(sample for sample in samples if not sample.agrees)
-    error = scaled_error(array, right)
-    wrong = int(wrong_entries(array, right).sum())
+    stated = stated_sample([sample for sample in samples if not sample.agrees])
     informative = _with_nonzero_answer(samples)
     alone = {sample.agrees for sample in informative} == {True, False} and all(
         sample.agrees == (sample.trial.setting.kind == ONE_KIND) for sample in informative
     )
+    return UNKNOWN("unknown", **counted_entries(stated), alone=alone)
+
+
+def counted_entries(sample: Sample) -> dict[str, Any]:
+    """Return the message fields of `UNKNOWN` in one trial: how many entries are wrong, and by how much.
+
+    Args:
+        sample: the answer in the trial, of the right shape.
+    """
+    _, array, right = sample
+    error = scaled_error(array, right)
+    wrong = int(wrong_entries(array, right).sum())
     fields = {"wrong": wrong, "entries": array.size, "error": f"{error:.2g}" if error < 100 else f"{error:.0f}"}
     if array.size == 1:
         digits = 3 if error > TOLERANCE else 9  # so many that the two numbers do not look the same
         fields |= {key: f"{each.item():.{digits}g}" for key, each in (("given", array), ("right", right))}
-    return UNKNOWN("unknown", **fields, alone=alone)
+    return fields
+
+
+COUNTS: Mapping[str, Callable[[Sample], dict[str, Any]]] = {UNKNOWN.name: counted_entries, NOT_ZERO.name: counted_zeros}
 
 
 def nothing_to_compare() -> Mistake:

@@ -17,7 +17,7 @@ from grader.child.learner_imports import is_passed_over
 from grader.course.course import CourseExercise
 from grader.course.exercise import Answer, Exercise, Routine
 from grader.course.sampling import Array
-from grader.diagnosis.evidence import call_evidence, evidence_of, sample_text
+from grader.diagnosis.evidence import call_evidence, evidence_of, sample_text, shown_sample
 from grader.diagnosis.exceptions import TOO_DEEP, diagnose_autograd_use, diagnose_error
 from grader.diagnosis.facts import plain_facts
 from grader.diagnosis.failing_arguments import options_of_right_trials
@@ -142,8 +142,7 @@ class Judge:
         if self._raised is not None:
             codes, diagnosis_text = {answer.code for answer in answers}, self._diagnose_exception(*self._raised).says
             before = "before the exception" if self._raised[1].kind != "timeout" else "until then"
-            is_told = any(diagnosis_text in answer.message for answer in answers)
-            why = "" if is_told else f": {diagnosis_text}"
+            why = "" if any(map(self.is_ended_by_exception, answers)) else f": {diagnosis_text}"
             notes += (f"what was stored {before} counts{why}",) if None in codes else ()
             notes += (
                 (f"besides, {diagnosis_text}",)
@@ -155,6 +154,10 @@ class Judge:
         return ExerciseResult(
             exercise.id, exercise.unit, answers, facts.printed, notes, all_flags, max_score=exercise.points
         )
+
+    def is_ended_by_exception(self, answer: AnswerResult) -> bool:
+        """Return whether the message of an answer is that of the first exception that ended a call."""
+        return self._raised is not None and self._diagnose_exception(*self._raised).says in answer.message
 
     def has_nothing_to_explain(self) -> bool:
         """Return whether every answer is right in every trial, or none is begun, so that no mistake is to be found."""
@@ -400,8 +403,8 @@ class Judge:
         declaration, answer, first = self.exercise.function, given.answer, given.wrong[0]
         reveal = self.exercise.course.policy.show_expected
         if isinstance(declaration, Routine):
-            wrong = _samples_told(given.wrong, mistake) or given.wrong
-            evidence = call_evidence(self.exercise.id, declaration, answer, wrong, reveal=reveal)
+            shown = shown_sample(self.exercise.id, declaration, answer, given.wrong, mistake)
+            evidence = call_evidence(self.exercise.id, declaration, answer, shown, reveal=reveal)
         else:
             nudge = evidence_of(declaration, answer, given.wrong, mistake)
             evidence = nudge or (sample_text(first) if reveal else "")
@@ -448,23 +451,6 @@ def answer_result(
     return AnswerResult(
         answer.name, answer_status, earned, points, mistake.code, mistake.says, evidence, hints, error, record
     )  # fmt: skip
-
-
-def _samples_told(wrong: Sequence[Sample], mistake: Mistake) -> list[Sample]:
-    """Return the samples whose value and right value are the two numbers in a mistake's message, for the evidence.
-
-    There are none if the message has no such numbers.
-
-    Args:
-        wrong: the samples in which the answer is wrong.
-        mistake: the mistake.
-    """
-    fields = mistake.facts[0].parameters
-    if "given" not in fields or "right" not in fields:
-        return []
-    numbers = np.array([float(fields["given"]), float(fields["right"])])
-    return [s for s in wrong if s.given.size == 1 == s.expected.size
-            and np.allclose([s.given.item(), s.expected.item()], numbers, rtol=1e-2, atol=0)]  # fmt: skip
 
 
 def _check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Mistake | None:

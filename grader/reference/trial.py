@@ -71,6 +71,16 @@ class Trial:
         """Return the number of entries of all array arguments."""
         return sum(value.values.size for value in self.arguments.values() if isinstance(value, Array))
 
+    @property
+    def largest_size(self) -> int:
+        """Return the number of entries of the largest array or list among the arguments; 1 if there is none."""
+        sizes = (
+            value.values.size if isinstance(value, Array) else len(value)
+            for value in self.arguments.values()
+            if isinstance(value, (Array, list))
+        )
+        return max(sizes, default=1)
+
     def axes(self, name: str) -> Axes | None:
         """Return the names of the axes of an argument; `None` where it is no array."""
         argument = self.arguments.get(name)

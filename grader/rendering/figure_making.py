@@ -120,7 +120,8 @@ def scatters(compared: ComparedAnswer) -> Iterator[Figure]:
     right, yours = compared.right[is_finite], compared.yours[is_finite]
     lines = _lines(compared, right, yours) if right.size > 1 else []
     trials: tuple[str, ...] = ()
-    if right.size < FEW and not lines:
+    is_on_one = any(line.values.ndim == 1 for line in lines)
+    if (right.size < FEW and not lines) or (is_on_one and not _are_on_lines_in_every_trial(compared)):
         right, yours, lines = _entries_of_all_trials(compared)
         trials = _trial_of_each_entry(_usual_samples(compared))
         if right.size < LEAST:
@@ -156,6 +157,22 @@ def _scatter(
     labels = tuple(trials[i] for i in chosen) if trials else ()
     points = (Series(name, across[chosen], labels), Series(compared.own, yours[chosen], labels))
     return Figure("scatter", f"{compared.own} against {name}", (*points, *lines))
+
+
+def _are_on_lines_in_every_trial(compared: ComparedAnswer) -> bool:
+    """Return whether the points of each usual trial are on lines, so that those of one trial are not on any by chance.
+
+    Trials with a single entry, or whose right entries are all 0, do not count.
+    """
+    return all(
+        _lines(
+            replace(compared, trial=sample.trial, right=sample.expected, yours=sample.given.real.astype("float64")),
+            sample.expected.ravel(),
+            sample.given.real.astype("float64").ravel(),
+        )
+        for sample in _usual_samples(compared)
+        if sample.expected.size > 1 and sample.expected.any()
+    )
 
 
 def _entries_of_all_trials(compared: ComparedAnswer) -> tuple[np.ndarray, np.ndarray, list[Series]]:

@@ -15,15 +15,14 @@ from dataclasses import replace
 import numpy as np
 
 from grader.course.course import CourseExercise
-from grader.course.exercise import Answer, Declaration, Exercise, Routine
+from grader.course.exercise import Answer, Declaration, Exercise
 from grader.course.sampling import Array
 from grader.course.shapes import Axes, axes_in_all, describe, guess_axes
 from grader.diagnosis.diagnose import find_mistakes, recorded_mistakes
-from grader.diagnosis.evidence import NUDGE, sample_of_call
+from grader.diagnosis.evidence import NUDGE, shown_sample
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.operators.places import operation_label
 from grader.diagnosis.recorded_programs import faithful_program_of
-from grader.judging.given_answer import is_right
 from grader.judging.judge import Judge
 from grader.program.forward import Node, Place
 from grader.program.operation import NoCandidate
@@ -77,7 +76,7 @@ def _picture_of(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
     """Return the picture of an answer in a trial in which it is wrong, or the reason why there is none."""
     if answer.kind == "verdict":
         return _picture_of_verdicts(judge, answer, result)
-    wrong = _wrong_sample(judge, answer)
+    wrong = _wrong_sample(judge, answer, result)
     if wrong is None:
         are_right = bool(judge.given[answer.name].samples) and _is_given_by_every_call(judge, answer)
         return Picture(answer.name, note=RIGHT if are_right else why_no_picture(result))
@@ -85,11 +84,14 @@ def _picture_of(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
     grids, note = _grids(judge, answer, wrong.trial, yours)
     if result.status == "todo":  # a body to mend: the message keeps the mistake back
         return Picture(answer.name, _describe_trial(wrong.trial), grids, note)
+    where = _describe_trial(wrong.trial)
+    if judge.is_ended_by_exception(result):
+        where = f"a trial that ran to its end{'' if wrong.has_shape else ', with a wrong shape'}: {where}"
     cause = _cause_of(judge, answer)
     shapes = () if cause else _figures(judge, answer, wrong.trial, yours)
     if note == MANY_RIGHT and any(figure.kind == "order" for figure in shapes):
         grids = ()  # the same list again, as numbers in colours
-    return Picture(answer.name, _describe_trial(wrong.trial), grids, note, shapes, cause)
+    return Picture(answer.name, where, grids, note, shapes, cause)
 
 
 def _is_given_by_every_call(judge: Judge, answer: Answer) -> bool:
@@ -163,22 +165,17 @@ def _without_stored_gradient(answer: Answer, sample: Sample) -> Sample:
     return sample if before is None else Sample(sample.trial, sample.given - before, sample.expected - before)
 
 
-def _wrong_sample(judge: Judge, answer: Answer) -> Sample | None:
+def _wrong_sample(judge: Judge, answer: Answer, result: AnswerResult) -> Sample | None:
     """Return the sample of a wrong answer that is drawn; `None` where there is none.
 
-    It is that of the call in its evidence, or of the shortest program of an engine, or else the first wrong one.
+    It is that of the evidence, or else of the shortest program of an engine.
     """
-    wrong = [sample for sample in judge.given[answer.name].samples if not _is_right(judge, answer, sample)]
-    declaration = judge.exercise.function
-    if wrong and isinstance(declaration, Routine):
-        shown = sample_of_call(judge.exercise.id, declaration, wrong)
-        return shown or min(wrong, key=lambda sample: len(steps_of(sample.trial)))
-    return next(iter(wrong), None)
-
-
-def _is_right(judge: Judge, answer: Answer, sample: Sample) -> bool:
-    """Return whether the array of a sample has the right shape and, up to rounding, the right numbers."""
-    return sample.has_shape and is_right(judge.exercise, answer, sample.trial, sample.given)
+    wrong, declaration = judge.given[answer.name].wrong, judge.exercise.function
+    if not wrong:
+        return None
+    mistake = judge.mistakes.get(answer.name) if result.status != "todo" else None
+    shown = shown_sample(judge.exercise.id, declaration, answer, wrong, mistake)
+    return shown or min(wrong, key=lambda sample: len(steps_of(sample.trial)))
 
 
 def _describe_trial(trial: Trial) -> str:
@@ -328,7 +325,7 @@ def _graph_of(judge: Judge, answers: Sequence[Answer], results: Mapping[str, Ans
         results: by name their results; no place is marked for an answer whose message does not name a mistake.
     """
     declaration, first = judge.exercise.function, judge.trials[0]
-    wrong = _wrong_sample(judge, answers[0])
+    wrong = _wrong_sample(judge, answers[0], results[answers[0].name])
     drawn = first if wrong is None else wrong.trial
     if not isinstance(declaration, Exercise):
         return _graph_of_steps(judge, answers, drawn)

@@ -583,6 +583,34 @@ def test_the_trial_that_is_drawn_is_that_of_the_call_in_the_evidence(course: Cou
         assert re.search(rf"returns {yours} .* must return {right}$", answer.evidence)
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "submission",
+    [
+        "08_shapes/slice_grad: values of inp around it",
+        "13_engine/engine_twice: only the first call counts",
+    ],
+)
+def test_the_entries_that_a_finding_counts_are_those_that_are_drawn(
+    course: Course, worker: Worker, submission: str, seed: int
+) -> None:
+    exercise, judges = course.find(SUBMISSIONS[submission].exercise), list[Judge]()
+    result = Grader(seed).grade(exercise, SUBMISSIONS[submission].source.encode(), worker, judges.append)
+    (answer,), (drawn,) = result.answers, make_pictures(exercise, result, judges[-1]).pictures
+    yours, right, difference = map(values, drawn.grids)
+    zeros, wrong = int((right == 0).sum()), int((difference != 0).sum())
+    counts = f"all {zeros} entries that" if "must be 0" in answer.message else f"{wrong} of {yours.size} entries"
+    assert answer.message.startswith(counts)
+
+
+def test_a_picture_of_another_trial_than_that_of_the_exception_says_so(see: See) -> None:
+    body = "inp.g = torch.zeros_like(inp)\n    inp.g[: len(idx)] += out.g\n"
+    drawn = picture(see("index_grad", f"import torch\ndef index_grad(inp, out, idx):\n    {body}"), "inp.g")
+    assert drawn.where.startswith("a trial that ran to its end: ")
+    drawn = picture(see("embedding_grad", "def embedding_grad(idx, w, out):\n    w.g = out.g[idx]\n"), "w.g")
+    assert drawn.where.startswith("a trial that ran to its end, with a wrong shape: ")
+
+
 def test_of_the_programs_that_an_engine_gets_wrong_the_shortest_is_drawn(course: Course, worker: Worker) -> None:
     graph = drawn_at(CHANCE, "13_engine/value_engine: relu lets everything through", course, worker).graph
     assert graph is not None
