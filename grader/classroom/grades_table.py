@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from grader.results.codes import UNNAMED
 from grader.results.points import total
-from grader.results.records import ExerciseResult, StudentResults
+from grader.results.records import BY_PERSON, ExerciseResult, StudentResults
 from grader.safe_text import no_formula, plain
 
 from .class_folder import ClassFolder
@@ -332,9 +332,14 @@ def _mistakes(results: StudentResults) -> list[tuple[str, str, str]]:
 
 
 def _notes(results: StudentResults) -> str:
-    """Return why there is no score, the notes on a submission, and each change of points, joined by semicolons."""
+    """Return what there is to say of a student's results, joined by semicolons.
+
+    That is why there is no score, the notes on the submission, which exercises a person has graded, and each change of
+    points.
+    """
+    by_person = [f"{name}: {BY_PERSON}" for name in results.graded_by_person]
     changes = [change.sentence for change in results.changes]  # two that say the same both count
-    return "; ".join([*filter(None, dict.fromkeys((results.why_no_score, *results.remarks))), *changes])
+    return "; ".join([*filter(None, dict.fromkeys((results.why_no_score, *results.remarks))), *by_person, *changes])
 
 
 def _line(cells: list[str]) -> str:

@@ -18,7 +18,7 @@ from grader.classroom.platform_names import folded_name
 from grader.course.course import Course
 from grader.errors import UsageError
 from grader.results.points import exact
-from grader.results.records import StudentResults
+from grader.results.records import BY_PERSON, StudentResults
 from grader.safe_text import no_formula
 
 from .graded_work import Exported, ExportOptions, answers, changes, number, of_points, points_reached, text
@@ -462,6 +462,7 @@ def _feedback(record: StudentResults) -> str:
         f"<li><b>{escape(answer.name)}</b> ({of_points(answer)}): {'<br>'.join(map(escape, answer.sentences))}</li>"
         for answer in wrong[:MOST_FEEDBACK]
     ]
+    items += [f"<li><b>{escape(text(name))}</b>: {BY_PERSON}</li>" for name in record.graded_by_person]
     items += [f"<li>{escape(change.sentence)}</li>" for change in changes(record)]
     if items:
         parts.append(f"<ul>{''.join(items)}</ul>")

@@ -269,6 +269,11 @@ class StudentResults:
         """Return the exercises that are errors of the grader, and have no points from a person either."""
         return tuple(e for e in self.exercises if e.status == "error" and e.id not in self.adjusted_ids)
 
+    @property
+    def graded_by_person(self) -> tuple[str, ...]:
+        """Return the ids of the exercises that are errors of the grader, and have their points from a person."""
+        return tuple(e.id for e in self.exercises if e.status == "error" and e.id in self.adjusted_ids)
+
     @cached_property
     def adjusted_ids(self) -> frozenset[str]:
         """Return the ids of the exercises whose points are from a person."""

@@ -195,10 +195,12 @@ def test_the_table_says_why_a_score_is_blank_or_was_changed(course) -> None:
     table.count("ada", StudentResults("c", "ada", (failed,)))
     late = Lateness("2026-11-30T18:00", "2026-12-01T18:00", 1, -0.25, "1 day late: 10 % a day")
     table.count("ben", StudentResults("c", "ben", (right,), adjustments=(Adjustment("", -0.5, "oral"),), late=late))
+    table.count("cem", StudentResults("c", "cem", (failed,), adjustments=(Adjustment("lin_grad", 1.5, "by hand"),)))
     notes = {row["student"]: row["notes"] for row in csv.DictReader(io.StringIO(table.text(), newline=""))}
     assert notes == {
         "ada": "lin_grad could not be graded: no worker",
         "ben": "adjustment (-0.5 points): oral; lateness (-0.25 points): 1 day late: 10 % a day",
+        "cem": "lin_grad: graded by a person; adjustment lin_grad (+1.5 points): by hand",
     }
 
 

@@ -17,7 +17,7 @@ from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
 from grader.export.grade_sheets import CellTable, canvas, moodle
 from grader.export.graded_work import Exported, ExportOptions
-from grader.results.records import StudentResults
+from grader.results.records import Adjustment, StudentResults
 
 # As Canvas exports it: a row that says what is posted by hand, one with the points, and columns that are worked out.
 CANVAS = (
@@ -281,6 +281,14 @@ def test_moodle_gets_points_and_feedback(course: Course) -> None:
     german = MOODLE.replace("Feedback comments", "Feedback als Kommentar")
     made = moodle(course, records, ExportOptions(sheet=german.encode()))
     assert "No comments are written: the file has no column Feedback comments." in made.notes
+
+
+def test_the_comment_in_moodle_says_what_a_person_has_graded(course: Course) -> None:
+    by_hand = replace(EVE, adjustments=(Adjustment("relu_grad", 1.0, "read by hand"),))
+    made = moodle(course, [named(by_hand, "Ada Lovelace")], ExportOptions(sheet=MOODLE.encode()))
+    comment = rows(made)[1][9]
+    assert "<li><b>relu_grad</b>: graded by a person</li><li>adjustment relu_grad (+1 points): read by hand" in comment
+    assert "the worker is gone" not in comment
 
 
 def test_moodle_in_another_language_takes_the_column_that_is_named(course: Course) -> None:
