@@ -214,10 +214,14 @@ class ClassFolder:
     key_of: Callable[[Submission, bool], str] = lambda submission, is_sure: ""
 
     @property
+    def count(self) -> int:
+        """Return how many students handed in; what is of no known student does not count."""
+        return sum(not submission.is_unclaimed for submission in self.submissions)
+
+    @property
     def heading(self) -> str:
         """Return the layout and the number of students in one phrase: "a download from Moodle, 30 students"."""
-        count = len(self.submissions)
-        parts = [self.layout, f"{count} student{'' if count == 1 else 's'}"]
+        parts = [self.layout, f"{self.count} student{'' if self.count == 1 else 's'}"]
         if repeated := sum(bool(submission.earlier) for submission in self.submissions):
             parts.append(f"{repeated} with more than one submission: the newest counts")
         return ", ".join(parts)
@@ -760,7 +764,7 @@ class _LayoutFinder:
             is_download = layout == "github" and not is_clone
             return plain_submission(info.entry, prefix, is_clone=is_clone, is_download=is_download)
 
-        return _one_per_student(self._one_per_entry(infos, submission, why))
+        return _one_per_student(self._one_per_entry(infos, submission, why, are_named=True))
 
     def _gradescope(self, infos: Sequence[_EntryInfo]) -> list[Submission]:
         """Return the submissions of an export from Gradescope, one for each submitter that its metadata names.
@@ -791,7 +795,12 @@ class _LayoutFinder:
         return _one_per_student(submissions)
 
     def _one_per_entry(
-        self, infos: Sequence[_EntryInfo], submission_of: Callable[[_EntryInfo], Submission | None], why: str
+        self,
+        infos: Sequence[_EntryInfo],
+        submission_of: Callable[[_EntryInfo], Submission | None],
+        why: str,
+        *,
+        are_named: bool = False,
     ) -> list[Submission]:
         """Return one submission for each entry that may be a student's; the names of all others are added to `strays`.
 
@@ -802,6 +811,7 @@ class _LayoutFinder:
             infos: the entries.
             submission_of: returns the submission that an entry is; `None` if it does not fit the layout.
             why: why nothing of an entry that does not fit can be graded.
+            are_named: whether archives have the names of their students.
         """
         named_submissions = list[tuple[str, Submission | None]]()
         misfits = list[Submission]()
@@ -811,7 +821,7 @@ class _LayoutFinder:
             except Exception as error:
                 submission = _failing_submission(info.entry, error)
             if submission is None and info.may_be_submission:
-                misfits.append(misfit_submission(info.entry, why))
+                misfits.append(misfit_submission(info.entry, why, is_named=are_named))
             else:
                 named_submissions.append((info.entry.name, submission))
         sure_keys = {
@@ -827,7 +837,7 @@ class _LayoutFinder:
                 kept.append(submission)
         times = Counter(submission.key for submission in (*kept, *misfits))
         return kept + [
-            misfit if times[misfit.key] == 1 else replace(misfit, key=composed_name(misfit.origin))
+            misfit if times[misfit.key] == 1 else replace(misfit, key=composed_name(misfit.origin), is_unclaimed=True)
             for misfit in misfits
         ]
 

@@ -58,7 +58,7 @@ def grade_with_progress(
 
     Returns:
         The exit code: 3 if something could not be graded, 1 if a student has no points for want of anything to grade,
-        else 0.
+        or something is of no known student, else 0.
 
     Raises:
         KeyboardInterrupt: the run was stopped; all finished results are written.
@@ -79,7 +79,7 @@ def grade_with_progress(
         print_summary(course, summary, out)
     if summary.errors:
         return 3
-    return 1 if summary.nothing and not summary.entered else 0
+    return 1 if summary.unclaimed or (summary.nothing and not summary.entered) else 0
 
 
 def confirm_layout(
@@ -227,7 +227,7 @@ def _confirm_zeros(nothing: Sequence[NothingToGrade], class_folder: ClassFolder,
     """
     if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    everybody = len(class_folder.submissions) + len(class_folder.absent)
+    everybody = class_folder.count + len(class_folder.absent)
     print_message("\n".join(_nothing_lines(nothing, everybody)), sys.stderr)
     print(f"{QUESTION} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().casefold() in ("y", "yes")
@@ -241,8 +241,12 @@ def _nothing_lines(nothing: Sequence[NothingToGrade], total: int) -> list[str]:
         total: the number of students in the class.
     """
     holds = "holds" if len(nothing) == 1 else "hold"
-    lines = [f"{len(nothing)} of {total} {holds} nothing that could be graded:"]
-    lines += [one_line(f"  {plain(entry.student)}: {plain(entry.why)}") for entry in nothing[:MOST_NAMES]]
+    return [f"{len(nothing)} of {total} {holds} nothing that could be graded:", *_lines_with_reasons(nothing)]
+
+
+def _lines_with_reasons(nothing: Sequence[NothingToGrade]) -> list[str]:
+    """Return a line for each of the first `MOST_NAMES` submissions with its reason, and a line that counts the rest."""
+    lines = [one_line(f"  {plain(entry.student)}: {plain(entry.why)}") for entry in nothing[:MOST_NAMES]]
     return [
         *lines,
         *([f"  and {len(nothing) - MOST_NAMES} more, in {GRADES_FILE}"] if len(nothing) > MOST_NAMES else []),
@@ -344,7 +348,7 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
         )
     if summary.removed:
         yield f"Earlier results that no longer count, put away in removed/: {_first_few_titles(summary.removed)}."
-    empty = {entry.student for entry in summary.nothing}
+    empty = {entry.student for entry in (*summary.nothing, *summary.unclaimed)}
     for student, notes in [(student, notes) for student, notes in summary.noted.items() if student not in empty][
         :MOST_NAMES
     ]:
@@ -367,6 +371,10 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
             yield from _nothing_lines(others, summary.students)
         how = "--yes" if summary.is_whole else "--yes, without --student"
         yield "They have 0 points." if summary.entered else f"They have no points. To enter 0 for them: {how}"
+    if summary.unclaimed:
+        count = len(summary.unclaimed)
+        yield f"{'1 entry is' if count == 1 else f'{count} entries are'} of no known student, and without points:"
+        yield from _lines_with_reasons(summary.unclaimed)
 
 
 def _submissions(count: int) -> str:

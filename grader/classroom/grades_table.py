@@ -67,7 +67,7 @@ class ClassSummary:
     """Hold the counts of a class after one run.
 
     Args:
-        students: how many are in the table.
+        students: how many are in the table, without the entries in `unclaimed`.
         graded: how many submissions were graded in this run.
         reused: how many submissions kept a stored result, which was made from the same content.
         mean_score: the mean of the points of all students who have a score; `None` if nobody has one.
@@ -79,6 +79,7 @@ class ClassSummary:
         kind: the layout of the class's folder, such as "a download from Moodle".
         units: the points of the units, by id, of which any student attempted something.
         nothing: the students of whom nothing could be graded.
+        unclaimed: the same for entries that do not fit the layout of the class, and are of no known student.
         entered: whether those have 0 points now; otherwise they have none.
         noted: the notes on the first submissions that have some, by student.
         with_notes: how many students have notes.
@@ -114,6 +115,7 @@ class ClassSummary:
     kind: str = ""
     units: Mapping[str, UnitTotal] = field(default_factory=dict)
     nothing: tuple[NothingToGrade, ...] = ()
+    unclaimed: tuple[NothingToGrade, ...] = ()
     entered: bool = False
     noted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     with_notes: int = 0
@@ -267,8 +269,11 @@ class GradesTable:
                 class.
         """
         scores = [row.score for row in self.rows.values() if row.score is not None]
+        unclaimed = {submission.key for submission in class_folder.submissions if submission.is_unclaimed}
+        nothing = sorted(self.nothing.items(), key=lambda item: item[1].student)
+        strangers = tuple(entry for key, entry in nothing if key in unclaimed)
         return ClassSummary(
-            students=len(self.rows),
+            students=len(self.rows) - len(strangers),
             scored=len(scores),
             graded=graded,
             reused=reused,
@@ -286,7 +291,8 @@ class GradesTable:
                 for unit, points in self.names.points.items()
                 if unit in self.unit_scores
             },
-            nothing=tuple(sorted(self.nothing.values(), key=lambda entry: entry.student)),
+            nothing=tuple(entry for key, entry in nothing if key not in unclaimed),
+            unclaimed=strangers,
             noted=dict(sorted(self.noted.items())),
             with_notes=self.counts["noted"],
             absent=class_folder.absent,

@@ -49,7 +49,8 @@ LARGEST_METADATA = 256 << 20  # bytes: it holds the output of every test of ever
 IDENTITY = (":email", ":sid", ":name")  # the first that a submitter has identifies the student
 CLONES = "-submissions"  # what `gh classroom clone student-repos` adds to the assignment's name
 BRANCH = re.compile(r"-(?:main|master)$")  # what GitHub adds to a repository's name in that of its archive
-LOOSE = (".py", ".ipynb", *UNREAD_ARCHIVES)  # endings of files that may be somebody's whole work
+CODE = (".py", ".ipynb")
+LOOSE = (*CODE, *UNREAD_ARCHIVES)  # endings of files that may be somebody's whole work
 TIME = re.compile(  # a date; a date and the time of a day; or these and the zone
     r"(?P<day>\d{4}-\d\d-\d\d)(?:[T ](?P<clock>\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?) ?(?P<zone>Z|[+-]\d\d(?::?\d\d)?)?)?"
 )
@@ -77,6 +78,7 @@ class Submission:
         conflict: why nobody can know what counts, so that it is an error; empty if it is known.
         is_of_several: whether the student handed in several that conflict, and can end that.
         is_repository: whether its name is that of a repository on GitHub, or the end of one, which is a login there.
+        is_unclaimed: whether it does not fit the layout of the class, so that its name need not be a student's.
     """
 
     key: str
@@ -94,6 +96,7 @@ class Submission:
     conflict: str = ""
     is_of_several: bool = False
     is_repository: bool = False
+    is_unclaimed: bool = False
 
     @property
     def student(self) -> str:
@@ -215,14 +218,16 @@ def ends_of_name(name: str) -> frozenset[str]:
     return frozenset(name[place + 1 :] for place, character in enumerate(name) if character == "-")
 
 
-def misfit_submission(entry: File | Folder, why: str) -> Submission:
+def misfit_submission(entry: File | Folder, why: str, *, is_named: bool = False) -> Submission:
     """Return the submission of an entry that does not fit the layout of the class, of which nothing can be graded.
 
     Args:
         entry: the entry.
         why: the reason, as a clause.
+        is_named: whether archives have the names of their students there; then one that is not read has, too.
     """
     name = entry.name
+    is_code = name.lower().endswith(CODE)
     if isinstance(entry, File):
         name = _stem(name, (*ARCHIVES, *LOOSE))
         if is_unread_archive(entry.name):
@@ -232,8 +237,9 @@ def misfit_submission(entry: File | Folder, why: str) -> Submission:
     # Without a path: it is no student's folder, in which a results folder would be refused.
     folder = _folder_of(name, [entry]) if isinstance(entry, File) else replace(entry, path=None)
     return Submission(
-        key, (folder,), frozenset({key}), origin=entry.name, nothing=f"{displayable_name(entry.name)}: {why}"
-    )
+        key, (folder,), frozenset({key}), origin=entry.name, nothing=f"{displayable_name(entry.name)}: {why}",
+        is_unclaimed=is_code or not is_named,
+    )  # fmt: skip
 
 
 def moodle_submission(entry: File | Folder) -> Submission | None:

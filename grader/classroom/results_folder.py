@@ -95,9 +95,10 @@ class ResultsFolder:
         changes: what changes the graded points: adjustments, and late work.
         is_whole: whether the whole class is graded, and not some students alone.
         students: the keys of all students of the class, if the whole class is graded.
+        unclaimed: the keys of submissions that are of no known student, so that nobody can have 0 points for them.
         renamed: the names that students had in the last run and have now, where a record moved to another name.
         removed: the names of the files that were moved to `removed/`, because their students are no longer there.
-        blank: the results by key of students of whom nothing could be graded, and to whom no person gave points.
+        blank: the results by key of students of whom nothing could be graded, and who have no points, but may get 0.
         zeroed: the students of whom nothing could be graded and who have 0 points, by this run or an earlier one.
     """
 
@@ -112,6 +113,7 @@ class ResultsFolder:
     changes: ScoreChanges = NO_CHANGES
     is_whole: bool = True
     students: Sequence[str] = ()
+    unclaimed: frozenset[str] = frozenset()
     renamed: Mapping[str, str] = field(default_factory=dict)
     removed: list[str] = field(default_factory=list)
     blank: dict[str, StudentResults] = field(default_factory=dict)
@@ -147,7 +149,7 @@ class ResultsFolder:
     ) -> None:
         """Count the stored results of a student; write them again if the adjustments or the lateness have changed.
 
-        A student of whom nothing could be graded is entered in `zeroed` or `blank`, unless a person gave points.
+        A student of whom nothing could be graded, and who may get 0 points, is entered in `zeroed` or `blank`.
 
         Args:
             name: the student's key.
@@ -156,22 +158,22 @@ class ResultsFolder:
             nothing: why nothing could be graded; empty if something could.
             notes: the notes on the submission; where 0 points were entered, the reason stands before them.
         """
-        is_zero = bool(nothing) and stored.notes == (nothing, *notes)
+        is_zero = bool(nothing) and stored.notes == (nothing, *notes) and name not in self.unclaimed
         base = replace(known, adjustments=(), late=None, reason="" if is_zero else nothing)
         if self.changes.apply(name, base) != stored:
             self.write(name, base)
         else:
             self._count(name, stored)
-        if self._has_points(name):
+        if not self._may_get_zero(name):
             return
         if is_zero:
             self.zeroed.append(NothingToGrade(stored.student, nothing))
         elif nothing:
             self.blank[name] = base
 
-    def _has_points(self, name: str) -> bool:
-        """Return whether a person gave a student points, by the student's key."""
-        return bool(self.changes.adjustments.get(name))
+    def _may_get_zero(self, name: str) -> bool:
+        """Return whether 0 points may be entered under a key: it is a student's, to whom no person gave points."""
+        return name not in self.unclaimed and not self.changes.adjustments.get(name)
 
     def _count(self, name: str, results: StudentResults) -> None:
         """Count the results of the student with the key `name`, and compare them with those before the run."""
@@ -333,7 +335,7 @@ class ResultsFolder:
         if earlier is not None and is_graded and earlier.score and path.is_file():
             self._move_to_removed(path)
         self.write(name, results)
-        if not self._has_points(name):
+        if self._may_get_zero(name):
             self.blank[name] = results
 
     def _has_entered_zero(self, name: str, results: StudentResults) -> bool:
@@ -346,7 +348,7 @@ class ResultsFolder:
             results: the results now, with the reason.
         """
         stored = self._stored_results(name)
-        if stored is None or stored.reason or stored.notes[:1] != (results.reason,):
+        if name in self.unclaimed or stored is None or stored.reason or stored.notes[:1] != (results.reason,):
             return False
         before, now = StoredGrades.of(stored), StoredGrades.of(results)
         # A note on a file, which tells two submissions apart, may come from the course or from what was asked.
@@ -365,7 +367,7 @@ class ResultsFolder:
             OSError: this result cannot be written.
         """
         self.write(name, replace(blank, reason="", notes=(blank.reason, *blank.notes)))
-        if not self._has_points(name):
+        if self._may_get_zero(name):
             self.zeroed.append(NothingToGrade(blank.student, blank.reason))
 
     def enter_zeros(self) -> None:
@@ -657,7 +659,8 @@ def open_results_folder(
                 _rename_record(out, file, key, earlier, before)
         folder = ResultsFolder(
             names, out, course, run_digest(names, course, isolated), identity, GradesTable(names), earlier,
-            GradeComparison(before, keys), changes, not chosen, students, renamed, _exercise_of=exercise_of,
+            GradeComparison(before, keys), changes, not chosen, students,
+            frozenset(each.key for each in people.submissions if each.is_unclaimed), renamed, _exercise_of=exercise_of,
         )  # fmt: skip
         folder.note_students(chosen)
         if chosen or not is_assignment:

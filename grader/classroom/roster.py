@@ -716,6 +716,7 @@ def _with_student(student: RosterStudent, submission: Submission, match: Match) 
         notes=(*submission.notes, *([note] if match.certainty in how else [])),
         origin=submission.origin or submission.key,
         handed_in=student.handed_in or submission.handed_in,
+        is_unclaimed=False,
     )
 
 

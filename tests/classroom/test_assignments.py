@@ -321,6 +321,15 @@ def test_zeros_for_a_class_are_not_advised_as_those_of_a_student_graded_alone(sc
     assert typed("grade", "--yes", cwd=school).returncode == 0
 
 
+def test_what_is_of_no_known_student_keeps_the_exit_code_of_a_class_with_zeros(school: Path, typed: Typed) -> None:
+    platforms.put(school / "submissions", {"cem.ipynb": "{}", "hw.ipynb": "{}"})
+    done = typed("grade", "--yes", cwd=school)
+    assert (done.returncode, record(school, "cem")["score"]) == (1, 0), "the roster knows whose cem.ipynb is"
+    assert "1 entry is of no known student, and without points:\n  hw: hw.ipynb: it lies outside" in done.stdout
+    (school / "submissions/hw.ipynb").unlink()
+    assert typed("grade", cwd=school).returncode == 0
+
+
 def test_an_alias_of_nobody_is_told_with_its_line(school: Path, typed: Typed) -> None:
     text = (school / "class.yaml").read_text(encoding="utf-8")
     (school / "class.yaml").write_text(text.replace("Ada L.: ada", "Ada L.: adaa"), encoding="utf-8")

@@ -149,6 +149,40 @@ def test_zeros_that_were_entered_stay_and_are_written_for_the_absent_as_well(gra
     assert scores(out) == {"ada": "3", "ben": "0", "fay": "2"}
 
 
+def test_no_zero_is_entered_for_what_is_of_no_known_student(graded, course, tmp_path, capsys) -> None:
+    """A loose notebook got 0 points, as if it were a student, and counted in the mean."""
+    loose = {"hw.ipynb": "{}", "ada.ipynb": "{}", "cem.rar": "Rar!"}
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/report.pdf": "", **loose})
+    expected = {"ada": "3", "ada.ipynb": "", "ben": "0", "cem": "0", "hw": ""}
+    for yes in (True, False):
+        summary = graded(yes=yes)
+        assert scores(tmp_path / "out") == expected, "an archive has the name of its student, though it is not read"
+        assert [entry.student for entry in summary.nothing] == ["ben", "cem"]
+        assert [entry.student for entry in summary.unclaimed] == ["ada.ipynb", "hw"]
+        assert (summary.students, summary.scored, summary.mean_score, summary.entered) == (3, 3, 1, True)
+    print_summary(course, summary, tmp_path / "out")
+    said = capsys.readouterr().out
+    why = "it lies outside of any student's folder; put it into a folder with the student's name"
+    assert said.endswith(
+        f"They have 0 points.\n2 entries are of no known student, and without points:\n"
+        f"  ada.ipynb: ada.ipynb: {why}\n  hw: hw.ipynb: {why}\n"
+    )
+    put(tmp_path / "in", {"hw/hw.ipynb": ""})
+    (tmp_path / "in/hw.ipynb").unlink()
+    assert [entry.student for entry in graded(yes=True).unclaimed] == ["ada.ipynb"]
+    assert scores(tmp_path / "out")["hw"] == "0"
+
+
+def test_a_zero_of_an_older_run_for_what_is_of_no_known_student_is_taken_back(graded, tmp_path, monkeypatch) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "hw.ipynb": "{}"})
+    with monkeypatch.context() as older:
+        older.setattr("grader.classroom.platform_names.CODE", ())
+        graded(yes=True)
+    assert scores(tmp_path / "out") == {"ada": "3", "hw": "0"}
+    graded()
+    assert scores(tmp_path / "out") == {"ada": "3", "hw": ""}
+
+
 def test_who_was_given_points_by_a_person_is_not_among_those_who_get_zeros(graded, tmp_path) -> None:
     put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/report.pdf": ""})
     changes = ScoreChanges({"fay": [AdjustmentRow(2, "w", "fay", "", 1.5, "was ill")]})
