@@ -247,9 +247,10 @@ def _inert(words: str) -> str:
 def prairielearn(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
     """Return `results.json` of an external grader for PrairieLearn.
 
-    What has no score, or cannot be read as Python, is not gradable: it costs neither points nor an attempt. The form is
-    that of PrairieLearn/PrairieLearn, docs/externalGrading.md, "Grading results", at commit 06a6d59. The score is the
-    share of the points after lateness; a change of the points is a test out of 0.
+    What has no score, or cannot be read as Python, is not gradable: it costs neither points nor an attempt. Where a
+    person has entered 0 points or has given some, the score is those. The form is that of PrairieLearn/PrairieLearn,
+    docs/externalGrading.md, "Grading results", at commit 06a6d59. The score is the share of the points after lateness;
+    a change of the points is a test out of 0.
 
     Args:
         course: not read; every exporter takes it.
@@ -261,7 +262,8 @@ def prairielearn(course: Course, record: StudentResults, options: ExportOptions)
     tried = [answer for answer in listed if answer.answer.status != "todo"]
     if record.score is None:
         return {"results.json": as_json({"gradable": False, "format_errors": [tagless(no_score(record))]})}
-    if unread and len(unread) == len(tried):
+    is_by_person = record.seed is None or bool(record.adjustments)  # who entered 0 points, or gave some
+    if unread and len(unread) == len(tried) and not is_by_person:
         errors = [tagless(line) for line in dict.fromkeys(unread)]
         return {"results.json": as_json({"gradable": False, "format_errors": errors})}
     message = tagless(" ".join([points_reached(record), *notes(record)]))

@@ -212,6 +212,17 @@ def test_a_syntax_error_costs_no_attempt_on_prairielearn(course: Course) -> None
     assert document(course, "prairielearn", handed(result("x", passed("inp.g"), unread)))["gradable"] is True
 
 
+def test_points_of_a_person_for_files_that_cannot_be_read_count_on_prairielearn(course: Course) -> None:
+    """A 0 that --yes entered, or a line of adjustments.csv, was lost: the work was not gradable."""
+    unread = wrong("b.g", "syntax-error", "it is a link")
+    record = handed(result("x", todo("inp.g"), unread, slope=todo()))
+    zero = document(course, "prairielearn", replace(record, seed=None, notes=("lin_grad.py: it is a link",)))
+    assert (zero["gradable"], zero["score"]) == (True, 0)
+    by_hand = replace(record, adjustments=(Adjustment("lin_grad", 0.6, "read by hand"),))
+    given = document(course, "prairielearn", by_hand)
+    assert (given["gradable"], given["score"]) == (True, 0.2)
+
+
 def test_an_error_is_a_failure_of_submittys_validator(course: Course) -> None:
     assert document(course, "submitty", EVE)["status"] == "failure"
 
