@@ -196,7 +196,7 @@ class Roster:
         numbers = [self._match_of_name(name, submission.section).places for name in names if name.isdecimal()]
         if len(match.places) != 1 or match.places not in numbers:
             return match
-        if any(match.places == self._match_of_name(name, submission.section).places for name in people):
+        if any(match.places[0] in self._match_of_name(name, submission.section).places for name in people):
             return match
         named = {place for name in people for place in self._places_of_derived(name, submission.section)}
         return Match(tuple(sorted({*match.places, *named})), match.certainty) if len(named) == 1 else match

@@ -100,6 +100,23 @@ def test_a_repository_that_ends_like_two_logins_is_an_error_of_who_has_no_other(
     assert found.absent == (), "nobody is told to have handed in nothing"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Student,ID,SIS Login ID\n"Ray, Kim",205,kray\n"Kim, Ray",206,rkim\n',
+        "Name,ID,Login\nKim Ray,205,kray\nRay Kim,206,rkim\n",
+    ],
+)
+def test_a_number_tells_two_students_apart_whose_names_are_each_others_reverse(course, tmp_path, text) -> None:
+    """Both were errors, though Canvas's own number was in the line of one of them alone."""
+    put(tmp_path / "in", {"raykim_205_1_lin_grad.py": RIGHT, "kimray_206_2_lin_grad.py": RIGHT})
+    (tmp_path / "roster.csv").write_text(text, encoding="utf-8")
+    submissions = find_submissions(course, tmp_path / "in", tmp_path / "out", "canvas")
+    found = match_roster(submissions, read_roster(tmp_path / "roster.csv"))
+    assert {each.key: each.conflict for each in found.submissions} == {"kray": "", "rkim": ""}
+    assert {each.key: each.origin for each in found.submissions} == {"kray": "raykim_205", "rkim": "kimray_206"}
+
+
 def test_canvas_numbers_of_another_kind_give_nobody_the_work_of_another(course, tmp_path) -> None:
     """The work of lovelaceada_201 went to Cyd, whose ID was 201, and Ada had handed in nothing."""
     put(
