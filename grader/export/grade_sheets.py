@@ -159,6 +159,11 @@ def canvas(course: Course, records: Sequence[StudentResults], options: ExportOpt
         if CANVAS_ASSIGNMENT.search(name) and READ_ONLY not in (possible[at] if at < len(possible) else "")
     ]  # fmt: skip
     column = _column(header, options.column, open_ones)
+    if column < len(possible) and READ_ONLY in possible[column]:
+        raise UsageError(
+            f"Canvas does not import the column {text(header[column])}, which it computes itself: name the column of "
+            "an assignment with --column."
+        )
     last = header.index("Section") if "Section" in header else column
     most = _points(possible[column]) if column < len(possible) else None
     sheet = GradeSheet(table, column, range(min(last, column)))

@@ -159,6 +159,13 @@ def test_a_worksheet_that_has_a_column_twice_is_refused(course: Course, heading:
         moodle(course, [ADA], ExportOptions(sheet=f"{head},{heading}\n{rest}".encode()))
 
 
+def test_a_column_that_canvas_computes_takes_no_points(course: Course) -> None:
+    """It was filled, and Canvas does not import it."""
+    options = ExportOptions(sheet=CANVAS.encode(), column="Final Score")
+    with pytest.raises(UsageError, match=r"^Canvas does not import the column Final Score, .* with --column\.$"):
+        canvas(course, [named(BEN, "Ben Franklin")], options)
+
+
 def test_a_gradebook_of_canvas_is_no_worksheet_of_moodle(course: Course) -> None:
     with pytest.raises(UsageError, match="This is a gradebook of Canvas, and no grading worksheet of Moodle"):
         moodle(course, [ADA], ExportOptions(sheet=CANVAS.encode()))
