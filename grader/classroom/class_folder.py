@@ -783,7 +783,8 @@ class _LayoutFinder:
         for info in infos:
             name = info.entry.name
             if isinstance(info.entry, Folder):
-                entry = entries.pop(name, GradescopeEntry(((name, frozenset({name})),), None))
+                entry = entries.pop(name, GradescopeEntry((), None))
+                entry = entry if entry.submitters else replace(entry, submitters=((name, frozenset({name})),))
                 submissions += _gradescope_submissions(name, entry, (info.entry,), "")
             elif info.may_be_submission:
                 submissions.append(misfit_submission(info.entry, "it lies outside of any submission's folder"))

@@ -313,7 +313,7 @@ class GradescopeEntry:
     """Describe one submission in the metadata of an export from Gradescope.
 
     Args:
-        submitters: for each student what identifies the student, and all names.
+        submitters: for each student what identifies the student, and all names; empty if the metadata name nobody.
         created_at: when it was handed in; `None` if the metadata do not say it.
     """
 
@@ -337,13 +337,13 @@ def read_submitters(file: File) -> dict[str, GradescopeEntry]:
         raise UsageError(f"{METADATA_FILE} cannot be read: export it anew.") from error
     entries = metadata.items() if isinstance(metadata, Mapping) else ()
     return {
-        str(folder): GradescopeEntry(submitters, _created_at(entry))
+        str(folder): GradescopeEntry(_submitters(entry), _created_at(entry))
         for folder, entry in entries
-        if (submitters := _submitters(entry))
+        if isinstance(entry, Mapping)
     }
 
 
-def _submitters(entry: Any) -> tuple[tuple[str, frozenset[str]], ...]:
+def _submitters(entry: Mapping[str, Any]) -> tuple[tuple[str, frozenset[str]], ...]:
     """Return the students in the metadata of one submission; none if the metadata are not laid out as expected.
 
     Args:
@@ -352,7 +352,7 @@ def _submitters(entry: Any) -> tuple[tuple[str, frozenset[str]], ...]:
     Returns:
         For each student what identifies the student, such as an address, and all names, ids and addresses.
     """
-    people = entry.get(":submitters") if isinstance(entry, Mapping) else None
+    people = entry.get(":submitters")
     submitters = list[tuple[str, frozenset[str]]]()
     for person in people if isinstance(people, list) else ():
         if isinstance(person, Mapping) and (ids := [str(person[key]).strip() for key in IDENTITY if person.get(key)]):

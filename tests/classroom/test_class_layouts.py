@@ -317,6 +317,21 @@ submission_306:
     assert by_key(found)["bob@uni.edu"].earlier == ("submission_305",)
 
 
+def test_gradescope_knows_the_time_of_a_submission_without_submitters(course, tmp_path) -> None:
+    """Its late points were not taken off: it had no known time."""
+    metadata = "".join(
+        f"submission_{number}:\n  :submitters: {who}\n  :created_at: 2026-04-2{number} 10:00:00 Z\n"
+        for number, who in ((1, "[{':email': ada@uni.edu}]"), (2, "[]"), (3, "[]"))
+    )
+    files = {f"submission_{number}/lin_grad.py": RIGHT for number in (1, 2, 4)}
+    found = found_in(course, put(tmp_path / "in", {**files, "submission_metadata.yml": metadata}))
+    assert {key: submission.handed_in for key, submission in by_key(found).items()} == {
+        "ada@uni.edu": datetime(2026, 4, 21, 10, tzinfo=UTC),
+        "submission_2": datetime(2026, 4, 22, 10, tzinfo=UTC),
+        "submission_4": None,
+    }, "a submission of nobody whose folder is missing is nobody's"
+
+
 def test_no_time_is_taken_from_a_file(course, tmp_path) -> None:
     for make in (platforms.moodle, platforms.canvas, platforms.github, platforms.sections):
         found = found_in(course, make(tmp_path / make.__name__))
