@@ -556,7 +556,10 @@ def _print_summary(folder: Path, written: FolderChanges, unit: str) -> None:
     if written.own_config:
         print_message(f"{folder / 'nbgrader_config.py'} has changes of your own and was left as it is.")
     if written.course_line:
-        print_message(f"It does not name this course: add to it, after import os: {written.course_line}")
+        print_message(
+            f"It does not name this course: write {written.course_line} into it, below a line import os, and in place "
+            "of any line that names another course."
+        )
     if written.unprotected:
         print_message("It does not name handgrad.SecureExecute, so autograde would run student code unprotected.")
     go = "" if folder.resolve() == Path.cwd() else f"cd {folder}, then "

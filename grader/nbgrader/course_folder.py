@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -50,7 +51,7 @@ FEEDBACK = (
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 )
 CONFIG = '''\
-"""nbgrader's configuration for this course. Yours to change: `handgrad nbgrader init` leaves it alone from now on."""
+"""nbgrader's configuration for this course. Yours to change: `handgrad nbgrader init` leaves your changes alone."""
 {course}
 c = get_config()  # noqa: F821
 
@@ -86,6 +87,9 @@ import os
 # The course that the notebooks were made from: its declarations are needed to grade them.
 os.environ.setdefault("{variable}", {root!r})
 """
+# What the configurations of two courses differ in.
+NAMED_COURSE = re.compile(rf"^\nimport os\n\n.*\nos\.environ\.setdefault\(\"{COURSE_VARIABLE}\", .*\)\n", re.MULTILINE)
+COURSE_ID = re.compile(r"^c\.CourseDirectory\.course_id = .*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -235,7 +239,7 @@ def _read(path: Path) -> NotebookNode:
 
 
 def _write(folder: Path, derived: dict[Path, bytes], configuration: str) -> FolderChanges:
-    """Write the derived files that differ from those in the folder, and the configuration if there is none.
+    """Write the derived files that differ from those in the folder, and the configuration unless it was edited.
 
     Return what was written.
 
@@ -258,14 +262,19 @@ def _write(folder: Path, derived: dict[Path, bytes], configuration: str) -> Fold
         write_atomically(target, data)
         files.append(path)
     settings = folder / CONFIG_FILE
-    if not settings.exists():
+    text = settings.read_text(encoding="utf-8", errors="replace") if settings.exists() else None
+    if text is None or (text != configuration and _without_course(text) == _without_course(configuration)):
         write_atomically(settings, configuration.encode())
         return FolderChanges((*files, Path(CONFIG_FILE)), tuple(backups))
-    text = settings.read_text(encoding="utf-8", errors="replace")
     needed = (line for line in configuration.splitlines() if COURSE_VARIABLE in line and line not in text)
     return FolderChanges(
         tuple(files), tuple(backups), text != configuration, AUTOGRADE[0] not in text, course_line=next(needed, "")
     )
+
+
+def _without_course(configuration: str) -> str:
+    """Return the text of a configuration without what tells one course from another, as `config` writes it."""
+    return COURSE_ID.sub("", NAMED_COURSE.sub("", configuration))
 
 
 def _list_entries(names: tuple[str, ...]) -> str:

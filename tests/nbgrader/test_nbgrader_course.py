@@ -136,6 +136,18 @@ def test_a_broken_notebook_is_named_and_nothing_is_written(tmp_path: Path, conte
     assert files(tmp_path) == {"source/04_linear/04_linear.ipynb": content.encode()}
 
 
+def test_a_configuration_that_nobody_edited_follows_the_course(small: Course, tmp_path: Path):
+    """It was said to have changes of the instructor's own, and named the earlier course until it was edited by hand."""
+    path, own = tmp_path / "nbgrader_config.py", config(small, tmp_path)
+    for earlier in (config(REAL, tmp_path), own.replace(str(small.root), "/another"), own):
+        path.write_text(earlier)
+        written = build_folder(small, tmp_path)
+        assert (written.own_config, written.course_line, path.read_text()) == (False, "", own)
+    for edited in (own.replace("LimitOutput", "LimitMore"), own.replace("import os", "import os, sys")):
+        path.write_text(edited)
+        assert (build_folder(small, tmp_path).own_config, path.read_text()) == (True, edited)
+
+
 def test_an_edited_configuration_stays_with_a_note_on_whether_it_isolates(small: Course, tmp_path: Path):
     build_folder(small, tmp_path)
     path = tmp_path / "nbgrader_config.py"
