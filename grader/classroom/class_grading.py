@@ -19,7 +19,7 @@ from grader.sandbox.isolation import Isolation
 
 from .class_folder import ClassFolder, find_student, find_submissions
 from .exercise_names import ExerciseNames
-from .grades_table import ClassSummary, NothingToGrade
+from .grades_table import ClassSummary, NothingToGrade, with_earlier
 from .platform_names import Submission, single_submission
 from .results_folder import (
     ResultsFolder,
@@ -158,7 +158,7 @@ def grade_class(
             if not grading.students:
                 results.record_absent(class_folder.absent)
             nothing = [NothingToGrade(blank.student, blank.reason) for blank in results.blank.values()]
-            if nothing and ask(sorted(nothing, key=lambda entry: entry.student)):
+            if nothing and ask(with_earlier(sorted(nothing, key=lambda entry: entry.student), class_folder)):
                 results.enter_zeros()
             if not grading.students:
                 results.remove_absent_students()

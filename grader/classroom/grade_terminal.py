@@ -246,7 +246,9 @@ def _nothing_lines(nothing: Sequence[NothingToGrade], total: int) -> list[str]:
 
 def _lines_with_reasons(nothing: Sequence[NothingToGrade]) -> list[str]:
     """Return a line for each of the first `MOST_NAMES` submissions with its reason, and a line that counts the rest."""
-    lines = [one_line(f"  {plain(entry.student)}: {plain(entry.why)}") for entry in nothing[:MOST_NAMES]]
+    lines = [
+        one_line(plain(f"  {entry.student}: {entry.why}{_older(entry.earlier)}")) for entry in nothing[:MOST_NAMES]
+    ]
     return [
         *lines,
         *([f"  and {len(nothing) - MOST_NAMES} more, in {GRADES_FILE}"] if len(nothing) > MOST_NAMES else []),
@@ -375,6 +377,11 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
         count = len(summary.unclaimed)
         yield f"{'1 entry is' if count == 1 else f'{count} entries are'} of no known student, and without points:"
         yield from _lines_with_reasons(summary.unclaimed)
+
+
+def _older(titles: Sequence[str]) -> str:
+    """Return a clause on the older submissions of a student; empty if there are none."""
+    return f"; the older {first_few_names(titles)} {'does' if len(titles) == 1 else 'do'} not count" if titles else ""
 
 
 def _submissions(count: int) -> str:

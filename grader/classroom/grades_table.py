@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -41,10 +41,17 @@ class Failure:
 
 @dataclass(frozen=True)
 class NothingToGrade:
-    """Describe why the submission of a student holds nothing that could be graded."""
+    """Describe why the submission of a student holds nothing that could be graded.
+
+    Args:
+        student: the name of the student.
+        why: the reason, as a clause.
+        earlier: the titles of older submissions of the student, which do not count.
+    """
 
     student: str
     why: str
+    earlier: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -317,6 +324,17 @@ class GradesTable:
         """Return how many students made each mistake in the exercise with this id, the most frequent mistake first."""
         counts = [MistakeCount(code, count) for (name, code), count in self.mistakes.items() if name == exercise]
         return tuple(sorted(counts, key=lambda mistake: (-mistake.students, mistake.code)))
+
+
+def with_earlier(nothing: Sequence[NothingToGrade], class_folder: ClassFolder) -> tuple[NothingToGrade, ...]:
+    """Return descriptions of submissions with the older submissions of their students, which may hold answers.
+
+    Args:
+        nothing: the submissions that hold nothing that could be graded.
+        class_folder: all submissions of the class.
+    """
+    earlier = {submission.student: submission.earlier for submission in class_folder.submissions}
+    return tuple(replace(entry, earlier=earlier.get(entry.student, ())) for entry in nothing)
 
 
 def _is_unanswered(exercise: ExerciseResult) -> bool:

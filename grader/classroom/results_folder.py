@@ -31,7 +31,7 @@ from .grade_comparison import (
     grades_from_json,
     grades_to_json,
 )
-from .grades_table import ClassSummary, GradesTable, NothingToGrade
+from .grades_table import ClassSummary, GradesTable, NothingToGrade, with_earlier
 from .platform_names import LATE, Submission
 from .roster import keys_of_records
 from .score_changes import NO_CHANGES, ScoreChanges, time_zone
@@ -547,7 +547,9 @@ class ResultsFolder:
         late = {submission.key for submission in class_folder.submissions if LATE in submission.notes}
         return replace(
             counts,
-            nothing=tuple(sorted(self.zeroed, key=lambda row: row.student)) if entered else counts.nothing,
+            nothing=with_earlier(
+                sorted(self.zeroed, key=lambda row: row.student) if entered else counts.nothing, class_folder
+            ),
             absent=counts.absent if self.is_whole else (),
             entered=entered,
             is_whole=self.is_whole,

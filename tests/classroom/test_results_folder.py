@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -147,6 +147,28 @@ def test_zeros_that_were_entered_stay_and_are_written_for_the_absent_as_well(gra
     put(tmp_path / "in", {"fay/lin_grad.py": MEAN})
     graded()
     assert scores(out) == {"ada": "3", "ben": "0", "fay": "2"}
+
+
+def test_who_gets_a_zero_is_listed_with_older_submissions_that_do_not_count(course, tmp_path, capsys) -> None:
+    """They hold all answers, perhaps, and only grades.csv said that there are any."""
+    metadata = "".join(
+        f"submission_{number}:\n  :submitters: [{{':email': dee}}]\n  :created_at: 2026-04-2{number} 10:00:00 Z\n"
+        for number in (1, 2)
+    )
+    files = {"submission_1/lin_grad.py": RIGHT, "submission_2/notes.txt": "", "submission_metadata.yml": metadata}
+    found, asked = find_submissions(course, put(tmp_path / "in", files), tmp_path / "out"), list[NothingToGrade]()
+
+    def ask(nothing: Sequence[NothingToGrade]) -> bool:
+        asked.extend(nothing)
+        return len(asked) > 1
+
+    for end in ("They have no points. To enter 0 for them: --yes\n", "They have 0 points.\n"):
+        grading = Grading(1, "none", exercises=course.select(["lin_grad"]))
+        summary = grade_class(course, found, tmp_path / "out", grading, ask=ask)
+        print_summary(course, summary, tmp_path / "out")
+        why = "it holds notes.txt, and no file that is named after an exercise"
+        assert capsys.readouterr().out.endswith(f"  dee: {why}; the older submission_1 does not count\n{end}")
+    assert [entry.earlier for entry in asked] == [("submission_1",)] * 2
 
 
 def test_no_zero_is_entered_for_what_is_of_no_known_student(graded, course, tmp_path, capsys) -> None:
