@@ -40,6 +40,33 @@ def owners(found: ClassFolder) -> dict[str, str]:
     return {submission.origin: submission.key for submission in found.submissions}
 
 
+GRADEBOOK = 'Student,ID,SIS Login ID,Section\n"L, Ada",201,ada,A\n"F, Ben",202,ben,A\n"O, Cem",203,cem,A\n'
+WORKSHEET = "Identifier,Full name,Email address\n" + "".join(
+    f"Participant {number},{name},{key}\n"
+    for number, name, key in ((101, "Ada L", "ada"), (102, "Ben F", "ben"), (103, "Cem O", "cem"))
+)
+LOGINS = "identifier,github_username\nada,ada-l\nben,benf\ncem,cem\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "text", "layout"),
+    [
+        (("Team 1-Ada L_101", "Team 1-Ben F_102", "Default group-Cem O_103"), WORKSHEET, "moodle"),
+        (("team1_201_9001", "team1_202_9001", "ocem_203_9002"), GRADEBOOK, "canvas"),
+        (("lin-alg-ada-l", "lin-alg-benf", "lin-alg-cem"), LOGINS, "github"),
+        (("ada", "ben", "cem"), "username\nada\nben\ncem\n", "plain"),
+    ],
+)
+def test_each_member_of_a_group_has_the_copy_that_the_page_describes(course, tmp_path, files, text, layout) -> None:
+    shape = {"moodle": "{}_assignsubmission_file/lin_grad.py", "canvas": "{}_lin_grad.py"}.get(layout, "{}/lin_grad.py")
+    put(tmp_path / "in", {shape.format(name): RIGHT for name in files})
+    (tmp_path / "roster.csv").write_text(text, encoding="utf-8")
+    found = find_submissions(course, tmp_path / "in", tmp_path / "out", None if layout != "github" else layout)
+    found = match_roster(found, read_roster(tmp_path / "roster.csv"))
+    assert (found.layout_name, by_conflict(found)) == (layout, dict.fromkeys(("ada", "ben", "cem"), False))
+    assert (found.absent, found.unlisted) == ((), ())
+
+
 def test_a_key_goes_before_a_part_of_an_address(course, tmp_path) -> None:
     found = matched(
         course, tmp_path, ["ann@x.edu", "ann", "cem"],
