@@ -367,9 +367,28 @@ CHANGED_AFTERWARDS = (
     "Leave this operation out, and compare the answer with the nudge.",
     "Print the array before and after each operation of your formula. From where on are the numbers wrong?",
 )
+WHICH_ENTRIES_TOGETHER = (
+    "Along which axis does the forward pass work, and which axis does your code name?",
+    "Take two rows and three columns. Which entries does the forward pass combine: those of a row, or of a column?",
+    "Print what your code sums, or divides by, in this small case. Is there one number for each row, or each column?",
+)
+WHICH_PROBABILITIES = (
+    "Do your probabilities add up to 1 in every row, or in every column? Print both sums.",
+    "Along which axis does the forward pass take the softmax, and which axis does your code name?",
+    "Take one row of a small case. By which sum is each of its exponentials divided in your code?",
+)
+MISSING_PARENTHESES = (
+    "Which operations does Python do first in this line? Add the parentheses that you mean.",
+    "If the upstream gradient were twice as large, how much larger should your answer be? And how much larger is it?",
+    "Write the derivative on a line of its own, and multiply it by the upstream gradient on the next line.",
+)
 USES_OF_AN_ENTRY = ("How many times does the forward pass use each entry, and how many times does your sum?",)
 FOLLOW_ONE_ENTRY = (
     "The numbers are right but in the wrong places. Follow one entry from the input to the output, and back.",
+)
+WHICH_INDEX = (
+    "Follow one entry from the input to the output, and its gradient back. At which index does your code use it?",
+    "Write out the forward pass for two entries. Which entries of the two arrays meet, and which in your code?",
 )
 EVERY_ITERATION = (
     "How many iterations of the loop use this variable? Through which of them did you propagate the gradient?",

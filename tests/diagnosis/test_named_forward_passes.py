@@ -69,7 +69,7 @@ def gate_of_out(v: dict[str, Any]) -> torch.Tensor:
         (NETWORK, without_biases, "wrong-point: in place of b and c, the computation uses 0"),
         (PRODUCT, lambda v: 2 * v["x"] * v["s"] ** 2, "wrong-point"),
         (PRODUCT, lambda v: 2 * (v["x"] - v["t"]), "missing-local"),
-        (PICKED, lambda v: hit(v, -1) * (1 - v["x"].tanh() ** 2), "wrong-operand: one place before the right one"),
+        (PICKED, lambda v: hit(v, -1) * (1 - v["x"].tanh() ** 2), "wrong-operand: one position before the right one"),
         (MARGIN, lambda v: -v["s"] * (v["x"] * v["s"] < 0) / v["x"].numel(), "wrong-point: the number 1 is missing"),
         (
             PAIRED,  # divided by the batch size, or by all the pairs, as the mean of the broadcast differences would be

@@ -311,6 +311,44 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "inp.g",
         "in `inp * mask / (# - p)`, `* (# - p)` is used in place of `/ (# - p)`",
     ),
+    "a function has no gradient, but the masked scores have one": (
+        "masked_softmax_grad",
+        "def masked_softmax_grad(scores, out, mask):\n"
+        "    scores.g = out * (out.g - (out.g * out).mean(-1, keepdim=True))\n",
+        "scores.g",
+        "in the gradient of the masked scores through the softmax, the mean over the row is subtracted; it must be the"
+        " sum",
+    ),
+    "the entries that a row is divided by are counted as the learner counts them": (
+        "masked_softmax_grad",
+        "def masked_softmax_grad(scores, out, mask):\n"
+        "    g = out * (out.g - (out.g * out).sum(-1, keepdim=True))\n"
+        "    scores.g = g / mask.sum(-1, keepdim=True)\n",
+        "scores.g",
+        "in the gradient of the masked scores through the softmax, the result is divided by the number of unmasked"
+        " entries in the row; it must not be divided",
+    ),
+    "the axis along which a gradient is moved is named": (
+        "nll_grad",
+        "def nll_grad(inp, targ):\n    inp.g = torch.zeros_like(inp)\n"
+        "    inp.g[torch.arange(len(targ)), targ - 1] = -1 / len(targ)\n",
+        "inp.g",
+        "the gradient of `inp[range(bs), targ]` is stored one position before the right one along c; store it where the"
+        " entries were taken from",
+    ),
+    "a factor on the only path, through a view, is one of every entry": (
+        "groupnorm_grad",
+        "def groupnorm_grad(inp, gamma, beta, out, groups):\n"
+        "    inp.g = gamma.g = None\n    beta.g = out.g.mean(0).sum(1)\n",
+        "beta.g",
+        "every entry is #/# of what it should be, and bs = # here",
+    ),
+    "a factor on all paths of a loop is one of every entry": (
+        "rnn_states_grad",
+        RNN_STATES.replace("sums_g.sum(0)", "sums_g.mean(0)"),
+        "b.g",
+        "every entry is #/# of what it should be, and bs = # here",
+    ),
     "three faults of one product are a list": (
         "rnn_step_grad",
         "def rnn_step_grad(x, h, wx, wh, b, out):\n    wh.g = ((1 - out**2) * out.g).t() @ h\n",
@@ -342,6 +380,20 @@ HINTS = {  # (exercise, source, answer): the hints that the code has for other m
         "def conv1d_grad(inp, w, b, out):\n    inp.g = w.g = None\n    b.g = out.g.mean(2).sum(0)\n",
         "b.g",
         "mean-for-sum",
+    ),
+    "probabilities of the columns": (
+        "smooth_cross_entropy_grad",
+        "import torch.nn.functional as F\ndef smooth_cross_entropy_grad(inp, targ, eps):\n"
+        "    truth = (1 - eps) * F.one_hot(targ, inp.shape[1]) + eps / inp.shape[1]\n"
+        "    inp.g = (inp.softmax(0) - truth) / len(inp)\n",
+        "inp.g",
+        "summed-wrong-axis",
+    ),
+    "no parentheses": (
+        "tanh_grad",
+        "def tanh_grad(inp, out):\n    inp.g = 1 - out ** 2 * out.g\n",
+        "inp.g",
+        "missing-upstream",
     ),
     "no mask": (
         "causal_attention_grad",

@@ -179,9 +179,10 @@ class Operator(Generic[C]):
         The names that the message uses are filled in. Every operator may use: `step`, the edited operation in the
         learner's source; `derivative`, its local derivative, such as `the derivative of tanh(x)` or `the factor w of x
         * w`; `value`, the name of its value; `operand`, the operand that the edge belongs to; `partner`, all other
-        operands; `path`, the path by the edge; `contribution`, what the edge contributes; `negation`, the clause that
-        this has the wrong sign; `where`, on which of two paths of a product or quotient it is; `upstream`, the upstream
-        gradient; `output`; `choice`. What the operator's own `fields` returns is added.
+        operands; `path`, the path by the edge; `contribution`, what the edge contributes; `share`, the same, or "every
+        entry" where this is all; `negation`, the clause that this has the wrong sign; `where`, on which of two paths of
+        a product or quotient it is; `upstream`, the upstream gradient; `output`; `choice`. What the operator's own
+        `fields` returns is added.
 
         Args:
             program: the right program of the trial that the message is made for.
@@ -422,23 +423,52 @@ def describe_contribution(program: Program, spot: Spot, place: Place) -> str:
     return f"the contribution of the path through {step} to the gradient of {operand}"
 
 
-def describe_negation(program: Program, spot: Spot, place: Place) -> str:
-    """Return the clause that what the edges of a spot contribute has the wrong sign.
+def is_only_way(program: Program, spot: Spot) -> bool:
+    """Return whether the answers behind the edges of a spot get all of their gradient through just one of them each.
 
-    Where the spot is one edge, and no other path leads from the targets behind it to the loss, so that nothing but the
-    sign of an answer is wrong, return "this is the right answer with the wrong sign".
+    A factor at these edges is then one of the whole answers: for b in `x @ w + b`, also in a loop, but not for h in a
+    loop of `h @ u`, where a path leads through several of the edges.
+
+    Args:
+        program: the program of the trial that the message is for.
+        spot: the edges.
+    """
+    forward, places = program.forward, spot.places(program)
+    if any(forward.leads_to(*pair) for pair in itertools.permutations(places, 2)):
+        return False
+    behind = [forward.ancestors[program.source(place)] for place in places]
+    gradients = program.right.without(*places).gradients()
+    return not any(
+        gradients[name].any() for name, value in forward.targets.items() if any(each >> value & 1 for each in behind)
+    )
+
+
+def describe_share(program: Program, spot: Spot, place: Place) -> str:
+    """Return what has the factor of the edges of a spot: "every entry", or what the edges contribute.
+
+    It is "every entry" where no other path leads from the targets behind the edges to the loss.
 
     Args:
         program: the program of the trial that the message is for.
         spot: the edges.
         place: the place of the spot that the words are about; see `typical_place`.
     """
-    forward = program.forward
-    if len(spot.places(program)) == 1:
-        behind = forward.ancestors[program.source(place)]
-        gradients = program.right.without(place).gradients()
-        if not any(gradients[name].any() for name, value in forward.targets.items() if behind >> value & 1):
-            return "this is the right answer with the wrong sign"
+    return "every entry" if is_only_way(program, spot) else describe_contribution(program, spot, place)
+
+
+def describe_negation(program: Program, spot: Spot, place: Place) -> str:
+    """Return the clause that what the edges of a spot contribute has the wrong sign.
+
+    Where no other path leads from the targets behind the edges to the loss, so that nothing but the sign of an answer
+    is wrong, return "this is the right answer with the wrong sign".
+
+    Args:
+        program: the program of the trial that the message is for.
+        spot: the edges.
+        place: the place of the spot that the words are about; see `typical_place`.
+    """
+    if is_only_way(program, spot):
+        return "this is the right answer with the wrong sign"
     return f"{describe_contribution(program, spot, place)} has the wrong sign"
 
 
@@ -585,6 +615,7 @@ def _place_fields(program: Program, spot: Spot, place: Place) -> dict[str, Calla
         "operand": lambda: _operand_names(program, spot, place),
         "path": lambda: describe_path(program, spot, place),
         "contribution": lambda: describe_contribution(program, spot, place),
+        "share": lambda: describe_share(program, spot, place),
         "negation": lambda: describe_negation(program, spot, place),
         "where": lambda: describe_side(program, place),
         "partner": lambda: " and ".join(program.name_of(dict(reader.operands)[slot]) for slot in slots) or "a constant",

@@ -593,8 +593,8 @@ def _() -> Example:
 # Other places -------------------------------------------------------------------------------------------------------
 
 WHERE: Mapping[str, str] = {
-    "before": "one place before the right one", "behind": "one place after the right one",
-    "first": "at the first place", "last": "at the last place",
+    "before": "one position before the right one", "behind": "one position after the right one",
+    "first": "at the first position", "last": "at the last position",
 }  # fmt: skip
 
 
@@ -790,6 +790,19 @@ class SelectionShift:
             items[axis] = self._wrong_position(item, size)
         return node.with_options(index=tuple(items))
 
+    def axis_of(self, node: Node) -> int | None:
+        """Return the axis that the index `self.item` of a selection is for; `None` where it is for several.
+
+        For `x[:, rows]` and the slot of `rows`: 1.
+        """
+        if node.name != "getitem":
+            axis = node.options.get("dim", 0)
+            return axis if isinstance(axis, int) else None
+        if self.item < 0:
+            return -self.item - 1
+        items = literal_items(node)
+        return items.index(Slot(self.item)) if Slot(self.item) in items else None
+
     def _wrong_position(self, index: int, count: int) -> int:
         """Return the position `self.to` of the right one: for `"behind"`, index + 1; for `"last"`, count - 1.
 
@@ -841,15 +854,31 @@ def selection_shifts(program: Program, place: Place) -> Iterator[SelectionShift]
                 yield from (SelectionShift(-axis - 1, to) for to in ends)
 
 
+def describe_shift(program: Program, place: Place, shift: SelectionShift) -> dict[str, str]:
+    """Return the message field `where`: to which position an index is moved: "one position before the right one".
+
+    Of an array with several axes the axis is said: "at the first position along t".
+
+    Args:
+        program: the program of a trial.
+        place: an edge (selection, slot 0), or the node of a selection.
+        shift: which index is moved, and where to.
+    """
+    node, operand = program.reader(place), program.source((place[0], 0))
+    axis = shift.axis_of(node)
+    if axis is None or np.ndim(node.values[0]) == 1:
+        return {"where": WHERE[shift.to]}
+    return {"where": f"{WHERE[shift.to]} along {program.name_of_axis(operand, axis)}"}
+
+
 @operator(
     "gradient-at-another-place",
     code="wrong-operand",
     rank=2.5,
     at=selection_edges,
     choices=selection_shifts,
-    fields=lambda program, place, choice: {"where": WHERE[choice.to]},
-    message="the gradient of {step} is added to the gradient of {operand} {where}; add it where the entries were"
-    " taken from",
+    fields=describe_shift,
+    message="the gradient of {step} is stored {where}; store it where the entries were taken from",
     hints=FOLLOW_ONE_ENTRY,
 )
 def add_gradient_at_wrong_position(program: Program, place: Place, choice: SelectionShift) -> Program:
@@ -1331,7 +1360,7 @@ def literal_shifts(program: Program, place: Place) -> Iterator[SelectionShift]:
     rank=3.5,
     at=nodes.of(*SELECTIONS),
     choices=literal_shifts,
-    fields=lambda program, place, choice: {"where": WHERE[choice.to]},
+    fields=describe_shift,
     message="the entries of {operand} are taken {where}, in place of {step}, in both the forward and the backward pass",
 )
 def select_from_wrong_position(program: Program, place: Place, choice: SelectionShift) -> Program:

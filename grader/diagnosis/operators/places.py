@@ -43,6 +43,7 @@ LONGEST_TEXT = 32  # of a quoted expression, if there is any way to say it in fe
 LONGEST_QUOTE = 25  # characters of an expression in a sentence, if its value has a name or its function a word
 QUOTED = re.compile(r"(?:the `(?P<operation>\w+)` in )?`(?P<text>[^`]+)`(?! (?:in line \d|of `|in `|in every call))")
 OF_VALUE = re.compile(r"(?:gradient of|place of|that of|respect to|passed (?:from|to)|from the|computes|and) $")
+GRADIENT_OF = re.compile(r"\bthe gradient of $")
 AFTER_NOUN = re.compile(r"\bthe (?!derivative|gradient)[\w-]+ $")  # "the norm ", with an apposition
 TRANSPOSE = re.compile(r"gradient of (?:`(\w+)(?:\.(?:t|unsqueeze)\(-?\d?\)|\[:, None\]|\.m?T)`|(\w+)\.m?T\b)")
 OTHER_OPERATION = re.compile(r"\ba \w+ is used in place of $")  # "a sum is used in place of `x - y`"
@@ -423,13 +424,16 @@ def with_short_names(program: Program, clause: str) -> str:
         is_call, is_long = bool(_called(text)), "..." in text or len(text) > LONGEST_TEXT
         word = "" if AFTER_NOUN.search(before) else _word_for_call(program, node)
         name = program.name_of(node.id)
-        own = name if name.isidentifier() and not (is_call and node.id in program.forward.outputs) else ""
+        is_output = node.id in program.forward.outputs
+        own = name if name.isidentifier() and not (is_call and is_output) else ""
         if len(program.forward.by_key[node.key]) > 1:
             own = own or node.variable
             own = "" if re.search(rf"\b{own}\b", before + after) else own  # h is also what the iteration begins with
             return (own or word if is_value else word or own) or quoted[0]
         if not is_value:
             return word or own or quoted[0]
+        if "`" in word and GRADIENT_OF.search(before) and not is_output:  # a function has no gradient
+            word = _name_of_masked(program, node) or f"the result of {word}"
         return own or ("" if "`" in word and not is_long else word) or quoted[0]
 
     uses = [program.forward.uses[value] for value in program.forward.outputs]
@@ -493,6 +497,12 @@ def _with_time_steps(clause: str) -> str:
     for pattern, words in TIME_STEPS:
         clause = re.sub(pattern, words, clause)
     return clause
+
+
+def _name_of_masked(program: Program, node: Node) -> str:
+    """Return "the masked scores" for `scores.masked_fill(mask, value)`; empty for others, and for a long expression."""
+    name = program.name_of(node.operands[0][1]) if node.name == "masked_fill" else ""
+    return f"the masked {name}" if name.isidentifier() else ""
 
 
 def _word_for_call(program: Program, node: Node) -> str:

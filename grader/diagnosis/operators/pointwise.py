@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from grader.course.sampling import positive
+from grader.diagnosis.hints import MISSING_PARENTHESES
 from grader.program.arithmetic import sigmoid
 from grader.program.forward import SINK, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, unbroadcast
@@ -1379,6 +1380,7 @@ def other_operand(program: Program, place: Place) -> Operand:
     choices=formulas,
     message="in the derivative of {step}, {mistake}",
     fields=lambda program, place, choice: {"mistake": describe_formula(program, place, choice)},
+    hints={"missing-upstream": MISSING_PARENTHESES},
 )
 def use_wrong_formula(program: Program, place: Place, choice: Formula) -> Program:
     """Contribute what a wrong formula gives, such as g * (1 - y) for y = tanh(x), summed over broadcast axes.

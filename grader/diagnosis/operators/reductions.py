@@ -19,7 +19,7 @@ from torch import Tensor
 
 from grader.course.sampling import normal, positive, sized
 from grader.course.shapes import PARTS as PARTS_OF_AXIS
-from grader.diagnosis.hints import USES_OF_AN_ENTRY, WHICH_SELECTED
+from grader.diagnosis.hints import USES_OF_AN_ENTRY, WHICH_ENTRIES_TOGETHER, WHICH_SELECTED
 from grader.program.arithmetic import softmax
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate
@@ -31,7 +31,6 @@ from .places import (
     WHOLE,
     WORDS,
     edges,
-    expression_of,
     names_of_two_axes,
     nodes,
     target_of,
@@ -215,19 +214,6 @@ def describe_sizes(program: Program, place: Place, letters: str) -> str:
     return " * ".join(f"the size of {word}" if " " in word else word for word in words)
 
 
-def describe_contribution(program: Program, place: Place) -> str:
-    """Return what a learner calls the contribution of the edge `place`, as the subject of a sentence.
-
-    "every entry" where it is the whole gradient of a target; otherwise "the contribution of the path through `x @ w` to
-    the gradient of w".
-    """
-    value = program.source(place)
-    if value in program.forward.targets.values() and program.forward.uses[value] == (place,):
-        return "every entry"
-    step = expression_of(program, program.reader(place))
-    return f"the contribution of the path through {step} to the gradient of {program.name_of(value)}"
-
-
 def count_of(program: Program, place: Place, letters: str) -> int:
     """Return how many terms the contribution of the edge `place` sums over the given letters of `ContributionTerms`."""
     terms = contribution_terms(program.reader(place), place[1])
@@ -244,9 +230,8 @@ def count_of(program: Program, place: Place, letters: str) -> int:
     rank=1.5,
     at=sums,
     choices=summed_letters,
-    message="{what} is 1/{count} of what it should be, and {sizes} = {count} here",
+    message="{share} is 1/{count} of what it should be, and {sizes} = {count} here",
     fields=lambda program, place, choice: {
-        "what": describe_contribution(program, place),
         "sizes": describe_sizes(program, place, choice),
         "count": str(count_of(program, place, choice)),
     },
@@ -1358,6 +1343,7 @@ def wrong_axes(program: Program, place: Place) -> Iterator[int]:
             strict=True,
         )
     ),
+    hints=WHICH_ENTRIES_TOGETHER,
 )
 def differentiate_along_wrong_axis(program: Program, place: Place, choice: int) -> Program:
     """Compute the vjp of the reduction or softmax that reads the edge `place` along a wrong axis.

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from grader.course.sampling import positive
+from grader.diagnosis.hints import WHICH_PROBABILITIES
 from grader.program.arithmetic import sigmoid, softmax
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import Array, unbroadcast
@@ -285,7 +286,10 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "mean-for-sum", "the mean over the row is subtracted; it must be the sum",
         lambda r: r.own - r.p * r.own.mean(axis=r.axes, keepdims=True)),
     "divided": RowFormula(
-        "mean-for-sum", "the result is divided by the number of entries in the row; it must not be",
+        "mean-for-sum", "the result is divided by the number of entries in the row; it must not be divided",
+        lambda r: (r.own - r.p * r.total(r.own)) / r.total(np.ones_like(r.p))),
+    "divided by the number of unmasked entries": RowFormula(
+        "mean-for-sum", "the result is divided by the number of unmasked entries in the row; it must not be divided",
         lambda r: (r.own - r.p * r.total(r.own)) / r.total(np.where(r.p > 0, 1.0, 0.0))),
     "diagonal": RowFormula(
         "diagonal-only", "each entry affects only its own output; it must also affect the others in its row",
@@ -987,6 +991,7 @@ def _() -> Example:
     choices=wrong_row_axes,
     message="in the derivative of {step}, the probabilities sum to 1 over {axes}; they must sum to 1 over {right}",
     fields=axes_field,
+    hints=WHICH_PROBABILITIES,
 )
 def normalise_over_wrong_axes(program: Program, place: Place, choice: Axes) -> Program:
     """Compute the contribution with probabilities over wrong axes, and the sum in the vjp over the right ones.
