@@ -94,7 +94,7 @@ CHANGES_BY_OPERATOR: Mapping[str, str | tuple[str, ...]] = {
     "sum-missing": "not summed over {axes}",
     "taps-dropped": "{which}",
     "border-entries-missing": "nothing {choice}",
-    "read-too-early": "passed on too early",
+    "read-too-early": "part of the gradient",
     "selection-forgotten": "goes to every entry",
     "some-terms-summed": "sum -> part of it",
     "largest-term-alone": "sum -> part of it",

@@ -134,7 +134,7 @@ def test_a_right_answer_speaks_against_an_edit_that_leads_to_it() -> None:
         return {"w": x.T @ (2 * g * y), "x": (2 * g * y + g * (1 - y.tanh() ** 2)) @ w.T}
 
     case = case_of(forward, wrong, x="bs n", w="n m")
-    assert "is passed on to w too early: the contribution" in said(explain(case, OPERATORS)["w"])
+    assert "the gradient of y is used without the contribution of `y.tanh()`;" in said(explain(case, OPERATORS)["w"])
     alone = Case(case.samples, case.names)
     assert said(explain(alone, OPERATORS)["w"]) == "missing-path: the path from y through `y.tanh()` is missing"
 
@@ -665,7 +665,7 @@ def test_what_cancels_is_the_edit_that_computes_it() -> None:
         return {"x": p - p * p.sum(-1, keepdim=True) + 1e-9 * g}
 
     sentence = only(lambda x: x.softmax(-1), wrong, x="bs n")
-    assert sentence == "missing-upstream: out.g is missing, as if it were 1"
+    assert sentence == "missing-upstream: the factor out.g is missing: your code treats it as 1"
 
 
 def test_an_answer_of_another_shape_may_have_a_factor_besides() -> None:

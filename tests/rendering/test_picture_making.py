@@ -429,7 +429,7 @@ def test_json_has_exact_numbers_and_words_for_nonfinite_ones(see: See) -> None:
         ("09_norm/rmsnorm_grad: gamma's gradient made with inp", "/ rms missing"),
         ("08_shapes/cumsum_grad: differences, which undo a running sum", "differences of g"),
         ("10_convolution/conv1d_grad: last tap missing", "the last tap is left out"),
-        ("12_attention/block_grad: attention's half fed with the block's upstream", "passed on too early"),
+        ("12_attention/block_grad: attention's half fed with the block's upstream", "part of the gradient"),
         ("12_attention/causal_attention_grad: zeros for minus infinity", "-inf -> 0"),
         ("12_attention/multihead_grad: q and k exchanged in the joined gradient", "1st and 2nd part exchanged"),
         ("12_attention/rope_grad: pairs next to each other", "neighbouring entries paired"),

@@ -900,12 +900,12 @@ def describe_contribution(program: Program, kind: EdgeKind) -> str:
     rank=1.8,
     at=edges,
     choices=partial_sums,
-    message="the gradient of {sum} is passed on to {operand} too early: {when} been added by then",
+    message="in the gradient of {operand}, {part}; the whole gradient of {sum} must be used",
     fields=lambda program, place, choice: {
-        "sum": program.name_of(sum_with_same_gradient(program, place[0])),
-        "when": f"only {describe_contribution(program, choice.edge_kind)} has"
+        "sum": (name := program.name_of(sum_with_same_gradient(program, place[0]))),
+        "part": f"only {describe_contribution(program, choice.edge_kind)} to the gradient of {name} is used"
         if choice.only
-        else f"{describe_contribution(program, choice.edge_kind)} has not",
+        else f"the gradient of {name} is used without {describe_contribution(program, choice.edge_kind)}",
     },
 )
 def use_gradient_too_early(program: Program, place: Place, choice: PartialSum) -> Program | None:
