@@ -259,11 +259,25 @@ smooth_cross_entropy_grad = Exercise(
             hints=("Add up the smoothed target of one row. Is the sum 1?",),
         ),
         Misconception(
+            "wrong-factor",
+            "inp.g",
+            lambda inp, targ, eps: (1 - eps) * (inp.softmax(-1) - _truth(inp, targ)) / len(inp),
+            says="the whole gradient is multiplied by 1 - eps, the softmax as well; only the target must be smoothed",
+            hints=(
+                "Write out the smoothed target of one row. Which value has a wrong class?",
+                "What does smoothing change: the prediction, the target, or both?",
+            ),
+        ),
+        Misconception(
             "missing-path",
             "inp.g",
             lambda inp, targ, eps: (inp.softmax(-1) - (1 - eps) * _truth(inp, targ)) / len(inp),
             says="the target lacks the share of eps that every class has, so each of its rows sums to less than 1",
-            hints=("Add up the smoothed target of one row. Is the sum 1?",),
+            hints=(
+                "Add up the smoothed target of one row. Is the sum 1?",
+                "Write out the smoothed target of one row. Which value has a wrong class?",
+                "In which line does your code subtract that value?",
+            ),
         ),
     ),
 )

@@ -634,8 +634,9 @@ _ADAM = in_steps(
 
 
 def _edited(steps, edits, result, **given):
-    """Return one value of a pass in which some steps are replaced."""
-    return InSteps({**steps.rules, **edits}).values(**given)[result]
+    """Return one value of a pass in which some steps are replaced, or several for a tuple of names."""
+    values = InSteps({**steps.rules, **edits}).values(**given)
+    return [values[name] for name in result] if isinstance(result, tuple) else values[result]
 
 
 def _momentum_rule(edits, result):
@@ -649,8 +650,15 @@ def _adam_rule(edits, result):
 
 
 def _slips(make, results, table):
-    """Return the misconceptions of a table of wrong steps, each a code, the steps, a message and hints."""
+    """Return the misconceptions of a table of wrong steps, each a code, the steps, a message and hints.
+
+    What changes several moments is one mistake in all that is returned.
+    """
     return tuple(
+        Misconception(code, "return", make(edits, results), says, hints)
+        for code, edits, says, *hints in table
+        if len(set(edits) & set(results)) > 1
+    ) + tuple(
         Misconception(code, f"return.{place}", make(edits, result), says, hints)
         for code, edits, says, *hints in table
         for place, result in enumerate(results)
@@ -897,10 +905,10 @@ adam_step = Routine(
                                "new_v": lambda g, v, beta1: beta1 * v + (1 - beta1) * g**2,
                                "hat_m": lambda new_m, beta2, t: new_m / (1 - beta2**t),
                                "hat_v": lambda new_v, beta1, t: new_v / (1 - beta1**t)},
-             "beta1 and beta2 are exchanged throughout", "Which of them belongs to m?"),
+             "beta1 and beta2 are swapped throughout", "Which beta belongs to m, and which to v?"),
             ("wrong-operand", {"new_m": lambda g, m, beta2: beta2 * m + (1 - beta2) * g,
                                "new_v": lambda g, v, beta1: beta1 * v + (1 - beta1) * g**2},
-             "beta1 and beta2 are exchanged in the two moments", "Which of them belongs to m?"),
+             "beta1 and beta2 are swapped in the two moments", "Which beta belongs to m, and which to v?"),
             ("wrong-operand", {"new_v": lambda g, v, beta1: beta1 * v + (1 - beta1) * g**2},
              "v uses beta1; it must use beta2", "Which beta belongs to v?"),
             ("wrong-operand", {"new_m": lambda g, m, beta2: beta2 * m + (1 - beta2) * g},
@@ -1094,8 +1102,8 @@ fixed_point_grad = Exercise(
                       "only the path around the loop is used: the direct path from the loss is missing",
                       ("`out` has two uses. Which of them is not part of the loop?",)),
         Misconception("missing-upstream", "x.g", lambda w, out: _slope(out) * _arrived(w, out, out**0),
-                      "out.g is missing, as if it were 1",
-                      ("If `out.g` were zero everywhere, what should `x.g` be?",)),
+                      "the factor out.g is missing: your code treats it as 1",
+                      ("From which array does your iteration start, and which one does it add in every round?",)),
         Misconception("partial-batch", "x.g", lambda w, out, out_g: _slope(out) * _arrived(
                           w, out, out_g, around=lambda y: _slope(y)[:1].expand_as(y)),
                       "in each iteration, the derivative of tanh in the first row is used in all rows",
