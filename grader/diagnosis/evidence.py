@@ -65,6 +65,8 @@ def evidence_of(exercise: Declaration, answer: Answer, wrong: Sequence[Sample], 
     if detaching_matters(exercise, trial, answer.wrt, nudged):  # whoever repeats the nudge sees another number
         return ""
     change = brief(loss_of(exercise, trial, answer.wrt, nudged) - loss_of(exercise, trial, answer.wrt, values))
+    if change == "0" and detaching_matters(exercise, trial, answer.wrt, values + NUDGE):  # as it is for every nudge
+        return ""
     yours = brief(NUDGE * array[index])
     if change == yours:  # so near that a nudge does not tell them apart
         return ""

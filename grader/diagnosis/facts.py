@@ -23,7 +23,7 @@ from grader.reference.trial import Sample, Samples, Trial, options
 from .factors import CLOSE, TrialRatios, common_ratio, number_text
 from .failing_arguments import operations_of_wrong_trials, options_of_right_trials
 from .hints import ZERO_EVERYWHERE
-from .mistake import Mistake, fact_kind
+from .mistake import FactKind, Mistake, fact_kind
 from .words import with_words
 
 IMPRECISE = 0.02
@@ -109,7 +109,7 @@ RIGHT_ONLY_WHERE = fact_kind(
         "Go through your code by hand with an argument for which it is wrong. Which line does not fit the forward"
         " pass?",
         "Print the value of every line, once where the answer is right and once where it is wrong.",
-        "Which entries are wrong there: the first, the last, all of them? Which line makes these?",
+        "Which entries are wrong there: the first, the last, all of them? Which line computes these?",
     ),
 )
 RIGHT_ONLY_FOR_RANK = fact_kind(
@@ -145,6 +145,26 @@ WRONG_WHERE_TIED = fact_kind(
         "Together, equal entries must get what one of them would get alone.",
     ),
 )
+WRONG_WHERE_CHOSEN = fact_kind(
+    "wrong-where-chosen",
+    "it is wrong only where {tied} are equal: in {wrong} of {entries} entries, for example where {pair} = {value};"
+    " there, comparing values does not tell which of the two the output was taken from",
+    hints=(
+        "Go through your code with two entries that are equal. What does each of them get?",
+        "Nudge one of two equal entries: does the output move? What decides that?",
+        "What decides from which of the two an entry of the output is taken? Does your code use it?",
+    ),
+)
+WRONG_WHERE_SHARED = fact_kind(
+    "wrong-where-shared",
+    "it is wrong only where {tied} are equal: in {wrong} of {entries} entries, for example where {pair} = {value};"
+    " there, their gradients must add up to the upstream gradient",
+    hints=(
+        "Go through your code with two entries that are equal. What does each of them get?",
+        "Which comparison in your code assumes that no two entries are equal?",
+        "Add up what the two equal entries get. Is the sum the upstream gradient?",
+    ),
+)
 WRONG_WHERE_OTHERS_TIED = fact_kind(
     "wrong-where-others-tied",
     "it is wrong only where {tied} are equal: in {wrong} of {entries} entries, for example where {pair} = {value}",
@@ -168,7 +188,7 @@ WRONG_WHERE_ZERO = fact_kind(
     "it is wrong only where {zero} is exactly 0: in {wrong} of {entries} entries, such as {zero}{index}",
     hints=(
         "Go through your code with an entry that is exactly 0. What is the result?",
-        "Which comparison, mask or division in your code treats an entry that is 0 in a way of its own?",
+        "Which comparison, mask or division in your code treats an entry of 0 as a special case?",
         "Nudge such an entry by hand. How far does the result move, and what does your code say?",
     ),
 )
@@ -607,12 +627,33 @@ def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistak
     if zeros[wrong].all() and (tie is None or zeros.sum() <= tie.equal.sum()):
         return WRONG_WHERE_ZERO(code, zero=answer.wrt, **fields)
     if tie is not None:
-        return WRONG_WHERE_TIED(code, tied=tie.names, pair=tie.pair, **fields)
+        return _kind_of_tie(answer, trial, wrong, tie)(code, tied=tie.names, pair=tie.pair, **fields)
     if others := _tie_of_another_input(answer, trial, wrong):
         return WRONG_WHERE_OTHERS_TIED(code, **{**fields, **others})
     if len(levels) <= MOST_LEVELS and wrong.sum() >= LEAST_AT_LEVEL * len(levels):
         return WRONG_AT_VALUE(code, exactly=" or ".join(f"{level:.3g}" for level in levels), **fields)
     return WRONG_WHERE_EXACT(code, **fields)
+
+
+def _kind_of_tie(answer: Answer, trial: Trial, wrong: np.ndarray, tie: _Tie) -> FactKind:
+    """Return the kind of the fact that an answer is wrong where entries are equal, by what they get when it is right.
+
+    It is `WRONG_WHERE_CHOSEN` where each entry of one input gets all of the upstream gradient or nothing, as by a mask,
+    and equal ones of the other the rest; `WRONG_WHERE_SHARED` where both get a half; else `WRONG_WHERE_TIED`.
+
+    Args:
+        answer: the answer.
+        trial: the trial with equal entries.
+        wrong: True for each wrong entry, shaped like the answer.
+        tie: what is equal.
+    """
+    right, g = np.asarray(trial.new(answer)), trial.out_g
+    if g is None or tuple(g.shape) != right.shape or not tie.is_of_two_inputs:
+        return WRONG_WHERE_TIED
+    shares = right[wrong] / np.where(np.asarray(g)[wrong] == 0, 1.0, np.asarray(g)[wrong])
+    if np.isin(shares, (0.0, 1.0)).all():
+        return WRONG_WHERE_CHOSEN
+    return WRONG_WHERE_SHARED if np.allclose(shares, 0.5) else WRONG_WHERE_TIED
 
 
 class _Tie(NamedTuple):
@@ -622,11 +663,13 @@ class _Tie(NamedTuple):
         equal: True for each such entry; shaped like the input.
         names: what is equal, such as "a and b", or "entries of x".
         pair: one such entry and its equal: "a[0,1] = b[0,1]".
+        is_of_two_inputs: whether the entries are equal to those of another input.
     """
 
     equal: np.ndarray
     names: str
     pair: str
+    is_of_two_inputs: bool = False
 
 
 def _ties(name: str, trial: Trial, place: tuple[int, ...]) -> Iterator[_Tie]:
@@ -646,7 +689,7 @@ def _ties(name: str, trial: Trial, place: tuple[int, ...]) -> Iterator[_Tie]:
     for other, array in trial.inputs.items():
         if other != name and getattr(array, "shape", None) == values.shape:
             both = " and ".join(each for each in trial.inputs if each in (name, other))
-            yield _Tie(values == np.asarray(array), both, f"{entry} = {entry.replace(name, other, 1)}")
+            yield _Tie(values == np.asarray(array), both, f"{entry} = {entry.replace(name, other, 1)}", True)
     if trial.out is None or tuple(trial.out.shape) == values.shape:
         return
     for axes in (*((axis,) for axis in range(values.ndim)), tuple(range(values.ndim))):

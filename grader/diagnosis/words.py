@@ -269,7 +269,7 @@ def _mask(passes: bool, fields: Mapping[str, Any]) -> str:
     state = (
         "the upstream gradient passes, but the gradient must be 0 there"
         if passes
-        else "the gradient is 0, but the upstream gradient must pass there"
+        else "the gradient is 0, but the upstream gradient must pass through"
     )
     return f"the mask is wrong: at {_entry(fields)} {state}"
 

@@ -371,7 +371,7 @@ PAGE_FAULTS = {
     "another code": (
         "missing-upstream\n",
         "wrong-sign\n",
-        'line 8: inp.g is missing-upstream, not wrong-sign ("out.g is missing, as if it were 1"): '
+        'line 8: inp.g is missing-upstream, not wrong-sign ("the factor out.g is missing: your code treats it as 1"): '
         "correct the submission, or what its head says.",
     ),
     "a right submission is wrong": (

@@ -781,7 +781,7 @@ def test_audit_says_that_one_exercise_is_sound_and_fails_over_a_wrong_page(
     assert done.stdout.splitlines()[1:] == ["1 finding in 1 exercise."]
     as_json = typed("audit", "01_first", "--format", "json", cwd=tmp_path / "own")
     says = (
-        'line 8: inp.g is missing-upstream, not wrong-sign ("out.g is missing, as if it were 1"): '
+        'line 8: inp.g is missing-upstream, not wrong-sign ("the factor out.g is missing: your code treats it as 1"): '
         "correct the submission, or what its head says."
     )
     finding = {"file": "tests/learners/01_first/square_grad.py", "says": says}

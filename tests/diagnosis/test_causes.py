@@ -410,7 +410,7 @@ def test_an_upstream_gradient_that_one_answer_lacks_is_likelier_than_a_value_of_
         stored("k.g", "y.g"),
     )
     said = verdicts(energy, {"y.g": lambda v: v["k"] @ (v["k"].T @ v["y"])}, right=["k.g"])["y.g"]
-    assert (said.code, said.says) == ("missing-upstream", "out.g is missing, as if it were 1")
+    assert (said.code, said.says) == ("missing-upstream", "the factor out.g is missing: your code treats it as 1")
 
 
 def test_a_pass_of_which_other_trials_take_other_steps_is_searched_through() -> None:

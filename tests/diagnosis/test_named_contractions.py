@@ -20,7 +20,11 @@ LINEAR = Exercise("inp @ w + b", lambda inp, w, b: inp @ w + b, GIVEN, stored("i
 @pytest.mark.parametrize(
     ("answer", "rule", "name"),
     [
-        ("inp.g", lambda v: torch.ones_like(v["out_g"]) @ v["w"].T, "missing-upstream: is missing, as if it were 1"),
+        (
+            "inp.g",
+            lambda v: torch.ones_like(v["out_g"]) @ v["w"].T,
+            "missing-upstream: is missing: your code treats it as 1",
+        ),
         ("inp.g", lambda v: v["out"] @ v["w"].T, "value-for-gradient"),
         ("inp.g", lambda v: v["out_g"] @ v["w"].reshape(v["w"].T.shape), "reshape-for-transpose: w is reshaped"),
         ("inp.g", lambda v: v["out_g"] @ torch.linalg.pinv(v["w"]), "inverse-for-transpose: the pseudo-inverse of w"),

@@ -109,7 +109,7 @@ MASKS: dict[str, Callable[..., Any]] = {
 def test_a_relu_is_understood_however_its_forward_pass_is_written(spelling: str) -> None:
     """An author may write a mask as they like: a missing upstream gradient is still named."""
     exercise = of_x(MASKS[spelling], normal("bs n"))
-    assert_named(exercise, lambda v: (v["x"] > 0).double(), "missing-upstream: is missing, as if it were 1")
+    assert_named(exercise, lambda v: (v["x"] > 0).double(), "missing-upstream: is missing: your code treats it as 1")
 
 
 # --- derivatives written with the output -------------------------------------------------------------------------

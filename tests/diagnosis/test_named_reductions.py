@@ -60,7 +60,7 @@ def back(v: dict[str, Any]) -> torch.Tensor:
     [
         (SUM, lambda v: wide(v) / n(v), "mean-for-sum: divided by the number of summed entries"),
         (SUM, lambda v: wide(v) * v["x"], "extra-factor: has an extra factor"),
-        (SUM, lambda v: torch.ones_like(v["x"]), "missing-upstream: is missing, as if it were 1"),
+        (SUM, lambda v: torch.ones_like(v["x"]), "missing-upstream: is missing: your code treats it as 1"),
         (SUM, lambda v: v["out_g"], "missing-local"),
         (SUM, lambda v: wide(v) * (1 if v["dim"] >= 0 else 2), "hard-coded"),
         (MEAN, wide, "sum-for-mean: is not divided by the number of averaged entries"),
@@ -83,7 +83,7 @@ def back(v: dict[str, Any]) -> torch.Tensor:
             lambda v: wide(v) * (v["x"] == v["x"].amin(v["dim"], keepdim=True)),
             "wrong-local: goes to the smallest entries",
         ),
-        (MAX, lambda v: picked(v).double(), "missing-upstream: is missing, as if it were 1"),
+        (MAX, lambda v: picked(v).double(), "missing-upstream: is missing: your code treats it as 1"),
         (MIN, lambda v: wide(v) * (v["x"] == v["x"].min()), "summed-wrong-axis: of all entries only"),
         (MIN, lambda v: wide(v) * (v["x"] == v["x"].amax(v["dim"], True)), "wrong-local: goes to the largest entries"),
         (RUNNING, lambda v: back(v) / n(v), "mean-for-sum"),

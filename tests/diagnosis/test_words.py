@@ -60,7 +60,7 @@ BS = ["bs", 3]
         ("another-mask", {"passes": True, "name": "x", "place": [0, 2], "value": "-0.107"},
          "the mask is wrong: at x[0,2] = -0.107 the upstream gradient passes, but the gradient must be 0 there"),
         ("another-mask", {"passes": False, "name": "", "place": [0, 2], "value": ""},
-         "the mask is wrong: at entry [0,2] the gradient is 0, but the upstream gradient must pass there"),
+         "the mask is wrong: at entry [0,2] the gradient is 0, but the upstream gradient must pass through"),
         ("wrong-where-exact", {"wrong": 16, "entries": 35, "name": "x", "place": [0, 1], "value": "0"},
          "it is wrong only when some entries are exactly 0, or equal to each other: then 16 of 35 entries are wrong,"
          " among them the one at x[0,1] = 0"),

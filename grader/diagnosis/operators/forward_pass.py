@@ -552,10 +552,11 @@ def describe_part_of_step(node: Node, slot: int | None, number: str) -> str:
 
 
 def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[str, str]:
-    """Return the fields `number`, `lack`, `right`, `wrong` and `where` of a message about a number of a node.
+    """Return the fields `number`, `lack`, `right`, `wrong`, `where` and `of` of a message about a number of a node.
 
     For the 3 in x / 3 that is doubled in both passes: "the denominator 3", "the denominator 3 is missing", "3", "6",
-    and an empty text, as there is no pass without the mistake. A divisor that is multiplied by is "/ 3" and "* 3".
+    and an empty text, as there is no pass without the mistake. A divisor that is multiplied by is "/ 3" and "* 3". The
+    last is "the derivative of " for the output, which no gradient needs.
 
     Args:
         program: the program of a trial.
@@ -578,6 +579,7 @@ def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[
         "right": as_code(right),
         "wrong": as_code(wrong) if wrong else "",
         "where": describe_affects(program, choice.affects),
+        "of": "the derivative of " if node.id in program.forward.outputs and not program.is_value else "",
     }
 
 
@@ -588,7 +590,7 @@ def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[
     at=nodes,
     choices=lambda program, place: (each for each in number_changes(program, place) if each.how == "missing"),
     fields=number_fields,
-    message="in {step}, {lack}{where}",
+    message="in {of}{step}, {lack}{where}",
 )
 def leave_out_number(program: Program, place: Place, choice: NumberChange) -> Program:
     """Leave out a constant number of a node: add 0, multiply by 1, take the power 1 or fill in 0 in place of it.
@@ -644,7 +646,7 @@ def _() -> Example:
     at=nodes,
     choices=lambda program, place: (each for each in number_changes(program, place) if each.how != "missing"),
     fields=number_fields,
-    message="in {step}, {wrong} is used in place of {right}{where}",
+    message="in {of}{step}, {wrong} is used in place of {right}{where}",
 )
 def change_number(program: Program, place: Place, choice: NumberChange) -> Program:
     """Use a wrong number in a node in place of a constant operand or option: negated, halved, one too great.

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from grader.course.sampling import normal, sized
-from grader.diagnosis.hints import FOLLOW_ONE_ENTRY, WHICH_POSITION
+from grader.diagnosis.hints import WHICH_INDEX, WHICH_POSITION
 from grader.program.forward import Change, Forward, Node, Place, bits
 from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, Operation
 from grader.program.program import Affects, EdgeContext, Program
@@ -887,6 +887,12 @@ MOVES: Mapping[str, Callable[[Array, int], Array]] = {
 }
 
 
+NEIGHBOURS: Mapping[str, str] = {  # which entry of the moved array has the index of an entry that is not moved
+    "shifted by one entry towards the end": "previous", "shifted by one entry towards the beginning": "next",
+    "rolled by one entry towards the end": "previous", "rolled by one entry towards the beginning": "next",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Displacement:
     """A displacement of the entries of an array along one axis, in the contribution of an edge.
@@ -999,20 +1005,38 @@ def axis_moves(program: Program, place: Place) -> Iterator[Displacement]:
             yield from (Displacement(part, axis, how) for how in MOVES)
 
 
+def fields_of_move(program: Program, place: Place, move: Displacement) -> dict[str, str]:
+    """Return the fields of a message on a `Displacement`: `array`, `how`, `inside` and `mistake`.
+
+    Where a product is summed over the axis, one factor may be moved as well as the other, the other way: then `mistake`
+    says which indices are multiplied, and no array is said to be moved.
+
+    Args:
+        program: the program of a trial.
+        place: the edge whose contribution is computed from the moved array.
+        move: which array is moved, along which axis, and how.
+    """
+    axis, array = name_of_moved_axis(program, place, move), name_of_moved_array(program, place, move)
+    how, contraction = move.describe(axis), contraction_of(program.reader(place))
+    fields = {"array": array, "how": how, "inside": "" if move.array == "result" else "in "}
+    if move.array == "result":
+        return {**fields, "mistake": f" is {how}"}
+    if move.array == "upstream" and move.how in NEIGHBOURS and contraction and len(contraction.operands) == 2:
+        partner = name_of_moved_array(program, place, replace(move, array="partner"))
+        beside = f"{partner} at each index along {axis} is multiplied by the upstream gradient at the"
+        return {**fields, "mistake": f", {beside} {NEIGHBOURS[move.how]} index; the two indices must be the same"}
+    return {**fields, "mistake": f", {array} is {how}"}
+
+
 @operator(
     "moved-along-axis",
     code="wrong-operand",
     rank=3.0,
     at=edges.in_every_iteration,
     choices=axis_moves,
-    message="{inside}the gradient of {operand} through {step}{inner} is {how}",
-    fields=lambda program, place, choice: {
-        "how": choice.describe(name_of_moved_axis(program, place, choice)),
-        "inside": "" if choice.array == "result" else "in ",
-        "inner": "" if choice.array == "result" else f", {name_of_moved_array(program, place, choice)}",
-        "array": name_of_moved_array(program, place, choice),
-    },
-    hints=FOLLOW_ONE_ENTRY,
+    message="{inside}the gradient of {operand} through {step}{mistake}",
+    fields=lambda program, place, choice: fields_of_move(program, place, choice),
+    hints=WHICH_INDEX,
 )
 def move_along_axis(program: Program, place: Place, choice: Displacement) -> Program:
     """Compute the contribution of the edge `place` with the entries of one array displaced along an axis.

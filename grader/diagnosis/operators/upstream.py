@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grader.program.forward import Place
+from grader.program.forward import SINK, Place
 from grader.program.operation import OPERATIONS, Array
 from grader.program.program import EdgeContext, EdgeVjp, Program, Sweep
 from grader.program.queries import nodes_between
@@ -19,7 +19,7 @@ from grader.program.selectors import NamedValue, ValueName, values_by_name
 
 from .contract import Example, divisor_of, operator
 from .partners import ValueOfIteration
-from .places import WHOLE, edges, target_of, targets, values, values_with_same_gradient
+from .places import WHOLE, edges, expression_of, target_of, targets, values, values_with_same_gradient
 from .pointwise import depends_on_operand, is_nonzero
 
 
@@ -116,7 +116,7 @@ def passes_ones_on(program: Program, place: Place) -> bool:
     rank=1.5,
     at=made_values.where(passes_ones_on),
     choices=codes_of_missing_upstream,
-    message="{path}{gradient} is missing, as if it were 1",
+    message="{path}the factor {gradient} is missing: your code treats it as 1",
     fields=lambda program, place, choice: {
         "gradient": name_of_upstream_gradient(program, place[0]),
         "path": f"on the path through {program.name_of(place[0])}, " if is_one_of_paths(program, place[0]) else "",
@@ -1200,6 +1200,28 @@ def gradients_to_exchange(program: Program, place: Place) -> Iterator[ValueName]
                 yield other.value
 
 
+def fields_of_exchange(program: Program, place: Place, choice: ValueName) -> dict[str, str]:
+    """Return the field `choice`, the name of a value, and the clause `mistake`, that its gradient is that of another.
+
+    The gradient of the factor a of a * b is g * b, so two factors of one product with their gradients swapped are each
+    multiplied by themselves.
+
+    Args:
+        program: the program of a trial.
+        place: the other value.
+        choice: the name of the value.
+    """
+    value, uses = choice.find(program, place[0]), program.forward.uses
+    names = program.name_of(place[0]), choice.describe(program)
+    readers = {reader for each in (place[0], value) if each is not None for reader, _ in uses[each]}
+    product = program.nodes[min(readers)] if len(readers) == 1 and SINK not in readers else None
+    if product is None or product.name != "mul":
+        return {"choice": names[1], "mistake": f"the gradients of {names[0]} and {names[1]} are swapped"}
+    step = expression_of(program, product)
+    mistake = f"in the gradient of {names[0]} through {step}, {names[0]} is used in place of {names[1]}"
+    return {"choice": names[1], "mistake": f"{mistake}, and the other way round"}
+
+
 def _are_parts(program: Program, value: int, other: int) -> bool:
     """Return whether two values, given by their ids, are parts of one split array, such as q and k of `x.chunk(3)`.
 
@@ -1217,7 +1239,8 @@ def _are_parts(program: Program, value: int, other: int) -> bool:
     rank=2.3,
     at=made_values.in_every_iteration,
     choices=gradients_to_exchange,
-    message="the gradients of {value} and {choice} are exchanged",
+    message="{mistake}",
+    fields=lambda program, place, choice: fields_of_exchange(program, place, choice),
     hints=(
         "What is each of the two values used for in the forward pass? Which gradient does it get from there?",
         "Compare the names on both sides of each assignment.",
