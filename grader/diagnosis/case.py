@@ -160,7 +160,7 @@ class ProgramSample:
     def matches_learner(self, name: str, array: Array) -> bool:
         """Return whether an array is the learner's for a target, but for rounding.
 
-        Where the right gradient is nothing but rounding, as of terms that cancel, two arrays that are so small are alike.
+        Where the right gradient is nothing but rounding, as of terms that cancel, two such small arrays are alike.
 
         Args:
             name: the target.
