@@ -207,7 +207,7 @@ SHORTER: Sequence[tuple[re.Pattern[str], str]] = tuple(
         ("the rows of the two factors are in different orders.*", "rows in different orders"),
         ("the difference between each entry of g and .*", "differences of g"),
         ("the plain mean of g over .* is used", "plain mean, not weighted"),
-        ("the result is divided by the number of entries in the row", "result / number of entries"),
+        ("the result is divided by the number of (?:unmasked )?entries in the row", "result / number of entries"),
         ("the terms of the sum over the row", "the terms"),
         ("the probability of the entry|the probabilities", "softmax"),
         ("all of its entries", "all entries"),

@@ -171,7 +171,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "two_paths_grad",
         "def two_paths_grad(inp, out):\n    inp.g = (inp.sin() + inp * inp.cos()) * out.g + 2 * inp\n",
         "inp.g",
-        "on the path through `inp**#`, out.g is missing, as if it were #",
+        "on the path through `inp**#`, the factor out.g is missing: your code treats it as #",
     ),
     "an argument is named as such, not as a gradient": (
         "hvp_logistic",
@@ -309,7 +309,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "dropout_grad",
         "def dropout_grad(inp, out, mask, p):\n    inp.g = out.g * mask * (1 - p)\n",
         "inp.g",
-        "in `inp * mask / (# - p)`, `* (# - p)` is used in place of `/ (# - p)`",
+        "in the derivative of `inp * mask / (# - p)`, `* (# - p)` is used in place of `/ (# - p)`",
     ),
     "a function has no gradient, but the masked scores have one": (
         "masked_softmax_grad",
