@@ -75,6 +75,13 @@ class _Question(StrictModel):
     hints: Annotated[tuple[Words, ...], Field(min_length=1, max_length=3)]
     because: Words
 
+    @property
+    def text(self) -> str:
+        """Return the question on one line, with its listing behind it: "What is c? Code: `a = 1; c = 2 * a; c`"."""
+        lines = [line.strip() for line in self.listing.splitlines() if line.strip()]
+        code = "; ".join(lines).replace(":; ", ": ")
+        return " ".join(self.ask.split()) + (f" Code: `{code}`" if code else "")
+
 
 class Choice(_Question):
     """Declare a question with several choices, of which one is right.

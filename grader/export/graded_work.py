@@ -12,7 +12,7 @@ from grader.course.course import Course, CourseExercise
 from grader.course.questions import NOT_READ
 from grader.results.codes import TWO_ANSWERS
 from grader.results.points import shown
-from grader.results.records import BY_PERSON, AnswerResult, ExerciseResult, PointsChange, StudentResults
+from grader.results.records import ASKED, BY_PERSON, AnswerResult, ExerciseResult, PointsChange, StudentResults
 from grader.safe_text import MARKDOWN, as_markdown, escaped, one_line
 
 LONGEST = 600
@@ -129,7 +129,9 @@ class GradedAnswer(NamedTuple):
         """
         if self.answer.status != "failed":
             return ()
-        labelled = (("measured", self.answer.evidence), ("hint", next(iter(self.answer.hints), "")))
+        is_asked = self.answer.evidence.startswith(ASKED)
+        evidence = (ASKED.removesuffix(": ") if is_asked else "measured", self.answer.evidence.removeprefix(ASKED))
+        labelled = (evidence, ("hint", next(iter(self.answer.hints), "")))
         return tuple((label, text(words)) for label, words in labelled if words)
 
     @property

@@ -14,7 +14,7 @@ from grader.quiz.answer_mistakes import mistake_in
 from grader.quiz.answer_sheet import Sheet, decode_sheet, how_to_answer, read_sheet
 from grader.quiz.notebook_quiz import sheet_in
 from grader.quiz.variants import question_with_key
-from grader.results.records import AnswerResult, ExerciseResult, Status
+from grader.results.records import ASKED, AnswerResult, ExerciseResult, Status
 from grader.safe_text import plain
 
 TODO = "not answered yet"
@@ -103,9 +103,11 @@ def _grade_question(quiz: Quiz, name: str, sheet: Sheet, points: float) -> Answe
         return AnswerResult(name, "passed", points, points)
     if mistake.code == NOT_READ:  # no hint is used up, and nothing is counted: it is asked again
         message = f"`{_shortened(answer)}` cannot be read: it has no points, and no mistake is counted. {mistake.says}"
-        return AnswerResult(name, "failed", 0.0, points, NOT_READ, message, hints=(how_to_answer(question),))
-    message = f"`{_shortened(answer)}` is not it. {mistake.says}"
-    return AnswerResult(name, "failed", 0.0, points, mistake.code, message, hints=question.hints)
+        hints: tuple[str, ...] = (how_to_answer(question),)
+    else:
+        message, hints = f"`{_shortened(answer)}` is not it. {mistake.says}", question.hints
+    asked = f"{ASKED}{question.text}"
+    return AnswerResult(name, "failed", 0.0, points, mistake.code, message, evidence=asked, hints=hints)
 
 
 def _shortened(answer: str) -> str:

@@ -50,7 +50,7 @@ def describe_answer(exercise: CourseExercise, answer: Answer) -> str:
         from grader.quiz.answer_sheet import variant_of  # a text about an exercise does without quizzes
         from grader.quiz.variants import question_of
 
-        return " ".join(question_of(declaration, answer.name, variant_of(exercise.path)).ask.split())
+        return question_of(declaration, answer.name, variant_of(exercise.path)).text
     text = formula(exercise)
     if answer.kind == "value":
         return f"the function returns the value of {text}"

@@ -26,6 +26,7 @@ WHY = {
 }
 NOTHING = "there is no array to draw"
 LABEL_SIGNS = {  # by a pattern of what is in a label of a marked operation
+    "^gradient of": "gradient of a: it is used in place of that of the box.",
     "->": "a -> b: b is used where a must be.",
     "'": "f': the derivative of f.",
     r"f'?\(x\b": "x: what f is applied to.",
@@ -177,6 +178,11 @@ class GraphNode:
     name: str = ""
 
     @property
+    def is_value_with_wrong_gradient(self) -> bool:
+        """Return whether it is a step marked for its own gradient, which is wrong on its way from the value's users."""
+        return bool(self.operands) and self.marked == (self.answer,)
+
+    @property
     def title(self) -> str:
         """Return the label with the name of the result before it, such as `hidden = tanh`."""
         return f"{self.name} = {self.label}" if self.name else self.label
@@ -202,8 +208,9 @@ class Graph:
 
         Empty if none occurs.
         """
-        labels = " ".join(node.change for node in self.nodes.values())
-        return " ".join(sentence for sign, sentence in LABEL_SIGNS.items() if re.search(sign, labels))
+        labels = [node.change for node in self.nodes.values()]
+        found = (text for sign, text in LABEL_SIGNS.items() if any(re.search(sign, label) for label in labels))
+        return " ".join(found)
 
 
 @dataclass(frozen=True)

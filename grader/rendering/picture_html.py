@@ -477,7 +477,8 @@ def _draw_edge(drawing: SvgDrawing, graph: Graph, placed: Layout, source: str, n
     path = placed.edge_path(source, node.key)
     (x1, y1), (x2, y2) = path[0], path[-1]
     path = [(x1, y1 + _node_height(graph.nodes[source]) / 2), *path[1:-1], (x2, y2 - _node_height(node) / 2)]
-    is_marked = source in node.edges or (node.marked and len(node.operands) == 1)
+    is_at_node = bool(node.marked) and not node.is_value_with_wrong_gradient and len(node.operands) == 1
+    is_marked = source in node.edges or is_at_node or graph.nodes[source].is_value_with_wrong_gradient
     style = "dropped" if source in node.dropped else "backward" if is_marked else "forward"
     for start, end in itertools.pairwise(path[:-1]):
         drawing.line(start, end, style)

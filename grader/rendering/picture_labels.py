@@ -136,6 +136,8 @@ KINDS: Mapping[str, str] = {
 }
 # Operators that pass no gradient from some iteration of a loop to the one before it.
 LOST_BETWEEN_ITERATIONS = frozenset(("carry-dropped", "only-one-iteration-back", "truncated"))
+# By operator that exchanges two values, the message field with the name of the second.
+EXCHANGED = {"gradients-exchanged": "choice", "values-exchanged": "other"}
 FIELD = re.compile(r"\{(\w+)\}")
 NAMES = frozenset(
     (
@@ -256,6 +258,23 @@ class Named:
             or (operator == "arrival-overwritten" and "next iteration" in str(parameters.get("choice", "")))
             for operator, parameters in self.facts
         )
+
+    def exchanged_values(self, program: Program) -> dict[int, str]:
+        """Return the values that are exchanged with those at the mistake's places: by their id, the label of each.
+
+        Empty where none is exchanged, or the forward pass has no value with its name.
+        """
+        ids = {program.name_of(node.id): node.id for node in program.nodes}
+        pairs = [
+            (str(fields.get(EXCHANGED[operator], "")), str(fields.get("value", "")), operator)
+            for operator, fields in self.facts
+            if operator in EXCHANGED
+        ]
+        return {
+            ids[other]: _formula_of_operator(operator, {EXCHANGED[operator]: value}) or ""
+            for other, value, operator in pairs
+            if other in ids
+        }
 
     def change_at(self, program: Program, places: Sequence[Place], place: Place) -> str:
         """Return the label of the node at one of the mistake's places, such as `+= -> =`.
@@ -419,6 +438,18 @@ def _change_by_operator(operator: str, parameters: Mapping[str, Any], program: P
         return _upstream_inside(parameters, node)
     if operator == "probabilities-over-other-axes":
         return _other_axes(parameters, program, node)
+    return _formula_of_operator(operator, parameters)
+
+
+def _formula_of_operator(operator: str, parameters: Mapping[str, Any]) -> str | None:
+    """Return the label in `CHANGES_BY_OPERATOR` with message fields filled in; `None` if the operator has none there.
+
+    Empty if every such label is too long, or lacks a field.
+
+    Args:
+        operator: the name of the operator.
+        parameters: the message fields of the edit.
+    """
     templates = CHANGES_BY_OPERATOR.get(operator)
     if templates is None:
         return None

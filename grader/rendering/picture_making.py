@@ -332,11 +332,9 @@ def _graph_of(judge: Judge, answers: Sequence[Answer], results: Mapping[str, Ans
     program, named_in = (faithful_program_of(declaration, trial) for trial in (drawn, first))
     if program is None or named_in is None:
         return None
-    mistakes = {
-        answer.name: _mistake_with_places(judge, answer) if results[answer.name].mistake else None
-        for answer in answers
-        if results[answer.name].status != "todo"  # a body to mend
-    }
+    names = [answer.name for answer in answers if results[answer.name].status != "todo"]  # no body to mend
+    found = _mistakes_with_places(judge, [name for name in names if results[name].mistake])
+    mistakes = {name: found.get(name) for name in names}
     named = {name: () if mistake is None else mistake.at for name, mistake in mistakes.items()}
     has_same_nodes = [node.key for node in program.nodes] == [node.key for node in named_in.nodes]
     if any(named.values()) and not has_same_nodes:  # places would be those of other nodes
@@ -400,22 +398,28 @@ def _change_of_rule(mistake: Mistake) -> str:
     return clause if 0 < len(clause) <= LONGEST_CHANGE else change_of(mistake.code)
 
 
-def _mistake_with_places(judge: Judge, answer: Answer) -> Mistake | None:
-    """Return the mistake in an answer with its places in the forward pass; `None` if the answer has no mistake.
+def _mistakes_with_places(judge: Judge, names: Sequence[str]) -> dict[str, Mistake]:
+    """Return by name of the answer the mistakes in some answers, with their places in the forward pass.
 
-    A declared misconception has no places. If an edit of the forward pass gives the same numbers and has the same code,
-    that edit is returned in its stead.
+    A declared misconception has no places. If an edit of the forward pass gives the numbers of all answers that share
+    it, and has the same code, that edit is returned in its stead.
 
     Args:
         judge: the judge of the result.
-        answer: the answer.
+        names: the names of the answers.
     """
-    mistake = judge.mistakes.get(answer.name)
-    if mistake is None or mistake.at or not judge.exercise.function.misconceptions:
-        return mistake
-    declaration = replace(judge.exercise.function, misconceptions=())
-    other = find_mistakes(declaration, {answer.name: judge.given[answer.name].to_explain})[answer.name]
-    return other if other.code == mistake.code else mistake
+    mistakes = {name: judge.mistakes[name] for name in names if name in judge.mistakes}
+    if not judge.exercise.function.misconceptions:
+        return mistakes
+    declaration, shared = replace(judge.exercise.function, misconceptions=()), dict[str, list[str]]()
+    for name, mistake in mistakes.items():
+        if not mistake.at:
+            shared.setdefault(mistake.cause or name, []).append(name)
+    for group in shared.values():
+        others = find_mistakes(declaration, {name: judge.given[name].to_explain for name in group})
+        if all(others[name].code == mistakes[name].code for name in group):
+            mistakes |= others
+    return mistakes
 
 
 def graph_of(
@@ -445,6 +449,7 @@ def graph_of(
     folded = _folded_iterations(program)
     keys = {node.id: names.get(node.id, f"%{folded.get(node.id, node.id)}") for node in shown}
     answered = {i: answers[name] for name, i in program.forward.targets.items() if name in answers}
+    partners = {answer: mistakes[answer].exchanged_values(program) if own else {} for answer, own in places.items()}
     nodes: dict[str, GraphNode] = {}
     for node in shown:
         if folded.get(node.id, node.id) != node.id:
@@ -464,7 +469,11 @@ def graph_of(
                   if any(place[0] in same and place[1] == slot for place in own for _, slot in slots)}
             for key, slots in operands.items()
         }  # fmt: skip
-        marked = tuple(answer for answer, own in places.items() if any(place[0] in same for place in own))
+        marked = tuple(
+            answer
+            for answer, own in places.items()
+            if any(place[0] in same for place in own) or not same.isdisjoint(partners[answer])
+        )
         named = frozenset(key for key, by in edges.items() if by)
         times = f" ({len(same)}x)" if len(same) > 1 else ""
         nodes[keys[node.id]] = GraphNode(
@@ -476,7 +485,7 @@ def graph_of(
             marked,
             named,
             frozenset(key for key in named if any(mistakes[by].code in DROPS for by in edges[key])),
-            _change_at(program, mistakes[marked[0]], places[marked[0]], same) if marked else "",
+            _change_at(program, mistakes[marked[0]], places[marked[0]], partners[marked[0]], same) if marked else "",
             _name_of_result(program, node, out),
         )
     nodes = _with_dropped_steps(nodes, mistakes)
@@ -505,16 +514,22 @@ def _name_of_result(program: Program, node: Node, out: int) -> str:
     return name if name.isidentifier() else ""
 
 
-def _change_at(program: Program, mistake: Named, places: Sequence[Place], nodes: Container[int]) -> str:
+def _change_at(
+    program: Program, mistake: Named, places: Sequence[Place], partners: Mapping[int, str], nodes: Container[int]
+) -> str:
     """Return the label of a mistake at its first place that is in one of some nodes; empty if there is no short label.
 
     Args:
         program: the forward pass.
         mistake: the code and the message fields of the mistake.
-        places: all places of the mistake; at least one is in these nodes.
-        nodes: the ids of the nodes.
+        places: all places of the mistake.
+        partners: by id of a value that is exchanged with that of a place, its label.
+        nodes: the ids of the nodes, among which is at least one of the places or the partners.
     """
-    return mistake.change_at(program, places, next(place for place in places if place[0] in nodes))
+    place = next((place for place in places if place[0] in nodes), None)
+    if place is None:
+        return next(label for partner, label in partners.items() if partner in nodes)
+    return mistake.change_at(program, places, place)
 
 
 def _with_dropped_steps(nodes: Mapping[str, GraphNode], mistakes: Mapping[str, Named]) -> dict[str, GraphNode]:
@@ -656,7 +671,9 @@ def _constants_in_source(program: Program, node: Node) -> dict[int, str]:
     is_known = constant is tree.right or ast.unparse(tree.right) in known
     segment = (is_known and ast.get_source_segment(source, constant)) or ""
     text = " ".join(segment.split()).removeprefix("math.").removeprefix("torch.")
-    if " + " in text or " - " in text:
+    if isinstance(constant, (ast.BinOp, ast.Compare, ast.BoolOp)) and not isinstance(
+        getattr(constant, "op", None), ast.Pow
+    ):
         text = f"({text})"
     is_shown = bool(text) and any(isinstance(part, (ast.Name, ast.BinOp)) for part in ast.walk(ast.parse(text)))
     return {1 - slot: text} if is_shown and len(text) <= LONGEST_CONSTANT else {}

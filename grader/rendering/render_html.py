@@ -150,7 +150,11 @@ class ResultDisplay:
 
     def _pictures(self) -> str:
         """Return the HTML of the pictures, folded away if it is for a notebook; empty if there is nothing to draw."""
-        if self.shown is None or not (self.shown.is_drawn or (self.result.status == "failed" and not self.of_notebook)):
+        if (
+            self.shown is None
+            or self.exercise.is_quiz
+            or not (self.shown.is_drawn or (self.result.status == "failed" and not self.of_notebook))
+        ):
             return ""
         if not self.of_notebook:
             return pictures_html(self.shown)

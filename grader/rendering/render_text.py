@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from grader.course.exercise import Answer
 from grader.errors import UsageError
-from grader.results.records import AnswerResult, ExerciseResult
+from grader.results.records import ASKED, AnswerResult, ExerciseResult
 from grader.safe_text import plain
 
 from .exercise_summary import describe_answer, formula
@@ -45,7 +45,7 @@ def failure_lines(exercise: CourseExercise, answer: AnswerResult, width: int, se
     declared = next((a for a in exercise.declaration.answers if a.name == answer.name), Answer(answer.name))
     yield from _labelled("asked", describe_answer(exercise, declared), width)
     yield from _labelled("found", message_with_code(answer), width, "bad")
-    if answer.evidence:
+    if answer.evidence and not answer.evidence.startswith(ASKED):  # the question is above
         nudge = answer.evidence.removeprefix("nudge ")
         yield from _labelled("call" if nudge == answer.evidence else "nudge", nudge, width)
     yield from hint_lines(exercise, answer, width, seen)

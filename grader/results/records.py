@@ -22,6 +22,7 @@ RECORD_START = f'{{"schema": "{SCHEMA.partition("@")[0]}@'.encode()  # of a reco
 SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
 ROUNDED = 1e-5  # the points of older records have six decimals
 BY_PERSON = "graded by a person"  # the standing of what could not be graded and was adjusted, in every output
+ASKED = "asked: "  # before the question, in the evidence of an answer in a quiz
 AFTER = frozenset({"adjustments", "late", "notes"})  # the exercises in a record's text
 LARGEST_SEED = 2**53 - 1  # a reader of JSON that knows only doubles keeps every digit up to here
 
@@ -37,7 +38,8 @@ class AnswerResult:
         max_score: the points possible.
         code: the public code of the mistake; `None` if there is none.
         message: the mistake in a sentence.
-        evidence: a sentence on one entry by finite differences, or on one call; may be empty.
+        evidence: a sentence on one entry by finite differences, or on one call; of a wrong answer in a quiz, the
+            question behind `ASKED`; may be empty.
         hints: three hints, to be shown one at a time.
         error: the greatest scaled error over the trials; `None` if none was computed.
         mistake: the mistake that explains the learner's numbers, as JSON values: its edits, each with operator and

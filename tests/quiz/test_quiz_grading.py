@@ -25,10 +25,12 @@ from grader.cli.results import report
 from grader.course.course import Course, CourseExercise, CourseFile, load_course
 from grader.course.questions import AnswerableQuestion, Number
 from grader.errors import CourseError, ExpressionError, SpecError
+from grader.export.graded_work import GradedAnswer
 from grader.judging.grading import Grader
 from grader.learner.session import Session
 from grader.quiz.answer_reading import number
 from grader.quiz.answer_sheet import LARGEST, solved_sheet
+from grader.quiz.variants import question_of
 from grader.rendering.exercise_summary import describe_answer, formula
 from grader.results.records import ExerciseResult, exit_code
 from grader.sandbox.worker import Worker
@@ -118,6 +120,26 @@ def test_a_verdict_has_the_mistake_its_code_and_the_questions_hints(judge: Judge
 def test_the_variant_on_the_sheet_decides_what_is_right(judge: Judge) -> None:
     steps = {judge(f"variant: {v}\nhow_far: 0.004\n").answers[1].status for v in range(20)}
     assert steps == {"passed", "failed"}
+
+
+def test_a_wrong_answer_comes_back_with_the_question_of_its_variant(real: Course, judge: Judge) -> None:
+    quiz = real.find("quiz_12_attention")
+    answers = {
+        variant: {
+            answer.name: answer
+            for answer in judge(f"variant: {variant}\nsize_of_root: 1\nrow_sums: 7\n", "quiz_12_attention").answers
+        }
+        for variant in (0, 1)
+    }
+    for variant, given in answers.items():
+        asked = question_of(quiz.quiz, "size_of_root", variant).ask
+        assert given["size_of_root"].evidence == f"asked: {' '.join(asked.split())}"
+        assert "backward(); round(abs(" in given["row_sums"].evidence
+        assert GradedAnswer(judge(None), given["row_sums"], is_adjusted=False).helps[0] == (
+            "asked",
+            given["row_sums"].evidence.removeprefix("asked: "),
+        )
+    assert not any(each.evidence for each in answers[0].values() if each.status != "failed")
 
 
 def test_a_misspelt_question_is_said_to_be_one(judge: Judge) -> None:

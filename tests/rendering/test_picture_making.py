@@ -31,7 +31,7 @@ from grader.rendering.picture_data import (
     no_pictures,
 )
 from grader.rendering.picture_html import _corner as html_corner
-from grader.rendering.picture_html import pictures_html
+from grader.rendering.picture_html import graph_svg, pictures_html
 from grader.rendering.picture_labels import LONGEST_CHANGE, change_of
 from grader.rendering.picture_making import KEPT_BACK, MANY_RIGHT, RIGHT, RecordedMistakes, make_pictures, shade
 from grader.rendering.picture_text import _corner as text_corner
@@ -629,6 +629,36 @@ def test_the_corner_of_a_table_names_the_axes_that_have_a_name() -> None:
         ("n", "_"): ["n \\", "n\\"],
         ("_", "_"): ["", ""],
     }
+
+
+def test_both_of_two_exchanged_gradients_are_marked_in_boxes_that_differ(see: See) -> None:
+    found = see("rope_grad", SUBMISSIONS["12_attention/rope_grad: sine and cosine exchanged"].source)
+    graph = found.graph
+    assert graph is not None
+    changes = {(node.label, node.change) for node in graph.nodes.values() if node.marked}
+    assert changes == {
+        ("* angle.cos()", "gradient of first * sin"),
+        ("* angle.sin()", "gradient of first * cos"),
+        ("* angle.sin()", "gradient of second * cos"),
+        ("* angle.cos()", "gradient of second * sin"),
+    }
+    assert graph.key_of_labels == "gradient of a: it is used in place of that of the box."
+
+
+def test_a_wrong_gradient_of_a_value_is_marked_towards_what_uses_the_value(see: See) -> None:
+    source = SUBMISSIONS["09_norm/batchnorm_steps_grad: the minus of the power forgotten"].source
+    graph = see("batchnorm_steps_grad", source).graph
+    assert graph is not None
+    (marked,) = (node for node in graph.nodes.values() if node.marked)
+    assert (marked.title, marked.is_value_with_wrong_gradient) == ("var = mean", True)
+    assert graph_svg(graph).count('class="backward"') == 1
+
+
+def test_answers_that_share_a_declared_mistake_are_marked_together_or_not_at_all(see: See) -> None:
+    submission = "15_clinic/mend_rnn: the way back in the order of the way there"
+    graph = see("mend_rnn", SUBMISSIONS[submission].source).graph
+    assert graph is not None
+    assert graph.unmarked == ("x.g", "h.g", "wx.g", "wh.g", "b.g")
 
 
 def test_an_answer_that_is_one_number_everywhere_is_labelled_with_it(see: See) -> None:

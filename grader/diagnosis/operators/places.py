@@ -566,8 +566,11 @@ def operation_label(node: Node, constants: Mapping[int, str] = MappingProxyType(
         """Return whether a slot is that of a bound which the clamp does not have."""
         return node.name == "clamp" and bound in (1, 2) and bool(np.isinf(node.values[bound]).all())
 
-    numbers = [(slot, constants.get(slot) or f"{value:g}") for slot, value in enumerate(node.values)
-               if slot not in slots and isinstance(value, (int, float)) and not is_open(slot)]  # fmt: skip
+    numbers = [
+        (slot, constants.get(slot) or f"{value:g}")
+        for slot, value in enumerate(node.values)
+        if slot not in slots and (slot in constants or isinstance(value, (int, float))) and not is_open(slot)
+    ]
     before, after = ([text for slot, text in numbers if (slot == 0) is first] for first in (True, False))
     name = node.name.removeprefix(COMPLEX)
     name = SYMBOLS.get(name, name) + "_min" * is_open(2) + "_max" * (is_open(1) and not is_open(2))
