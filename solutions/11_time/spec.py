@@ -343,7 +343,7 @@ clip_grad_norm = Routine(
         for place in range(3)
     },
     misconceptions=(
-        Misconception("missing-local", "return", lambda grads, limit: [grad * (limit / _norm(grads)) for grad in grads],
+        Misconception("wrong-factor", "return", lambda grads, limit: [grad * (limit / _norm(grads)) for grad in grads],
                       says="the factor is not capped at 1: gradients whose norm is below the limit are scaled up",
                       hints=("Take a limit that is far larger than the norm. What should be returned?",)),
         *(
@@ -353,7 +353,7 @@ clip_grad_norm = Routine(
                           hints=("What is the norm of what you return? What must it be?",))
             for rule in (_divided_above_limit, _divided_above_one)
         ),
-        Misconception("missing-local", "return",
+        Misconception("wrong-factor", "return",
                       lambda grads, limit: [grad * min(1.0, float(limit / _norm(grads) ** 2)) for grad in grads],
                       says="the square root in the norm is missing: the factor divides by the sum of the squares",
                       hints=("Double every gradient. How must the norm change, and how does yours?",)),

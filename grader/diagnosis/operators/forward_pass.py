@@ -894,8 +894,7 @@ WRITTEN_CHANGES: Mapping[str, str] = {
 }  # fmt: skip
 BY_ONE = ("one too large", "one too small")
 COUNTING = ("arange",)  # what begins to count at a wrong number has every number wrong
-MASK_NUMBERS = ("triu", "tril", "gt", "lt", "ge", "le")  # their numbers say where a mask ends
-CONSTANT_NUMBERS = (*MASK_NUMBERS, *SUMS, *PRODUCTS, "pow", "roll")
+CONSTANT_NUMBERS = ("triu", "tril", "gt", "lt", "ge", "le", *SUMS, *PRODUCTS, "pow", "roll")
 
 
 @dataclass(frozen=True)
@@ -913,11 +912,6 @@ class ConstantChange:
     name: str
     argument: int | str | None
     how: str
-
-    @property
-    def code(self) -> str:
-        """Return the public code: `inverted-mask` where the number says where a mask ends, else `wrong-point`."""
-        return "inverted-mask" if self.name in MASK_NUMBERS else "wrong-point"
 
     def number(self, call: ConstantCall) -> float:
         """Return the right number in a call; 0 where it is left out, as in `mask.triu()`."""
@@ -1000,7 +994,7 @@ def constant_fields(program: Program, place: Place, choice: ConstantChange) -> d
 
 @operator(
     "constant-mistaken",
-    code=lambda choice: choice.code,
+    code="wrong-point",  # also where a mask ends elsewhere, which inverts none
     rank=3.6,  # after the numbers that are missing
     at=outputs.where(lambda program, place: place[1] == 0),
     choices=constant_changes,

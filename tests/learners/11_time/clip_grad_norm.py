@@ -38,13 +38,13 @@ def clip_grad_norm(grads, limit):
     return [g * min(1.0, limit / float(g.norm())) for g in grads]
 
 
-# %% wrong: norm without the square root | *: missing-local
+# %% wrong: norm without the square root | *: wrong-factor
 def clip_grad_norm(grads, limit):
     norm = sum((g**2).sum() for g in grads)
     return [g * min(1.0, limit / float(norm)) for g in grads]
 
 
-# %% wrong: scaled up as well as down | *: missing-local
+# %% wrong: scaled up as well as down | *: wrong-factor
 def clip_grad_norm(grads, limit):
     norm = sum((grad**2).sum() for grad in grads) ** 0.5
     scale = limit / float(norm)

@@ -348,7 +348,7 @@ def causal_attention_grad(q, k, v, out):
     v.g = weights.mT @ out.g
 
 
-# %% wrong: a row may look one ahead | *: inverted-mask
+# %% wrong: a row may look one ahead | *: wrong-point
 import torch
 
 
