@@ -45,6 +45,12 @@ def progress_line(training: Training) -> str:
     return f"step {steps} of {training.model.steps}: {losses}"
 
 
+def live_lines(training: Training) -> Iterator[Line]:
+    """Yield the chart of a training that goes on, and below it the step and both losses, wrapped at the width."""
+    yield from chart(training)
+    yield from wrapped(progress_line(training), report_width(), "", "", indent=0)
+
+
 def columns(curve: Curve, steps: int, width: int) -> list[float]:
     """Return the heights of a curve in a chart: for each column the mean loss of the steps in it.
 
@@ -310,9 +316,7 @@ def shown_live(*, quiet: bool) -> Iterator[OnPart]:
         yield lambda training: print(progress_line(training), flush=True)
     else:
         with Live(console=terminal(), auto_refresh=False, transient=True) as live:
-            yield lambda training: live.update(
-                Group(*map(styled_text, chart(training)), styled_text(((progress_line(training), ""),))), refresh=True
-            )
+            yield lambda training: live.update(Group(*map(styled_text, live_lines(training))), refresh=True)
 
 
 def print_training(training: Training, picture: Path) -> None:

@@ -39,8 +39,9 @@ from grader.learner.lesson import write_pages
 from grader.learner.progress import Progress
 from grader.learner.training import units_with_training
 from grader.learner.training_view import svg_of, training_page
-from grader.rendering.picture_data import ExercisePictures, no_pictures
-from grader.rendering.picture_html import pictures_html
+from grader.rendering.page import page as html_page
+from grader.rendering.picture_data import ExercisePictures, Graph, GraphNode, no_pictures
+from grader.rendering.picture_html import forward_pass_html, pictures_html
 from grader.rendering.picture_making import RecordedMistakes, make_pictures
 from grader.rendering.render_html import ResultDisplay, check_page
 from grader.results.records import Adjustment, AnswerResult, ExerciseResult, Lateness, Status, StudentResults
@@ -476,6 +477,18 @@ def test_a_printed_page_keeps_its_colours_and_its_titles_stay_with_what_they_nam
         assert {*found} == {"avoid"}
     displayed = page.eval_on_selector_all(".map", "(all) => all.map((one) => getComputedStyle(one).display)")
     assert {*displayed} == {"inline-table"}  # which is never cut, also where a tall picture is parted
+    page.close()
+
+
+def test_a_wide_graph_does_not_shrink_the_whole_printed_page(browser: Any) -> None:
+    names = [f"input_{i}" for i in range(12)]
+    inputs = {name: GraphNode(name, name, "(bs=4, n=5)", marked=(name,) * (name == names[-1])) for name in names}
+    out = GraphNode("out", "cat", "(bs=4, 60)", tuple(inputs))
+    page = browser.new_page(viewport={"width": PAPER, "height": 900}, offline=True)
+    page.set_content(html_page("A graph", [forward_pass_html(Graph({**inputs, "out": out}, "out"))], kind="wide"))
+    page.emulate_media(media="print")
+    assert page.eval_on_selector("svg", "(one) => one.viewBox.baseVal.width") > PAPER
+    assert page.evaluate("document.documentElement.scrollWidth") == PAPER
     page.close()
 
 
