@@ -103,7 +103,8 @@ def chart(training: Training) -> Iterator[Line]:
     yield ((" " * 8 + f" +{'-' * width}", "dim"),)
     yield ((" " * 10 + f"0{steps:>{width - 1}} steps", "dim"),)
     margin = " " * (8 if width < CHART_WIDTH else 10)
-    yield ((f"{margin}{BOTH} yours and torch's, {YOURS} yours alone, {TORCHS} torch's alone", "dim"),)
+    legend = f"{BOTH} yours and torch's, {YOURS} yours alone, {TORCHS} torch's alone"
+    yield from wrapped(legend, report_width(), margin, "dim", indent=len(margin))
 
 
 def plane_sides(training: Training, width: int, height: int) -> torch.Tensor:

@@ -201,12 +201,22 @@ def test_the_chart_and_the_plane_fit_a_narrow_terminal(
 ) -> None:
     short(60)
     training = trained(course, NETWORK, worker)
-    monkeypatch.setenv("COLUMNS", "48")
+    monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.delenv("ACCESSIBLE", raising=False)
-    lines = as_text([*live_lines(training), *learned_lines(training)]).splitlines()
+    lines = as_text([*chart(training), *learned_lines(training)]).splitlines()
     assert any(":::" in line for line in lines)
-    assert max(map(len, lines)) <= 48
-    assert f"with torch's gradients {training.torchs.last:.4g}" in " ".join(lines)  # a loss is not cut at the edge
+    assert max(map(len, lines)) <= 60
+
+
+def test_no_loss_is_cut_at_the_edge_of_a_narrow_terminal(
+    course: Course, worker: Worker, short: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short(60)
+    training = trained(course, NETWORK, worker)
+    monkeypatch.setenv("COLUMNS", "55")
+    lines = as_text(live_lines(training)).splitlines()
+    assert max(map(len, lines)) <= 55
+    assert " ".join(lines).endswith(f"with torch's gradients {training.torchs.last:.4g}")
 
 
 def test_the_picture_names_the_loss_and_the_goal_and_draws_the_plane_in_runs(
