@@ -69,7 +69,7 @@ def momentum_step(p, g, m, lr, beta):
     return p + lr * m, m
 
 
-# %% wrong: lr inside m | return.0: wrong-factor; return.1: extra-factor
+# %% wrong: lr inside m | return.0, return.1: wrong-factor
 def momentum_step(p, g, m, lr, beta):
     m = beta * m + lr * g
     return p - m, m
