@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,10 +20,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from grader.program.forward import SINK
+from grader.program.forward import SINK, Forward, Place
 from grader.program.operation import Array, NoCandidate
 from grader.program.program import Program, zero_vjp
-from grader.program.queries import edges_by_kind, idle_edges, product_of_weights
+from grader.program.queries import edges_by_kind, idle_edges, product_of_weights, steps_to_minus
 from grader.reference.compare import MATCH
 
 from .case import Candidate, Case, Rewriting, ScreeningTrial, reaches_targets
@@ -60,6 +61,7 @@ from .edits import (
 from .mistake import Mistake
 from .operators.contract import Operator
 from .operators.places import WHOLE, Spot, edges
+from .words import list_in_words
 
 MOST_WORK = 120_000.0  # calls of numpy: some seconds
 SHARE_FOR_SECOND = 0.5  # what share of it is kept for second mistakes, once an edit explains some of the answers
@@ -79,6 +81,7 @@ LIKELY_FORMULA, MOST_USES = 2.0, 4  # what concerns the contribution of one of a
 LEAST_ROWS = 3  # of an answer in which some may be wrong: the first of two is all but the last
 MOST_KEPT = 100  # edits with one operator that are kept for other answers: longer lists would take much memory
 LEAST = 1.0  # no operator has a lesser rank
+SIGN = "wrong-sign"  # the code of mistakes that a minus sign makes
 OF_SIZE = ("mean-for-sum", "sum-for-mean")  # codes of mistakes that are a factor as large as an axis
 
 
@@ -201,10 +204,14 @@ def fewest_causes(case: Case, fits: Sequence[Fit]) -> dict[str, Mistake]:
         twin = next((fit for fit in fits if _is_on_parallel_path(case, best, fit, (cause, *followers))), None)
         if twin is None and (plain := _fit_of_number(fits, best, (cause, *followers))) is not None:
             best, twin = plain, best
+        if twin is None:
+            best, twin = _fits_at_minus(case, best, fits, (cause, *followers))
         likely = [best, *(fit for fit in fits if fit is not best and fit.rank <= best.rank + TIED)]
         for name in (cause, *followers):
             at = next((fit.mistakes[name].at for fit in likely if name in fit.mistakes and fit.mistakes[name].at), ())
             mistake = best.mistakes[name] if twin is None else _either(best.mistakes[name], twin.mistakes[name])
+            if best.changes_right_answer and mistake.code == SIGN and case.samples:
+                mistake = _on_way_to(case, mistake, (cause, *followers))
             mistakes[name] = replace(mistake, at=at, cause="" if name == cause else cause)
         names = {cause, *followers}
         tied = [fit.mistakes[cause] for fit in likely[1:] if fit.mistakes.keys() >= names]
@@ -270,6 +277,76 @@ def _is_on_parallel_path(case: Case, fit: Fit, other: Fit, names: Iterable[str])
             if WHOLE in (first[1], second[1]) or first == second or in_series:
                 return False
     return True
+
+
+def _fits_at_minus(case: Case, best: Fit, fits: Iterable[Fit], names: Sequence[str]) -> tuple[Fit, Fit | None]:
+    """Return the fits by which a sign is wrong where it was most likely lost, if `best` is one of a wrong sign.
+
+    A wrong sign gives the same numbers at each of the operations that follow each other: in `u - tanh(x)` at the
+    subtraction and at the tanh. A learner loses it where the vjp has a minus sign, or close behind that. (If `best`
+    changes a right answer, the sign was lost behind it, on the way to the others.)
+
+    Args:
+        case: the wrong answers.
+        best: the candidate that is to be told.
+        fits: all candidates that explain an answer.
+        names: the targets that `best` is told for, first the one nearest to the loss.
+
+    Returns:
+        The fit with the fewest operations between its place and a minus sign; `best` where there is no minus sign. And
+        a second one, if two places have a minus sign each; else `None`.
+    """
+    mistake = best.mistakes[names[0]]
+    if (
+        mistake.code != SIGN
+        or len(mistake.facts) != 1
+        or best.changes_right_answer
+        or not (case.samples and mistake.at)
+    ):
+        return best, None
+    forward, place = case.samples[0].program.forward, mistake.at[0]
+    steps = list[tuple[float, Fit]]()
+    for fit in fits if place in forward.sources else ():
+        other = fit.mistakes.get(names[0])
+        if other is None or not fit.mistakes.keys() >= set(names) or not other.at or len(other.facts) != 1:
+            continue
+        is_as_likely = fit.rank == best.rank and not fit.changes_right_answer
+        if is_as_likely and other.facts[0].operator == mistake.facts[0].operator:
+            at = other.at[0]
+            if fit is best or forward.leads_to(at, place) or forward.leads_to(place, at):
+                steps.append((steps_to_minus(forward, at), fit))
+    least = min((count for count, _ in steps), default=math.inf)
+    if least == math.inf:
+        return best, None
+    nearest = [fit for count, fit in steps if count == least]
+    nearest.sort(key=lambda fit: -fit.mistakes[names[0]].at[0][0])  # first the one nearest to the loss
+    has_twin = least == 0 and len(nearest) > 1 and nearest[0].mistakes[names[0]] != nearest[1].mistakes[names[0]]
+    return nearest[0], nearest[1] if has_twin else None
+
+
+def _on_way_to(case: Case, mistake: Mistake, names: Iterable[str]) -> Mistake:
+    """Return a mistake with a clause that says for which targets it was made, and for which it was not.
+
+    For the gradient of v2, from which those of th and of mu are made: "... has the wrong sign on the way to th; on the
+    way to mu it is right".
+
+    Args:
+        case: the wrong answers, and the targets whose answers are right.
+        mistake: a mistake at an edge, with a single fact.
+        names: the targets whose answers it explains.
+    """
+    forward = case.samples[0].program.forward
+    behind = [name for name in case.right_names if any(_is_behind(forward, place, name) for place in mistake.at)]
+    if len(mistake.facts) != 1 or not behind:
+        return mistake
+    (fact,) = mistake.facts
+    says = f"{fact.says} on the way to {list_in_words(names)}; on the way to {list_in_words(behind)} it is right"
+    return replace(mistake, facts=(replace(fact, says=says),))
+
+
+def _is_behind(forward: Forward, place: Place, name: str) -> bool:
+    """Return whether the gradient of a target is made of what an edge contributes."""
+    return place in forward.sources and bool(forward.ancestors[forward.sources[place]] >> forward.targets[name] & 1)
 
 
 def _either(mistake: Mistake, twin: Mistake) -> Mistake:

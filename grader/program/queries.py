@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -14,6 +15,11 @@ from .program import Program
 
 VARIABLE_SLOTS = {"join", "write"}  # the slot of a use in such a node is a number of iterations
 
+# By operation, the slots whose vjp has a minus sign, whatever the operands are.
+MINUS_SLOTS = {
+    "sub": (1,), "neg": (0,), "div": (1,), "reciprocal": (0,), "rsqrt": (0,), "cos": (0,), "inverse": (0,),
+    "linalg_inv": (0,), "linalg_solve": (0,), "linalg_solve_triangular": (0,), "solve_triangular": (0,),
+}  # fmt: skip
 
 IDLE = 1e-9  # what an idle edge carries, in proportion to what arrives at its reader
 
@@ -200,6 +206,33 @@ def nodes_between(forward: Forward, value: int, later: int) -> tuple[int, ...]:
     """
     mask = forward.descendants[value] & forward.ancestors[later]
     return tuple(i for i in reversed(list(bits(mask))) if i != value)
+
+
+def has_minus(node: Node, slot: int) -> bool:
+    """Return whether the vjp of a node for a slot has a minus sign, which may be lost: for y in `x - y` and `x / y`.
+
+    Also for x in `-2 * x` and `x ** -0.5`, where a number is negative; but not for x in `x * w`, whose entries may be.
+    """
+    if slot in MINUS_SLOTS.get(node.name, ()):
+        return True
+    partner = node.values[1 - slot] if node.name in ("mul", "div", "pow") and slot in (0, 1) else None
+    return partner is not None and node.operand(1 - slot) is None and np.ndim(partner) == 0 and bool(partner < 0)
+
+
+def steps_to_minus(forward: Forward, place: Place) -> float:
+    """Return how many operations lie between an edge and the next one with a minus sign in its vjp, on the way to loss.
+
+    It is 0 for an edge with a minus sign (`has_minus`), and infinite where there is none before the gradient on the way
+    is made of several contributions, or the loss is reached.
+    """
+    steps = 0
+    while place[0] != SINK:
+        if has_minus(forward.nodes[place[0]], place[1]):
+            return steps
+        if len(forward.uses[place[0]]) != 1:
+            break
+        (place,), steps = forward.uses[place[0]], steps + 1
+    return math.inf
 
 
 def broadcast_axes(node: Node, slot: int) -> tuple[int, ...]:

@@ -1327,3 +1327,83 @@ def test_an_operand_of_einsum_has_axes_to_exchange_and_is_not_transposed() -> No
     assert [finding.says for finding in told.findings if finding.status == "failed"] == [
         "in the gradient of u through `einsum`, the last two axes of k must be exchanged"
     ]
+
+
+def sentences(forward, backward, **inputs: torch.Tensor) -> dict[str, str]:
+    """Return what `explain` says of each wrong gradient."""
+    told = explain(forward, inputs, backward=backward, seed=0)
+    return {finding.answer: finding.says for finding in told.findings if finding.status == "failed"}
+
+
+def test_a_wrong_sign_is_told_of_the_subtraction_where_it_was_lost() -> None:
+    """Not of the division or of the tanh behind it, whose derivatives have no sign to lose."""
+
+    def forward(x, w, v):
+        return (x @ w).tanh() - (x @ v / 3).tanh()
+
+    def backward(out, out_g, x, w, v):
+        left = out_g * (1 - (x @ w).tanh() ** 2)
+        right = out_g * (1 - (x @ v / 3).tanh() ** 2) / 3
+        return {"x": left @ w.T + right @ v.T, "w": x.T @ left, "v": x.T @ right}
+
+    found = sentences(forward, backward, x=torch.randn(5, 4), w=torch.randn(4, 3), v=torch.randn(4, 3))
+    assert found == {
+        "x": "the gradient of `(x @ v / 3).tanh()` has the wrong sign",
+        "v": "the same mistake as in x",
+    }
+
+
+def test_a_wrong_sign_is_told_behind_a_subtraction_whose_other_factor_has_the_right_one() -> None:
+    def forward(x, w, c):
+        return x - c * (x @ w).tanh().relu()
+
+    def backward(out, out_g, x, w, c):
+        h = (x @ w).tanh()
+        dz = c * out_g * (h > 0) * (1 - h**2)
+        return {"x": out_g + dz @ w.T, "w": x.T @ dz, "c": -(out_g * h.relu()).sum(0)}
+
+    found = sentences(forward, backward, x=torch.randn(5, 4), w=torch.randn(4, 4), c=torch.randn(4))
+    assert (
+        found["x"] == "the gradient of `(x @ w).tanh().relu()` through `c * (x @ w).tanh().relu()` has the wrong sign"
+    )
+    assert found["w"] == "the same mistake as in x"
+
+
+def test_both_places_are_told_where_either_minus_may_have_been_lost() -> None:
+    """The backward pass has one minus of two: nothing tells which."""
+
+    def forward(x, w, v):
+        return (x @ v).tanh() - 1 / (1 + (x @ w) ** 2)
+
+    def backward(out, out_g, x, w, v):
+        left, z = out_g * (1 - (x @ v).tanh() ** 2), x @ w
+        dz = -out_g / (1 + z**2) ** 2 * 2 * z
+        return {"x": left @ v.T + dz @ w.T, "w": x.T @ dz, "v": x.T @ left}
+
+    found = sentences(forward, backward, x=torch.randn(5, 4), w=torch.randn(4, 3), v=torch.randn(4, 3))
+    assert found["x"] == (
+        "the gradient of `1 / (1 + (x @ w) ** 2)` has the wrong sign, or the gradient of `1 + (x @ w) ** 2` through"
+        " `1 / (1 + (x @ w) ** 2)` has the wrong sign; the two give the same numbers"
+    )
+
+
+def test_a_sign_that_is_wrong_on_one_of_two_ways_is_told_of_that_way() -> None:
+    """The gradient of `turned` is right, as that of x shows; the angle gets it with the wrong sign."""
+
+    def forward(x, a):
+        c, s = a.cos(), a.sin()
+        kept, turned = c * x[:, 0] + s * x[:, 1], c * x[:, 1] - s * x[:, 0]
+        return kept.tanh() + turned**2
+
+    def backward(out, out_g, x, a):
+        c, s = a.cos(), a.sin()
+        kept, turned = c * x[:, 0] + s * x[:, 1], c * x[:, 1] - s * x[:, 0]
+        dkept, dturned = out_g * (1 - kept.tanh() ** 2), out_g * 2 * turned
+        dx = torch.stack([c * dkept - s * dturned, s * dkept + c * dturned], 1)
+        return {"x": dx, "a": (dkept * turned + dturned * kept).sum()}
+
+    found = sentences(forward, backward, x=torch.randn(5, 2), a=torch.tensor(0.7))
+    assert found == {
+        "a": "the gradient of `turned` through `turned**2` has the wrong sign on the way to a; on the way to x it is"
+        " right"
+    }

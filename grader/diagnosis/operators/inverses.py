@@ -298,9 +298,6 @@ SOLVE_MISTAKES: Mapping[str, SolveMistake] = {
         "wrong-operand", "the gradient of {matrix} is computed from the right-hand side; it must be computed from the"
         " solution",
         _right_adjoint, lambda c, y, b: -c @ _transpose(b)),
-    "sign": SolveMistake(
-        "wrong-sign", "the gradient of {matrix} has the wrong sign", _right_adjoint,
-        lambda c, y, b: c @ _transpose(y)),
     "matrix transposed": SolveMistake(
         "transposed", "the gradient of {matrix} is transposed", _right_adjoint, lambda c, y, b: -y @ _transpose(c)),
     "entry by entry": SolveMistake(

@@ -18,7 +18,7 @@ from grader.program.arithmetic import sigmoid
 from grader.program.forward import SINK, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, unbroadcast
 from grader.program.program import EdgeContext, Program, as_code
-from grader.program.queries import EdgeKind, edges_by_kind
+from grader.program.queries import EdgeKind, edges_by_kind, has_minus
 from grader.program.selectors import ValueName, named_array, values_by_name
 
 from .contract import Example, describe_local_derivative, divisor_of, operator
@@ -105,14 +105,14 @@ def may_have_wrong_sign(program: Program, place: Place) -> bool:
     """Return whether a learner may write a wrong sign in the vjp of the edge `place` itself.
 
     True for a pointwise operation, but for x + 1 that is read once, where the sign may as well be wrong in what its
-    reader contributes; and for a contraction of two operands that get a gradient, such as `x @ w`, where the gradient
-    of the partner operand stays right.
+    reader contributes; for a contraction of two operands that get a gradient, such as `x @ w`, where the gradient of
+    the partner operand stays right; and for an inverse, whose vjp has a minus sign.
     """
     node = program.reader(place)
     family = node.operation.family
-    return (family == "pointwise" and has_distinct_sign(program, place)) or (
-        family == "contraction" and len(program.forward.edges[node.id]) > 1
-    )
+    if family == "pointwise":
+        return has_distinct_sign(program, place)
+    return has_minus(node, place[1]) or (family == "contraction" and len(program.forward.edges[node.id]) > 1)
 
 
 @operator(
@@ -125,6 +125,23 @@ def may_have_wrong_sign(program: Program, place: Place) -> bool:
 def flip_sign(program: Program, place: Place, choice: None) -> Program:
     """Negate the contribution of the edge `place`: for x in `x @ w`, -g @ w.T."""
     return program.with_vjp(place, lambda at: -at.right())
+
+
+@flip_sign.example
+def _() -> Example:
+    """Show the solution of (u @ u.T + diag(exp(s))) y = x, whose gradients of u and s lack the minus of the inverse."""
+
+    def forward(x: Tensor, u: Tensor, s: Tensor) -> Tensor:
+        solution: Tensor = torch.linalg.solve(u @ u.T + s.exp() * torch.eye(len(u), dtype=u.dtype), x)
+        return solution
+
+    def wrong(x: Tensor, u: Tensor, s: Tensor, g: Tensor) -> dict[str, Tensor]:
+        matrix = u @ u.T + s.exp() * torch.eye(len(u), dtype=u.dtype)
+        dx = torch.linalg.solve(matrix.T, g)
+        dmatrix = dx @ torch.linalg.solve(matrix, x).T
+        return {"u": (dmatrix + dmatrix.T) @ u, "s": s.exp() * dmatrix.diagonal()}
+
+    return Example(forward, wrong, {"x": "n m", "u": "n k", "s": "n"})
 
 
 @flip_sign.example
