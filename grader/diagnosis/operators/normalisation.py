@@ -29,7 +29,7 @@ from grader.program.rearrangement import joined_axes, refined_shape
 from grader.program.selectors import ValueName, values_by_name
 
 from .contract import Example, operator
-from .places import expression_of, nodes
+from .places import edges, expression_of, nodes
 
 Axes = tuple[int, ...]
 
@@ -1482,6 +1482,12 @@ def is_variance(program: Program, place: Place) -> bool:
     return squares.name == "square" or (squares.name == "pow" and bool(np.all(squares.values[1] == 2)))
 
 
+def has_several_entries(program: Program, place: Place) -> bool:
+    """Return whether the node of an edge computes a variance of two entries or more, which has a denominator n - 1."""
+    node = program.reader(place)
+    return node.value.size < np.size(node.values[0])
+
+
 def fields_of_variance(program: Program, place: Place) -> dict[str, str]:
     """Return the fields of a message about a variance that is divided by n - 1 in place of n, or the reverse.
 
@@ -1548,6 +1554,41 @@ def _() -> Example:
         return {"x": (g - g.mean(0) - h * (g * h).sum(0) / (len(x) - 1)) / s}
 
     return Example(forward, wrong, {"x": "bs n"})
+
+
+@operator(
+    "variance-divided-by-another-count",
+    code="wrong-factor",
+    rank=2.0,
+    at=edges.of("var", "std").where(has_several_entries),
+    choices=lambda program, place: (None,),
+    message="in the derivative of {step}, the denominator is {wrong}; it must be {right}{meaning}",
+    fields=lambda program, place, choice: fields_of_variance(program, place),
+)
+def divide_variance_by_wrong_count(program: Program, place: Place, choice: None) -> Program:
+    """Divide the derivative of a variance or standard deviation by n in place of n - 1, or the reverse.
+
+    The value is right: for s = x.std(), g * (x - x.mean()) / (n * s) in place of g * (x - x.mean()) / ((n - 1) * s).
+    """
+    correction = 0 if _is_unbiased(program.reader(place)) else 1
+    return program.with_vjp(place, lambda at: at.right(correction=correction))
+
+
+@divide_variance_by_wrong_count.example
+def _() -> Example:
+    """Show the ratio of mean and standard deviation, which has the denominator n - 1 in the forward pass alone."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        y = x @ w
+        return y.mean(0) / y.std(0)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y, n = x @ w, len(x)
+        s = y.std(0)
+        dy = g / s / n - g * y.mean(0) / s**2 * (y - y.mean(0)) / (n * s)
+        return {"x": dy @ w.T, "w": x.T @ dy}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
 def subtraction_of_given_mean(program: Program, place: Place) -> Node | None:
