@@ -431,7 +431,8 @@ class Verdicts:
         It is looked for in up to three ways, until one of them identifies it:
 
         1. In all informative runs. Where the code has another right value at a kink than torch, torch's is put there.
-        2. In the runs of the field `runs` alone, for in those of `others` the code may make a second mistake.
+        2. In the runs of the field `runs` alone, for in those of `others` the code may make a second mistake. A mistake
+           with several facts gives way to one with a single fact.
         3. In all informative runs with the arrays as the code gave them, if it has a value of its own at a kink: it may
            be part of the mistake.
         """
@@ -450,7 +451,11 @@ class Verdicts:
             mistakes.update({name: search for name, search in more.items() if search.mistake.code != "unknown"})
 
         if len(counted) < len(runs):
-            add(self._mistakes_in(counted, unknown(), Run.with_torchs_choices, cases))
+            several = [answer for answer in wrong if len(mistakes[answer.name].mistake.facts) > 1]
+            again = self._mistakes_in(counted, several + unknown(), Run.with_torchs_choices, cases)
+            doubtful = {answer.name for answer in several}
+            add({name: search for name, search in again.items()
+                 if name not in doubtful or len(search.mistake.facts) == 1})  # fmt: skip
         with_choices = [answer for answer in unknown() if any(run.has_choices(answer) for run in runs)]
         add(self._mistakes_in(runs, with_choices, Run.array, [], WORK_AGAIN))
         return mistakes

@@ -1407,3 +1407,23 @@ def test_a_sign_that_is_wrong_on_one_of_two_ways_is_told_of_that_way() -> None:
         "a": "the gradient of `turned` through `turned**2` has the wrong sign on the way to a; on the way to x it is"
         " right"
     }
+
+
+def test_a_mistake_beside_a_size_that_was_typed_in_is_told_by_itself() -> None:
+    """With other sizes it needs a second one; the code is for the given sizes."""
+
+    def forward(x, w):
+        y = (x @ w).tanh()
+        return y.mean() / y.std()
+
+    def backward(out, out_g, x, w):
+        y = (x @ w).tanh()
+        dy = 1 / 6 / y.std() - y.mean() * (y - y.mean()) / (6 * y.std() ** 3)
+        dz = out_g * dy * (1 - y**2)
+        return {"x": dz[:, None] * w, "w": x.T @ dz}
+
+    found = sentences(forward, backward, x=torch.randn(6, 4), w=torch.randn(4))
+    assert found == {
+        "x": "in the derivative of `y.std()`, the denominator is bs; it must be bs - 1",
+        "w": "the same mistake as in x",
+    }
