@@ -1427,3 +1427,32 @@ def test_a_mistake_beside_a_size_that_was_typed_in_is_told_by_itself() -> None:
         "x": "in the derivative of `y.std()`, the denominator is bs; it must be bs - 1",
         "w": "the same mistake as in x",
     }
+
+
+def test_the_operand_is_named_by_its_subscript_where_an_einsum_reads_a_value_twice() -> None:
+    """The quadratic form c @ v @ c has two terms in the gradient of c; the learner has one of them."""
+
+    def forward(x, v):
+        c = x.tanh()
+        return torch.einsum("bi,ij,bj->b", c, v, c)
+
+    def backward(out, out_g, x, v):
+        c = x.tanh()
+        dc = torch.einsum("b,ij,bj->bi", out_g, v, c)
+        return {"x": dc * (1 - c**2), "v": torch.einsum("b,bi,bj->ij", out_g, c, c)}
+
+    found = sentences(forward, backward, x=torch.randn(5, 4), v=torch.randn(4, 4))
+    assert found == {"x": "the path through the operand c with the subscripts bj of `einsum` is missing"}
+
+
+def test_the_factor_is_named_where_a_product_reads_a_matrix_twice() -> None:
+    def forward(x):
+        y = x.tanh()
+        return y @ y
+
+    def backward(out, out_g, x):
+        y = x.tanh()
+        return {"x": out_g @ y.T * (1 - y**2)}
+
+    found = sentences(forward, backward, x=torch.randn(4, 4))
+    assert found == {"x": "the path through the right factor y of `y @ y` is missing"}

@@ -381,11 +381,40 @@ def describe_path(program: Program, spot: Spot, place: Place) -> str:
         value = name_of_value(program, node.id)
         to = "" if value.startswith("the value of") else f" to {value}"
         return f"the direct path from {operand}{to}, through {direct} of {step},"
-    if [source for _, source in node.operands].count(program.source(place)) == 2 and node.name in ("add", "mul"):
-        return f"one of the two paths from {operand} through {step}"
+    if is_read_twice(program, place) and node.name in ("add", "mul", "matmul", "einsum"):
+        which = _which_of_two(program, place, operand)
+        return f"the path through {which} of {step}" if which else f"one of the two paths from {operand} through {step}"
     if term := _term_of_like_operands(program, spot, place):
         return f"the path through {as_code(term)} of {step}"
     return f"the path from {operand} through {step}"
+
+
+def is_read_twice(program: Program, place: Place) -> bool:
+    """Return whether the reader of an edge reads its operand by one other edge as well, as `x * x` does."""
+    return [source for _, source in program.reader(place).operands].count(program.source(place)) == 2
+
+
+def _which_of_two(program: Program, place: Place, operand: str) -> str:
+    """Return which of the two operands that are one value an edge leads to; empty where they are interchangeable.
+
+    For c in `einsum("i,kij,j->k", c, v, c)`: "the operand c with the subscript j". For x in `x @ x`: "the left factor
+    x". Empty for `x * x`, and for `x @ x` with a vector x.
+
+    Args:
+        program: the program of a trial.
+        place: the edge, into a sum or product that reads its operand twice.
+        operand: the name of the operand.
+    """
+    node = program.reader(place)
+    if node.name == "einsum":
+        subscripts = str(node.options["equation"]).split("->")[0].replace(" ", "").split(",")
+        own, other = (subscripts[slot] for slot in sorted(
+            (slot for slot, source in node.operands if source == program.source(place)), key=lambda s: s != place[1]
+        ))  # fmt: skip
+        return "" if own == other else f"the operand {operand} with the subscript{'s' * (len(own) > 1)} {own}"
+    if node.name == "matmul" and np.ndim(node.values[place[1]]) > 1:
+        return f"the {('left', 'right')[place[1]]} factor {operand}"
+    return ""
 
 
 def _term_of_like_operands(program: Program, spot: Spot, place: Place) -> str:
@@ -420,6 +449,9 @@ def describe_contribution(program: Program, spot: Spot, place: Place) -> str:
     operand, step = _operand_names(program, spot, place), _step_name(program, spot, place)
     if not spot.is_wide and len(program.forward.uses[program.source(place)]) == 1:
         return f"the gradient of {operand} through {step}"
+    if place[1] != WHOLE and place[0] != SINK and not spot.is_wide and is_read_twice(program, place):
+        which = _which_of_two(program, place, operand)
+        step = f"{which} of {step}" if which else step
     return f"the contribution of the path through {step} to the gradient of {operand}"
 
 
