@@ -223,8 +223,11 @@ def tagless(words: str) -> str:
 
 
 def notes(record: StudentResults) -> tuple[str, ...]:
-    """Return sentences on the submission, such as on files that were ignored, and why."""
-    return tuple(text(note) for note in record.remarks)
+    """Return sentences on the submission, such as on files that were ignored, and why.
+
+    A clause that begins with "it" gets the submission as its subject.
+    """
+    return tuple(text(re.sub("^it ", "The submission ", note)) for note in record.remarks)
 
 
 def as_json(document: Any) -> bytes:

@@ -609,10 +609,15 @@ def _steps(what: str, sizes: Sequence[np.ndarray], compared: ComparedAnswer) -> 
         sizes: the learner's numbers and the right ones, each of shape (steps,).
         compared: the answer.
     """
-    labels = tuple(map(str, range(len(sizes[0]))))
+    labels = tuple(map(str, range(len(sizes[0]))))[:MOST_BARS]
     yours, right = sizes
     series = Series(compared.own, yours[:MOST_BARS], labels), Series(compared.title, right[:MOST_BARS], labels)
-    return Figure("steps", f"the size of {what} by step", series)
+    return Figure("steps", f"the size of {what} by step{_first_bars(len(yours))}", series)
+
+
+def _first_bars(count: int) -> str:
+    """Return ", the first 24 of 35" for 35 numbers, of which `MOST_BARS` are drawn; empty if all are."""
+    return f", the first {MOST_BARS} of {count}" if count > MOST_BARS else ""
 
 
 # Sums -----------------------------------------------------------------------------------------------------------------
@@ -633,7 +638,7 @@ def sums(compared: ComparedAnswer) -> Iterator[Figure]:
                 right = np.where(np.abs(right) <= 1e-4 * scale, 0.0, right)  # of the rounding of the measurement
                 yield Figure(
                     "sums",
-                    f"the sums along {compared.name_of_axis(axis)}",
+                    f"the sums along {compared.name_of_axis(axis)}{_first_bars(yours.size)}",
                     (
                         Series(compared.own, yours.ravel()[:MOST_BARS], labels),
                         Series(compared.title, right.ravel()[:MOST_BARS], labels),

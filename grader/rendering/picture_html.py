@@ -19,6 +19,7 @@ from .svg_drawing import SMALLEST, SvgDrawing
 BROKEN = "#d7323c"
 ROOM = TableLimits(rows=24, columns=24, slices=3)
 KEY = "Orange is above 0 and blue below, on one scale: the stronger, the larger."
+KEY_OF_BROKEN = " Red is inf or nan."
 KEY_OF_DIFFERENCE = " A dot is no difference."
 MANY = 12  # columns, above which a table is narrower, and printed smaller
 TALL = 30  # rows of a picture's tables with their headings, above which it may be parted in print
@@ -120,7 +121,9 @@ def _picture_html(picture: Picture, scale: float, paper: Paper) -> str:
         summary = f'<summary class="summary">{count}</summary>'
         parts = [parts[0], f'<details class="folded">{summary}{"".join(parts[1:])}</details>']
     dot = KEY_OF_DIFFERENCE if any(grid.kind == "difference" for grid in picture.grids) else ""
-    key = f'<div class="dim key">{KEY}{dot}</div>' if any(not grid.shaded for grid in picture.grids) else ""
+    is_broken = any(cell.mark == NOT_FINITE for table in tables for row in table.rows for cell in row)
+    red = KEY_OF_BROKEN if is_broken else ""
+    key = f'<div class="dim key">{KEY}{dot}{red}</div>' if any(not grid.shaded for grid in picture.grids) else ""
     kind = "picture tall" if sum(len(table.rows) + 2 for table in tables) > TALL else "picture"
     return f'<figure class="{kind}">{head}{figures_html(picture.figures, scale)}{"".join(parts)}{key}</figure>'
 

@@ -20,7 +20,7 @@ from grader.cli.main import app
 from grader.course.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
 from grader.export.feedback import feedback
-from grader.export.graded_work import NOT_GRADED, ExportOptions
+from grader.export.graded_work import NOT_GRADED, ExportOptions, notes
 from grader.judging.grading import Grader
 from grader.judging.judge import Judge
 from grader.rendering.picture_html import pictures_html
@@ -65,6 +65,11 @@ class _Page(HTMLParser):
 
 def read(course: Course, record: StudentResults) -> _Page:
     return _Page(feedback(course, record, ExportOptions())["feedback.html"].decode("ascii"))
+
+
+def test_a_note_without_a_subject_is_a_sentence_on_the_submission() -> None:
+    record = replace(BEN, notes=("it holds notes.txt, and no file that is named after an exercise",))
+    assert notes(record)[-1].startswith("The submission holds notes.txt, and")
 
 
 def test_it_says_points_findings_evidence_and_hints(course: Course) -> None:

@@ -15,6 +15,7 @@ from helpers.corpus import SUBMISSIONS
 from helpers.pictures import See, figure, picture
 
 from grader.rendering.figure_html import figure_html, figures_html
+from grader.rendering.figure_making import _first_bars
 from grader.rendering.order_making import visits_of_list
 from grader.rendering.picture_data import ExercisePictures, Figure, Series, dumps_with_pictures
 from grader.rendering.picture_html import graph_svg, layout, pictures_html
@@ -458,6 +459,13 @@ def test_bars_of_both_signs_fill_the_height_between_the_largest_and_the_smallest
     assert [(float(y), float(height)) for y, height in bars] == [(30, 90), (120, 30)]
     assert ">3.00<" in figure_html(sums)
     assert ">-1.00<" in figure_html(sums)
+
+
+def test_a_figure_says_how_many_of_its_bars_are_drawn(see: See) -> None:
+    found = see("softmax_grad", "def softmax_grad(inp, out):\n    inp.g = out.g * out\n")
+    (sums,) = (each for each in picture(found, "inp.g").figures if each.kind == "sums")
+    assert ", the first" not in sums.title
+    assert [_first_bars(count) for count in (24, 35)] == ["", ", the first 24 of 35"]
 
 
 def test_a_long_name_below_a_scatter_stays_in_its_drawing() -> None:

@@ -99,6 +99,11 @@ def test_nonfinite_and_right_entries_are_visible() -> None:
     ]
 
 
+def test_red_cells_are_explained_where_there_are_any() -> None:
+    drawn = [Picture("w.g", "", (grid("yours", np.array([[end, 1.0]])),)) for end in (np.inf, 2.0)]
+    assert ["Red is inf or nan." in pictures_html(ExercisePictures("e", (each,))) for each in drawn] == [True, False]
+
+
 def test_the_worst_slice_is_shown_and_the_others_are_folded_away() -> None:
     values = np.array([[[1.0, 2.0]], [[3.0, 50.0]], [[5.0, 6.0]]])
     grids = (grid("yours", values), grid("yours - nudged", values, kind="difference"))
