@@ -340,14 +340,7 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
         yield f"{says}: {first_few_names(summary.rescaled, MOST_NAMES)}. Change them if they should change with it."
     if summary.unlisted:
         yield f"Not on the roster, and graded under their own names: {_first_few_titles(summary.unlisted)}."
-    if summary.renamed:
-        count = len(summary.renamed)
-        who = f"{count} student{' is' if count == 1 else 's are'} called otherwise"
-        pairs = [f"{before} is {now} now" for before, now in sorted(summary.renamed.items())]
-        by = f"the column {summary.named_by}" if summary.named_by else "the names of their submissions"
-        yield one_line(
-            plain(f"{who} than in the last run ({first_few_names(pairs)}): their results are now named by {by}.")
-        )
+    yield from _remarks_on_names(summary)
     if summary.removed:
         yield f"Earlier results that no longer count, put away in removed/: {_first_few_titles(summary.removed)}."
     empty = {entry.student for entry in (*summary.nothing, *summary.unclaimed)}
@@ -377,6 +370,23 @@ def _remarks(summary: ClassSummary) -> Iterator[str]:
         count = len(summary.unclaimed)
         yield f"{'1 entry is' if count == 1 else f'{count} entries are'} of no known student, and without points:"
         yield from _lines_with_reasons(summary.unclaimed)
+
+
+def _remarks_on_names(summary: ClassSummary) -> Iterator[str]:
+    """Yield a sentence on the students who are called otherwise than in the last run, for each source of their names.
+
+    Who is not on the roster, perhaps not any more, is named by the submission.
+    """
+    pairs_by_source = dict[str, list[str]]()
+    for before, now in sorted(summary.renamed.items()):
+        is_listed = summary.named_by and now not in summary.unlisted
+        source = f"the column {summary.named_by}" if is_listed else "the names of their submissions"
+        pairs_by_source.setdefault(source, []).append(f"{before} is {now} now")
+    for source, pairs in pairs_by_source.items():
+        who = f"{len(pairs)} student{' is' if len(pairs) == 1 else 's are'} called otherwise"
+        yield one_line(
+            plain(f"{who} than in the last run ({first_few_names(pairs)}): their results are now named by {source}.")
+        )
 
 
 def _older(titles: Sequence[str]) -> str:

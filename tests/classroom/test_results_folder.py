@@ -647,6 +647,20 @@ def test_entered_zeros_and_history_move_with_a_student_whom_a_roster_names(cours
     assert scores(out) == {"Ada A": "3", "ben": "0"}
 
 
+def test_who_left_the_roster_is_not_said_to_be_named_by_its_column(course, tmp_path, capsys) -> None:
+    put(tmp_path / "in", {"Ada A/lin_grad.py": RIGHT, "Ben B/lin_grad.py": RIGHT})
+    for text in ("Login,Name\nada,Ada A\nben,Ben B\n", "Login,Name\nada,Ada A\n", "Login,Name\n1,Ada A\n"):
+        (tmp_path / "roster.csv").write_text(text, encoding="utf-8")
+        found = find_submissions(course, tmp_path / "in", tmp_path / "out")
+        found = match_roster(found, read_roster(tmp_path / "roster.csv"))
+        print_summary(course, grade_class(course, found, tmp_path / "out", Grading(1, "none")), tmp_path / "out")
+    said = [line.partition(" than in the last run ")[2] for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in said if line] == [
+        "(ben is Ben B now): their results are now named by the names of their submissions.",
+        "(ada is 1 now): their results are now named by the column Login.",
+    ]
+
+
 BROKEN_NOTEBOOK = '{"cells": [', '{"cells": [{"cell_type": "code", "source": ["x'
 
 
