@@ -460,6 +460,27 @@ def refuse_out_in_assignments(plan: ClassPlan, out: Path) -> None:
         refuse_out_in_submission(assignment.submissions, out)
 
 
+def refuse_record_of_class(plan: ClassPlan, record: Path) -> None:
+    """Refuse to write the record of a submission that is graded alone among the results of a class.
+
+    It would take the place of a record with the rules and the seed of the class.
+
+    Args:
+        plan: the `class.yaml`.
+        record: the path of the record.
+
+    Raises:
+        UsageError: the folder belongs to an assignment, or holds the results of a class.
+    """
+    name = _assignment_of(plan, record.parent)
+    if name or (record.parent / GRADES_FILE).exists():
+        whose = f"belongs to the assignment {name}" if name else "holds the results of a class"
+        run = f"run handgrad grade {name} --student NAME" if name else "add --student NAME to the command of the class"
+        raise UsageError(
+            f"{record.parent} {whose}: to grade one of its students again, {run}; or name another file with --out."
+        )
+
+
 def _assignment_of(plan: ClassPlan, out: Path) -> str:
     """Return the name of the assignment that a results folder belongs to; empty if it belongs to none."""
     names = (name for name in plan.content.assignments if os.path.realpath(out) == os.path.realpath(GRADES / name))

@@ -173,7 +173,7 @@ def grade_class(
         results.publish()
         results.publish_changes()
         summary = results.summary(class_folder, progress.graded, progress.reused, time.monotonic() - started)
-        return replace(summary, seed_changed=results.has_other_seed(grading.seed))
+        return replace(summary, seed_changed=bool(pending) and results.has_other_seed(grading.seed))
 
 
 def _select_students(class_folder: ClassFolder, students: frozenset[str]) -> tuple[list[Submission], list[Submission]]:

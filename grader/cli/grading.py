@@ -133,7 +133,14 @@ def grade(
     ),
 ) -> None:
     """For instructors: grade a class; one result file per student, and grades.csv."""
-    from grader.classroom.class_file import GRADES, GradeOptions, grade_options, read_class_file, remark_on_rules
+    from grader.classroom.class_file import (
+        GRADES,
+        GradeOptions,
+        grade_options,
+        read_class_file,
+        refuse_record_of_class,
+        remark_on_rules,
+    )
     from grader.classroom.class_grading import Grading
     from grader.classroom.course_choice import open_for_class
     from grader.classroom.grade_terminal import grade_with_progress, with_time_limit
@@ -145,9 +152,10 @@ def grade(
     units = [course.config.unit_id(name) for name in unit or ()]
     if one is not None:
         if out is None:
-            raise UsageError(f"{ALONE}: name the record with --out, as in --out grades/ada.json.")
+            raise UsageError(f"{ALONE}: name the record with --out, as in --out ada.json.")
         if submissions is not None or roster or gradebook or student or layout:
             raise UsageError(f"{ALONE}: leave out what is for a class.")
+        refuse_record_of_class(plan, out)
         _print_remarks([remark_on_rules(plan, str(one))])
         alone = Grading(workers, "none", seed, _chosen_exercises(course, units, exercise or ()))
         raise typer.Exit(_grade_one(course, one, out, alone, isolation, yes=yes))

@@ -465,6 +465,25 @@ def test_submissions_that_are_graded_without_the_rules_of_their_assignment_are_s
     assert not (school / "grades/week-1").exists()
 
 
+def test_a_submission_graded_alone_takes_the_place_of_no_record_of_a_class(school: Path, typed: Typed) -> None:
+    """Export and report took the points without lateness and adjustments, and said nothing."""
+    alone = ["grade", "--one", "submissions/ben", "--out"]
+    belongs = (
+        "belongs to the assignment week-1: to grade one of its students again, run handgrad grade week-1 --student"
+    )
+    assert f"grades/week-1 {belongs} NAME; or name" in typed(*alone, "grades/week-1/ben.json", cwd=school).stderr
+    typed("grade", "week-1", "--yes", cwd=school)
+    typed("grade", "./submissions", "--layout", "plain", "--out", "plain", cwd=school)
+    before = {path: path.read_bytes() for path in school.rglob("*.json")}
+    for folder, says in (
+        ("grades/week-1", belongs),
+        ("plain", "holds the results of a class: to grade one of its students again, add --student"),
+    ):
+        done = typed(*alone, f"{folder}/ben.json", cwd=school)
+        assert (done.returncode, f"{folder} {says}" in done.stderr) == (2, True), done.stderr
+    assert {path: path.read_bytes() for path in school.rglob("*.json")} == before
+
+
 def test_a_class_file_above_the_current_folder_is_said_not_to_be_read(school: Path, typed: Typed) -> None:
     """In a folder of the class, a run took the course from above, and not the rules, without a word."""
     done = typed("grade", ".", "--out", "../mine", "--layout", "plain", cwd=school / "submissions")

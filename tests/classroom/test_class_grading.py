@@ -403,6 +403,8 @@ def test_records_of_several_seeds_get_the_seed_that_most_of_them_have(course, pa
     hand_in(pair, "cem", {LIN: RIGHT})
     grade_folder(course, pair, out, workers=1, seed=7)
     (out / "ada.json").write_bytes(other((out / "ada.json").read_bytes(), seed=2))
+    alone = Grading(1, "none", students=frozenset({"bob"}))
+    assert not grade_class(course, find_submissions(course, pair, out), out, alone).seed_changed, "bob's has not"
     summary = grade_folder(course, pair, out, workers=1)
     assert (summary.graded, summary.reused, summary.seed_changed) == (1, 2, True)
     assert seeds(out) == {"ada": 7, "bob": 7, "cem": 7}

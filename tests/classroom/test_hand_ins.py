@@ -250,7 +250,7 @@ def test_one_submission_alone(course, grade, tmp_path, capsys) -> None:
         ([], "Name what the class handed in: handgrad grade submissions/"),
         (["--one", "x"], "--one PATH --out FILE grades what one student handed in"),
         (["in", "--one", "x", "--out", "y"], "leave out what is for a class"),
-        (["--one", "x.zip"], "one student handed in: name the record with --out, as in --out grades/ada.json."),
+        (["--one", "x.zip"], "one student handed in: name the record with --out, as in --out ada.json."),
         (["in", "--unit", "lin_grad"], "lin_grad is no unit: name one such as 01_slopes, or --exercise lin_grad."),
         (["in", "--unit", "04_linaer"], "Did you mean 04_linear?"),
         (["in", "--exercise", "lin_gard"], "Did you mean lin_grad?"),

@@ -91,7 +91,7 @@ def test_the_commands_on_the_page_on_submissions_give_these_points(grade, tmp_pa
     ended = app([*words, "--workers", "1"], standalone_mode=False)
     if "--one" in words:
         assert ended == 1, "a unit has more exercises than lin_grad alone"
-        assert json.loads((tmp_path / "grades/ada.json").read_text())["score"] == 3
+        assert json.loads((tmp_path / "ada.json").read_text())["score"] == 3
         return
     points, code = GRADED[
         " ".join(word.removeprefix("submissions/") for word in words if word.startswith("submissions/"))
