@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from grader.errors import UsageError
 from grader.results.records import SCHEMA, Adjustment, ExerciseResult, Isolation, Lateness, StudentResults
 
-from .class_file import assignment_of, grade_command
+from .class_file import GRADES_FILE, assignment_of, grade_command
 from .graded_exercise import GradedExercise
 
 SUFFIX = ".json"
@@ -182,7 +182,8 @@ def read_folder(folder: Path, *, for_counting: bool = False) -> Iterator[Student
             runs.
     """
     students: set[str] = set()
-    first, run = None, tuple[object, ...]()
+    first, run, seeds = None, tuple[object, ...](), set[int]()
+    shares_seed = (folder / GRADES_FILE).exists() and unfinished_run(folder) is None  # else each was graded alone
     exercise_of = cached_exercises(_exercise_in_line if for_counting else EXERCISE.validate_json)
     for path in _records(folder):
         entry = read_record(path, exercise_of)
@@ -201,6 +202,14 @@ def read_folder(folder: Path, *, for_counting: bool = False) -> Iterator[Student
                         f"record of its folder: grade the class again: {command}"
                     )
                 first, run = entry, _run_of(entry)
+                if entry.seed is not None:
+                    seeds.add(entry.seed)
+                if shares_seed and len(seeds) > 1:
+                    command = grade_command(folder, {(exercise.unit, exercise.id) for exercise in entry.exercises})
+                    raise UsageError(
+                        f"{path} was graded with another seed than the records before it, and so in another run: grade "
+                        f"the class again: {command}"
+                    )
         yield entry
     if not students:
         raise UsageError(f"{folder} holds no readable result: name the folder that handgrad grade --out wrote.")

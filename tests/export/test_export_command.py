@@ -308,6 +308,23 @@ def test_records_of_two_runs_in_one_folder_are_refused(graded: Path, command: tu
     assert f"{graded}/zoe.json was graded with another version of the course, or for other exercises" in str(found)
 
 
+@pytest.mark.parametrize("command", [("export", "--to", "vpl"), ("report",)])
+def test_a_record_of_another_run_among_those_of_a_class_is_refused(graded: Path, command: tuple[str, ...]) -> None:
+    """A record that was copied from another folder was exported with the others."""
+    record = (graded / "ada.json").read_text()
+    for student, seed in (("yan", "null"), ("zoe", "8")):
+        copied = record.replace('"student": "ada"', f'"student": "{student}"').replace('"seed": 7', f'"seed": {seed}')
+        assert copied.count(f'"seed": {seed}') == 1
+        (graded / f"{student}.json").write_text(copied)
+    (graded / "grades.csv").unlink(missing_ok=True)
+    for file, is_refused in (("", False), ("grades.csv", True), (".grades-before", False)):
+        if file:
+            (graded / file).write_text("{}")
+        found = CliRunner().invoke(app, [command[0], str(graded), *command[1:]]).exception
+        says = f"{graded}/zoe.json was graded with another seed than the records before it, and so in another run: "
+        assert str(found).startswith(says) == is_refused, "records that were made alone have seeds of their own"
+
+
 # --- names
 
 
