@@ -161,8 +161,8 @@ class Roster:
             return Match(places, "exact")
         if submission.key in self._by_key:
             return Match(self._by_key[submission.key], "key")
-        if (place := self._aliases.get(composed_name(submission.title))) is not None:
-            return Match(place, "exact")
+        if self.has_alias(submission):
+            return Match(self._aliases[composed_name(submission.title)], "exact")
         names = (submission.key, *sorted(submission.known_as))
         numbers = [name.lstrip("0") for name in names if name.isdecimal()]
         for match in (
@@ -212,6 +212,10 @@ class Roster:
         match = self.find(submission)
         is_one = len(match.places) == 1 and (match.certainty in SURE or not is_sure)
         return self.students[match.places[0]].key if is_one else ""
+
+    def has_alias(self, submission: Submission) -> bool:
+        """Return whether an alias names a submission by its title, in which its section stands if it has one."""
+        return composed_name(submission.title) in self._aliases
 
     def unused_aliases(self, submissions: Sequence[Submission], certain: Collection[int]) -> list[str]:
         """Return the aliases that no submission has as its name, its title, or the name of its student.
@@ -367,7 +371,9 @@ def read_roster(
     ]
     if future:
         where = f"line{'' if len(future) == 1 else 's'} {first_few_names(future)}"
-        remarks.append(f"{path}, {where}: something was handed in after today: correct the time if that is a mistake.")
+        remarks.append(
+            f"{path}, {where}: something was handed in at a time in the future: correct it if that is a mistake."
+        )
     return Roster(students, aliases, remarks, shown[identity])
 
 
@@ -548,6 +554,7 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
         section = folded_name(roster.students[place].section)
         inside = [rival for rival in own if section and folded_name(rival[0].section) == section]
         if inside and any(rival[0].section for rival in own if rival not in inside):
+            inside = [rival for rival in own if rival in inside or roster.has_alias(rival[0])]
             unmatched += [submission for submission, match in own if (submission, match) not in inside]
             own = inside
         matched[place] = counted_submission([_with_student(roster.students[place], *rival) for rival in own])

@@ -340,7 +340,7 @@ def test_an_alias_of_nobody_is_told_with_its_line(school: Path, typed: Typed) ->
 def test_a_time_after_today_is_told(school: Path, typed: Typed) -> None:
     (school / "people.csv").write_text(ROSTER.replace("2026-12-03", "2206-12-03"), encoding="utf-8")
     said = typed("grade", cwd=school).stderr
-    line = "people.csv, line 3: something was handed in after today: correct the time if that is a mistake.\n"
+    line = "people.csv, line 3: something was handed in at a time in the future: correct it if that is a mistake.\n"
     assert line in said.replace("lines 2, 3", "line 3"), "the class of the page may be of a later year"
 
 

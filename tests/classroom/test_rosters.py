@@ -235,6 +235,18 @@ def test_a_name_that_two_students_share_is_an_error_in_either_order(course, tmp_
     assert found.absent == (), "who may have handed in is not given 0 points"
 
 
+@pytest.mark.parametrize("aliases", [("A/bob", "B/bob"), ("B/bob",)])
+def test_an_alias_goes_before_the_section_on_the_roster(course, tmp_path, aliases) -> None:
+    """The submission in the other section was graded as a stranger's, and no word said that the alias was not used."""
+    text = "login,name,section\nk1,Bob,A\neve,E,A\neva,F,B\n"
+    names = ["A/bob", "A/eve", "B/bob", "B/eva"]
+    found = matched(course, tmp_path, names, text, "sections", **dict.fromkeys(aliases, "k1"))
+    assert {each.key: each.conflict for each in found.submissions} == {
+        "eva": "", "eve": "", "k1": "2 submissions of one student: A/bob and B/bob; keep the one that counts",
+    }  # fmt: skip
+    assert found.unlisted == ()
+
+
 def test_a_section_tells_apart_who_shares_a_name_in_the_other_order(course, tmp_path) -> None:
     text = "Email,Name,Section\nbob1@x,Bob Smith,A\nbob2@x,Bob Smith,B\n"
     found = matched(course, tmp_path, ["A/Smith, Bob", "B/Smith, Bob"], text, "sections")
