@@ -373,7 +373,16 @@ def _match_rows(
             numbers = [number[1] for at in sheet.students if (number := PARTICIPANT.search(values[at].strip()))]
             # Canvas writes the names of files without accents.
             folded = [key for at in sheet.students if (key := folded_name(values[at]))]
-            for key in (*numbered, *keys, *(f"{key}#{number}" for key in (*keys, *folded) for number in numbers)):
+            # A login may be the name in either order as one word: two rows where names are each other's reverse.
+            reverse = [_reverse_name(values[at]) for at in sheet.students]
+            keys += filter(None, reverse)
+            exact = [f"=={cell}" for at in sheet.students if (cell := values[at].strip())]
+            for key in (
+                *exact,
+                *numbered,
+                *keys,
+                *(f"{key}#{number}" for key in (*keys, *folded) for number in numbers),
+            ):
                 rows_of[key].add(row)
     matches = [(record, _row_of_record(record, rows_of)) for record in records]
     claims: defaultdict[int, list[str]] = defaultdict(list)
@@ -414,19 +423,24 @@ def _is_exact(student: str, claims: Sequence[str], sheet: GradeSheet, row: int) 
 def _row_of_record(record: StudentResults, rows_of: Mapping[str, set[int]]) -> int | None:
     """Return the index of the only row that fits a record; `None` if none does, or another fits another of its names.
 
-    A number on the roster may be of another kind than the platform's, and another student's there.
+    If no row fits the record's own name, its other full names and addresses count. A number on the roster may be of
+    another kind than the platform's, and another student's there.
 
     Args:
         record: the student's results.
         rows_of: the rows that each key of `_keys` occurs in.
     """
-    row = _row_of(record.student, rows_of)
-    others = {_row_of(name, rows_of) for name in record.known_as if not name.isdecimal()} - {None, row}
-    return None if others else row
+    rows = _rows_of_name(record.student, rows_of)
+    rows_by_name = {name: _rows_of_name(name, rows_of) for name in record.known_as if not name.isdecimal()}
+    others = [found for found in rows_by_name.values() if found]
+    if not rows:  # a single word may be another student's login there
+        full_names = [found for name, found in rows_by_name.items() if found and re.search(r"\w[ ,]+\w|@", name)]
+        rows = set.intersection(*full_names) if full_names else set()
+    return next(iter(rows)) if len(rows) == 1 and all(rows <= other for other in others) else None
 
 
-def _row_of(student: str, rows_of: Mapping[str, set[int]]) -> int | None:
-    """Return the index of the only row that fits a student; `None` if none or several do.
+def _rows_of_name(student: str, rows_of: Mapping[str, set[int]]) -> set[int]:
+    """Return the indices of the rows that fit a student; empty if none does.
 
     Args:
         student: the student's name in the record.
@@ -437,10 +451,10 @@ def _row_of(student: str, rows_of: Mapping[str, set[int]]) -> int | None:
     downloaded = DOWNLOADED.fullmatch(student)
     names = [*_keys(downloaded[1]), folded_name(downloaded[1])] if downloaded else []
     named = [f"{name}#{downloaded[2]}" for name in names if downloaded and name]
-    for key in (*numbered, *_keys(student), *named):
+    for key in (f"=={student.strip()}", *numbered, *_keys(student), *named):
         if key in rows_of:
-            return next(iter(rows_of[key])) if len(rows_of[key]) == 1 else None
-    return None
+            return rows_of[key]
+    return set()
 
 
 def _keys(cell: str) -> Iterable[str]:
@@ -457,6 +471,15 @@ def _keys(cell: str) -> Iterable[str]:
     if words and "@" not in whole:
         yield " ".join(sorted(words))
         yield "".join(words)
+
+
+def _reverse_name(cell: str) -> str:
+    """Return a name as one word, in the other order: "adalovelace" of "Lovelace, Ada"; empty of an address."""
+    last, comma, first = cell.strip().casefold().partition(",")
+    words = WORDS.findall(last)
+    if "@" in cell or not (comma or len(words) > 1):
+        return ""
+    return "".join([*WORDS.findall(first), *words] if comma else [words[-1], *words[:-1]])
 
 
 def _feedback(record: StudentResults) -> str:

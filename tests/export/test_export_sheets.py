@@ -239,6 +239,50 @@ def test_two_students_whose_names_are_in_the_other_order_get_no_points(course: C
     assert not canvas(course, records[:1], ExportOptions(None, alone.encode(), "Slopes")).problems
 
 
+def test_a_login_made_of_a_name_fits_no_row_where_another_name_is_its_reverse(course: Course) -> None:
+    """The points of kimray, who is Kim Ray, were entered for Ray Kim, and Ray Kim was said to have no row."""
+    both = CANVAS.replace("Lovelace, Ada", "Kim, Ray").replace("Franklin, Ben", "Ray, Kim")
+    records = [
+        replace(named(BEN, "kimray"), known_as=("Kim Ray",)), replace(named(ADA, "rkim"), known_as=("Ray Kim",))
+    ]  # fmt: skip
+    made = canvas(course, records, ExportOptions(sheet=both.encode(), column="Slopes"))
+    assert made.files["canvas.csv"] == both.encode()
+    assert "kimray, rkim" in made.problems[0]
+    alone = canvas(
+        course, records[:1], ExportOptions(sheet=both.replace("Kim, Ray", "Lee, Bo").encode(), column="Slopes")
+    )
+    assert (rows(alone)[4][5], alone.problems) == ("4", ())
+
+
+def test_a_login_made_of_a_name_fits_no_row_if_its_student_has_another_name(course: Course) -> None:
+    twins = CANVAS.replace("Student, Test", "Franklin, Ben")
+    record = replace(named(ADA, "lovelaceada"), known_as=("Ben Franklin",))
+    made = canvas(course, [record], ExportOptions(sheet=twins.encode(), column="Slopes"))
+    assert made.files["canvas.csv"] == twins.encode()
+
+
+def test_a_record_named_by_a_login_is_found_by_its_names_on_the_roster(course: Course) -> None:
+    """Hardly any row was filled where the class had a roster of its own, and the platform no logins."""
+    records = [
+        replace(named(ADA, "al1"), known_as=("7", "Ada Lovelace", "al1@uni.edu")),
+        replace(named(BEN, "bf2"), known_as=("ben@uni.edu", "hw-ben")),
+        replace(named(BEN, "bf3"), known_as=("bfr", "Bo Frey")),  # the login of Ben Franklin in Canvas
+    ]
+    made = moodle(course, records, ExportOptions(sheet=MOODLE.encode()))
+    assert [row[4] for row in rows(made)[1:]] == ["50", "20"]
+    assert made.problems == ("No row of their own was found for bf3: enter their points by hand.",)
+    made = canvas(course, records, ExportOptions(sheet=CANVAS.encode(), column="Slopes"))
+    assert [row[5] for row in rows(made)[3:5]] == ["10", "7.5"]
+    assert "bf2, bf3" in made.problems[0]
+
+
+def test_logins_that_differ_in_capital_letters_have_rows_of_their_own(course: Course) -> None:
+    both = CANVAS.replace("ada@uni.edu", "Bfr")
+    records = [named(ADA, "Bfr"), named(BEN, "bfr")]
+    made = canvas(course, records, ExportOptions(sheet=both.encode(), column="Slopes"))
+    assert ([row[5] for row in rows(made)[3:5]], made.problems) == (["10", "4"], ())
+
+
 def test_two_rows_with_the_same_name_get_no_points(course: Course) -> None:
     twins = CANVAS.replace("Lovelace, Ada", "Franklin, Ben")
     made = canvas(course, [named(BEN, "Ben Franklin")], ExportOptions(sheet=twins.encode(), column="Slopes"))
