@@ -129,7 +129,7 @@ def scatters(compared: ComparedAnswer) -> Iterator[Figure]:
     if [line.name for line in lines] == [f"{compared.own} = {compared.title}"]:
         return  # what is wrong is too small to be seen, or in entries that are not finite
     yield _scatter(compared, compared.title, right, yours, lines, trials)
-    if not lines or lines[0].values.ndim > 1:
+    if not is_on_one and (not lines or lines[0].values.ndim > 1):
         yield from _scatter_of_equal(compared)
     if all(line.values.ndim > 1 or line.name.endswith(f" * {compared.title}") for line in lines):
         yield from _scatter_by_argument(compared)  # no line, or one with a number as the factor

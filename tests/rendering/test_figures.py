@@ -416,13 +416,6 @@ def test_a_scatter_of_a_short_array_says_that_its_points_are_of_all_trials(see: 
     assert "trials" not in as_text(figure_lines(SCATTER, WIDTH))
 
 
-def test_a_factor_that_some_trials_have_by_chance_is_in_no_scatter(see: See) -> None:
-    found = see("engine_twice", SUBMISSIONS["13_engine/engine_twice: only the first call counts"].source)
-    scatters = [each for picture in found.pictures for each in picture.figures if each.kind == "scatter"]
-    assert scatters
-    assert not any(line.name.endswith(" * right") for scatter in scatters for line in scatter.series[2:])
-
-
 def test_a_stamp_is_a_row_of_signs_in_a_terminal() -> None:
     _, names, row = as_text(figure_lines(STAMP, WIDTH)).splitlines()
     assert names.split() == ["out.g", "yours", "nudged"]

@@ -568,6 +568,14 @@ def test_a_factor_that_equals_a_size_by_chance_is_a_number(course: Course, worke
     assert lines == {"yours - before = 1/2 * (nudged - before)"}
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_factor_that_some_trials_have_by_chance_is_in_no_scatter(course: Course, worker: Worker, seed: int) -> None:
+    found = drawn_at(seed, "13_engine/engine_twice: only the first call counts", course, worker)
+    scatters = [each for picture in found.pictures for each in picture.figures if each.kind == "scatter"]
+    assert scatters
+    assert not any(" * right" in line.name for scatter in scatters for line in scatter.series[2:])
+
+
 def test_a_factor_of_the_source_keeps_its_name_in_the_graph(see: See) -> None:
     graph = see("l2_penalty_grad", "def l2_penalty_grad(w, lam):\n    w.g = lam * w**2\n").graph
     assert graph is not None
