@@ -287,7 +287,7 @@ def test_unknown_files_are_noted_and_ignored(graded) -> None:
     result = record(graded[0], "stranger")
     assert result["score"] == 3
     assert sorted(result["notes"]) == [
-        f"{name} was ignored: this course has no exercise there"
+        f"{name} was ignored: it is no exercise that is graded here"
         for name in ("04_linear/extra.py", "essay.txt", "junk/x.py")
     ]
     assert record(graded[0], "all right")["notes"] == []
@@ -557,7 +557,7 @@ def test_a_thousand_stray_files_make_few_notes_with_nothing_for_the_terminal(cou
     folder = hand_in(tmp_path, "eve", {f"\x1b[2J{i:03}.txt": "" for i in range(300)})
     notes = read(course, folder).notes
     assert len(notes) == 21
-    assert notes[0] == r"\x1b[2J000.txt was ignored: this course has no exercise there"
+    assert notes[0] == r"\x1b[2J000.txt was ignored: it is no exercise that is graded here"
     assert notes[-1] == "280 more files were ignored"
 
 

@@ -106,8 +106,10 @@ def test_a_file_whose_name_is_no_utf_8_is_graded(course: Course, school: Path, q
     summary, out = graded(course, school)
     assert summary.students == 4
     assert not summary.errors
-    assert r"caf\xe9.py was ignored: this course has no exercise there" in record(out, "eve")["notes"]
-    assert r"caf\xe9.py was ignored: this course has no exercise there" in "\n".join(record(out, "mallory")["notes"])
+    assert r"caf\xe9.py was ignored: it is no exercise that is graded here" in record(out, "eve")["notes"]
+    assert r"caf\xe9.py was ignored: it is no exercise that is graded here" in "\n".join(
+        record(out, "mallory")["notes"]
+    )
     assert [each["id"] for each in record(out, "mallory")["exercises"] if each["status"] != "todo"] == ["lin_grad"]
 
 

@@ -152,7 +152,7 @@ def test_a_file_under_a_wrong_name_is_asked_about_beside_other_answers(course, t
     found = read(course, put(tmp_path / "eve", files))
     assert found.notes == ("lin_grad_final.py was ignored: it defines lin_grad: should it be lin_grad.py?",)
     found = read(course, put(tmp_path / "bob", {**files, "lin_grad.py": RIGHT}))
-    assert found.notes == ("lin_grad_final.py was ignored: this course has no exercise there",)
+    assert found.notes == ("lin_grad_final.py was ignored: it is no exercise that is graded here",)
 
 
 BROKEN = {
@@ -295,7 +295,7 @@ def test_an_exported_notebook_counts_whatever_it_is_called(course, tmp_path) -> 
     found = read(course, put(tmp_path / "eve", {"homework.py": script, "mine.py": RIGHT}))
     assert found.files == {"lin_grad": script.encode()}
     assert found.notes == (
-        "homework.py was taken for lin_grad.py", "mine.py was ignored: this course has no exercise there",
+        "homework.py was taken for lin_grad.py", "mine.py was ignored: it is no exercise that is graded here",
     )  # fmt: skip
     found = read(course, put(tmp_path / "bob", {"homework.py": script, "lin_grad.py": MEAN}))
     assert found.files == {"lin_grad": MEAN.encode()}

@@ -342,7 +342,7 @@ def test_a_student_reads_which_two_files_kept_an_exercise_from_being_graded(cour
         (
             {"exercises/04_linear/lin_grad.py": RIGHT, "exercises/04_linear/stack.svg": "", "pyproject.toml": "",
              "exercises/04_linear/my.svg": ""},
-            ("exercises/04_linear/my.svg was ignored: this course has no exercise there",), "",
+            ("exercises/04_linear/my.svg was ignored: it is no exercise that is graded here",), "",
         ),
         (
             {"lin_grad.py": f"# ü\n{RIGHT}".encode("latin-1"), "04_linear/quiz.yaml": "variant: none\n"},
@@ -352,7 +352,7 @@ def test_a_student_reads_which_two_files_kept_an_exercise_from_being_graded(cour
             "there: put it back",
         ),
         (
-            {"linear.py": RIGHT}, ("linear.py was ignored: this course has no exercise there",),
+            {"linear.py": RIGHT}, ("linear.py was ignored: it is no exercise that is graded here",),
             "it holds linear.py, and no file that is named after an exercise (linear.py defines lin_grad: should it be "
             "lin_grad.py?)",
         ),

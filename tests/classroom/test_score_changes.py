@@ -195,7 +195,7 @@ def test_an_empty_folder_is_not_late(why: str) -> None:
         changed = changes.apply("ada", each)
         assert (changed.score, changed.late) == (4, None)
     assert changes.apply("ada", replace(empty, reason="x.rar: such archives are not read")).late is not None
-    named_so = replace(results(), notes=(f"{why}.txt was ignored: this course has no exercise there",))
+    named_so = replace(results(), notes=(f"{why}.txt was ignored: it is no exercise that is graded here",))
     assert changes.apply("ada", named_so).late is not None
 
 

@@ -196,7 +196,7 @@ def test_a_class_is_graded_with_them(place: str, course: Course, tmp_path: Path)
     assert grade_folder(course, tmp_path / "in", out, workers=1, isolation="none", seed=1).mean_score == 3.0
     record = json.loads((out / "ann.json").read_text())
     name = f"{place}/lin_gard.py" if place else "lin_gard.py"
-    assert record["notes"] == [f"{name} was ignored: this course has no exercise there"]
+    assert record["notes"] == [f"{name} was ignored: it is no exercise that is graded here"]
     assert grade_folder(course, tmp_path / "in", out, workers=1, isolation="none", seed=1).reused == 1
     (folder / "products.py").write_text("def times(a, b):\n    return a @ b / len(a)\n")
     assert grade_folder(course, tmp_path / "in", out, workers=1, isolation="none", seed=1).graded == 1
