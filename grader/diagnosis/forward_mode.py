@@ -40,7 +40,7 @@ class ForwardMode:
             is the rule for two dual numbers, `"mul number"` for a plain number behind a dual one, `"rdiv"` for one in
             front of it, as in `3 / x`.
         number: takes a plain number; returns the tangent that it is given; by default 0.
-        exchanged: operations whose two operands are exchanged, by the names of rules.
+        exchanged: operations whose two operands are swapped, by the names of rules.
     """
 
     rules: Mapping[str, Formula] = field(default_factory=dict)

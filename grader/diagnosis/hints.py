@@ -38,7 +38,7 @@ HINTS: Mapping[str, Sequence[str]] = {
         COMPUTE_ONE_ENTRY,
     ),
     "mean-for-sum": (
-        "Is there a mean over this axis in the forward pass, or a sum?",
+        "Does the forward pass take a mean here at all?",
         "Where does the forward pass take a mean? Only there is the gradient divided by the number of entries.",
         "Does the effect of one entry shrink when there are more entries beside it?",
     ),
@@ -48,9 +48,9 @@ HINTS: Mapping[str, Sequence[str]] = {
         "How many entries does the mean run over?",
     ),
     "transposed": (
-        "Shapes cannot tell a square matrix from its transpose. Write out one entry of the sum.",
+        "Write out one entry of the sum. Shapes alone cannot tell a square matrix from its transpose.",
         "Check one entry by hand, with a matrix of two rows and two columns that is not symmetric.",
-        "A gradient has the axes of its variable, in the same order.",
+        "Which entries of the matrix does one entry of the variable meet in the forward pass: a row, or a column?",
     ),
     "reshape-for-transpose": (
         "The shape is right, but the numbers are in the wrong places. What moved them?",
@@ -80,7 +80,7 @@ HINTS: Mapping[str, Sequence[str]] = {
     "partial-batch": (
         "Which entries or terms does the forward pass use here? Which of these does your code leave out?",
         "Every use contributes to the gradient.",
-        "Which entries does each line of your code read? Which entries does no line read?",
+        "Which entries does each line of your code use? Which entries does no line use?",
     ),
     "summed-wrong-axis": (
         "Write the name of each axis next to its number.",
@@ -145,14 +145,14 @@ HINTS: Mapping[str, Sequence[str]] = {
     "wrong-order": (
         "In which order does the forward pass compute its values? The backward pass takes the reverse order.",
         "Which contributions must have been added before a gradient is used or passed on?",
-        "For each line of your backward pass: which gradients does it read, and are they complete at that point?",
+        "For each line of your backward pass: which gradients does it use, and are they complete at that point?",
     ),
     "mutated-input": (
         "Print the arguments before and after your function.",
         "`a = b` makes no copy: both names refer to the same object.",
         (
-            "Which line changes an existing object: `+=`, an assignment to a part, or a method such as `pop`, or one "
-            "whose name ends in `_`? Make a new object there."
+            "Which line changes an existing object: `+=`, an assignment to an entry, or a method such as `pop` or "
+            "one whose name ends in `_`? Should it change this object, another one, or a copy?"
         ),
     ),
     "hard-coded": (
@@ -166,7 +166,7 @@ HINTS: Mapping[str, Sequence[str]] = {
         "Print the shape after every line, once where the answer is right and once where it is wrong.",
     ),
     "not-linear": (
-        "If every upstream gradient were ten times as large, what should happen to your answer?",
+        "If every upstream gradient changed its sign, or were ten times as large, what should happen to your answer?",
         "Where does your code do more with the upstream gradient than multiply and add?",
         "Write the answer as the upstream gradient times a derivative. What may this derivative depend on?",
     ),
@@ -242,7 +242,7 @@ HINTS: Mapping[str, Sequence[str]] = {
     ),
     "not-finite": (
         "Where could you divide by zero, or take the logarithm, the root or a power of 0 or of a negative number?",
-        "Print the intermediate values of a call with inf or nan. Which is the first that is not finite?",
+        "Print the intermediate values of a call whose result has inf or nan. Which is the first that is not finite?",
         "Can you write that line so that it needs no such division, and no exponential of a large number?",
     ),
     "not-repeatable": (
@@ -251,8 +251,8 @@ HINTS: Mapping[str, Sequence[str]] = {
         "Compute the answer from the arguments of this call alone.",
     ),
     "memory": (
-        "Multiply the sizes of the axes: how many numbers is the largest array you make?",
-        "Can you sum before the whole array exists?",
+        "Multiply the sizes of the axes: how many numbers does the largest array that you create hold?",
+        "How many of these numbers does the answer need? Can you sum before the whole array exists?",
         "A matrix product sums as it goes and never holds the products.",
     ),
     "timeout": (
@@ -290,7 +290,7 @@ OF_FORMULA = frozenset({"extra-factor", "missing-local", "wrong-local"})
 
 FIRST_WRONG_NUMBER = (
     "Work out a small case by hand, and print every intermediate value. Which is the first wrong one?",
-    "Which line computes this value, and what does it read?",
+    "Which line computes this value, and which variables does it use?",
 )
 """Hints on a mistake in a function that derives nothing, behind those of the mistake."""
 
@@ -324,14 +324,14 @@ OTHER_FACTOR = (
     "The gradient of each factor of a product needs the other factor. Which one did you use?",
 )
 WHICH_POSITION = (
-    "At which index of the output does the first entry of the input stand, and which index does your code use?",
+    "At which index of the output is the first entry of each input, and which index does your code use?",
     "Number the entries 0, 1, 2, ... and follow them through the forward pass. Where does each of them end up?",
     "Print the first and the last entry that your code takes or writes, and compare them with the forward pass.",
 )
 NORMALISED_TOGETHER = (
     "Which entries are normalised together in the forward pass, and which in your code?",
     "How many of these groups of entries are there? Print the shape of each mean, or sum, that your code takes.",
-    "Along which axes must nothing be summed or averaged? Do your reshapes keep these axes apart?",
+    "Along which axes must nothing be summed or averaged? Does any line of your code sum along one of them?",
 )
 WHICH_CONSTANT = (
     "Which numbers does the forward pass compute that depend on no input? Compute the first few of them by hand.",
@@ -345,7 +345,7 @@ WHICH_MASKED = (
 WHICH_SELECTED = (
     "On which entries of the input does the output depend? Nudge one that was not selected: does the output move?",
     "Which gradient must a selected entry get, and which must all others get?",
-    "Print your gradient beside the input. Which entries are not 0 and must be, or the other way round?",
+    "Print your gradient beside the input. Which entries should be 0 and are not? Which are 0 and should not be?",
 )
 WHICH_ORDER = (
     "In which order does the forward pass take or name the parts, and in which order does your code?",
@@ -358,9 +358,13 @@ WHERE_WINDOWS_BEGIN = (
     "Print the first and the last index that your code uses, and compare them with the forward pass.",
 )
 SUMMED_TOO_FAR = (
-    "Which operation in your code takes a sum or a mean over entries that must stay apart?",
+    "Which operation in your code takes a sum or a mean over entries that must be kept separate?",
     "Print the array before and after this operation. Which of the two has a number for each entry?",
     "Nudge two entries, one after the other. Does the result move by the same amount?",
+)
+STORED_IN_ANOTHER = (
+    "Compare the names on both sides of each assignment. Does each gradient belong to the variable on the left?",
+    "Follow this variable through the forward pass, and its gradient back. Which line of your code computes it?",
 )
 CHANGED_AFTERWARDS = (
     "Which operation in your code has no counterpart in the forward pass or in its derivative?",
@@ -467,9 +471,9 @@ def fix_first(names: Sequence[str], is_same: bool) -> tuple[str, ...]:
     """
     others = " and ".join(f"`{name}`" for name in names)
     lines = (
-        "Which lines lead to both answers, or are written alike? The mistake is in these lines."
+        "Which lines do both answers depend on? If there are none, which lines for the two look alike? One is wrong."
         if is_same
-        else "Taken by themselves, the lines of this answer are right. Which wrong array do they read?"
+        else "Taken by themselves, the lines of this answer are right. Which wrong array do they use?"
     )
     return f"Fix {others} first, then look again.", lines, f"The other hints for {others} apply here, too."
 

@@ -415,7 +415,7 @@ class GivenAnswer:
 
 
 def _zeros_at(sample: Sample) -> str:
-    """Return which argument is exactly 0 wherever an answer is inf or nan, such as ", where inp is exactly 0".
+    """Return which argument is exactly 0 wherever an answer is inf or nan, such as ": those where inp is exactly 0".
 
     If there is none, the arguments are named that have zeros at all; empty where none has, or in other kinds of trials.
 
@@ -432,7 +432,8 @@ def _zeros_at(sample: Sample) -> str:
     wrong = ~np.isfinite(sample.given)
     alike = [name for name, zero in zeros.items() if wrong.ndim and zero.shape == wrong.shape and zero[wrong].all()]
     if alike:
-        return f", where {min(alike, key=lambda name: zeros[name].sum())} is exactly 0"
+        which = "" if wrong.all() else ": the one" if wrong.sum() == 1 else ": those"
+        return f"{which} where {min(alike, key=lambda name: zeros[name].sum())} is exactly 0"
     *others, last = zeros or ("",)
     names = f"{', '.join(others)} and {last}" if others else last
     return f" in a trial in which some entries of {names} are exactly 0" if zeros else ""

@@ -187,7 +187,7 @@ def _wrong_formula(question: Expression, values: list[np.ndarray], right: list[n
 
     if values[0].shape != right[0].shape:
         if all(value.ndim == 2 for value in values) and same_values([value.T for value in values], right):
-            return QuizMistake(code="transposed", says="The entries are right, but rows and columns are exchanged.")
+            return QuizMistake(code="transposed", says="The entries are right, but rows and columns are swapped.")
         shape = shape_text(values[0].shape, points_of(question)[0].sizes)
         return QuizMistake(
             code="wrong-shape", says=f"It gives {shape}. A gradient has the shape of what it belongs to."

@@ -249,7 +249,7 @@ central_difference = Routine(
             "wrong-sign",
             "return",
             lambda f, x, h: (f(x - h) - f(x + h)) / (2 * h),
-            says="the value has the opposite sign: it is the left value minus the right one",
+            says="the result has the wrong sign: f(x + h) is subtracted from f(x - h)",
             hints=("On a rising curve, which of the two values is larger?",),
         ),
         Misconception(
@@ -264,7 +264,7 @@ central_difference = Routine(
             "return",
             lambda f, x, h: (f(x + h) - f(x - h)) / h,
             says="the value is twice the slope: x - h and x + h are 2h apart, but the change of f between them is"
-            " divided by h in all",
+            " divided by h alone",
             hints=("How far apart are x - h and x + h? By what does your code divide the change of f between them?",),
         ),
         Misconception(
@@ -504,7 +504,7 @@ pick_h = Routine(
             "imprecise",
             "return",
             _step_of_other_dtype,
-            says="the steps of the two dtypes are exchanged",
+            says="the steps of the two dtypes are swapped",
             hints=("Which dtype has the larger `eps`? Does it need the larger step or the smaller one?",),
         ),
     ),

@@ -403,4 +403,13 @@ l2_penalty_grad = Exercise(
             "Which factor does the square bring down? The result has the shape of `w` and is proportional to `w`.",
         ),
     },
+    misconceptions=(
+        Misconception(
+            "wrong-operand",
+            "w.g",
+            lambda w, lam: 2 * (w + lam),
+            says="lam is added to w; it must multiply it",
+            hints=("If lam is twice as large, how much larger is the penalty, and how much larger is your gradient?",),
+        ),
+    ),
 )

@@ -283,7 +283,7 @@ var_grad = Exercise(
             lambda inp, dim, unbiased, out_g: (
                 2 * (inp - inp.mean(dim, keepdim=True)) / (inp.shape[dim] - (not unbiased)) * out_g.unsqueeze(dim)
             ),
-            says="the two divisors are exchanged: `unbiased=True` divides by the count minus 1",
+            says="the two divisors are swapped: `unbiased=True` divides by the count minus 1",
             hints=("Which is larger, the variance with `unbiased=True` or the one with `unbiased=False`?",),
         ),
         Misconception(

@@ -383,7 +383,10 @@ groupnorm_grad = Exercise(
     },
     misconceptions=tuple(
         Misconception("summed-wrong-axis", answer, _part(_in_other_groups(count), place), says,
-                      ("Into how many groups is one example split, and how many channels does each of them have?",))
+                      ("Into how many groups is one example split, and how many channels does each of them have?",
+                       "Before it takes a mean, the forward pass reshapes. Which axes does the array have that your"
+                       " code averages?",
+                       "How many means does the forward pass take for one example, and how many does your code?"))
         for count, says in _OTHER_GROUPS
         for place, answer in enumerate(("inp.g", "gamma.g"))
     ),

@@ -91,9 +91,9 @@ _OF_NUMBERS = (
 )  # fmt: skip
 # Steps that compute something else, and whose rules fit that: the operation, in words, its value, and its rules.
 _OTHER_NUMBERS = (
-    ("sub", "its operands are exchanged", lambda a, b: b - a, (lambda g, y, a, b: -g, lambda g, y, a, b: g)),
+    ("sub", "its operands are swapped", lambda a, b: b - a, (lambda g, y, a, b: -g, lambda g, y, a, b: g)),
     ("sub", "it adds", lambda a, b: a + b, ("upstream", "upstream")),
-    ("div", "its operands are exchanged", lambda a, b: b / a,
+    ("div", "its operands are swapped", lambda a, b: b / a,
      (lambda g, y, a, b: -g * b / a**2, lambda g, y, a, b: g / a)),
     ("pow", "its exponent is truncated to an integer", lambda a, k: a ** int(k),
      (lambda g, y, a, k: g * int(k) * a ** (int(k) - 1),)),
@@ -213,7 +213,7 @@ _OF_SAVED = (
 )
 _OF_START = (
     "What does the gradient of the last value start with, and that of every other value?",
-    "Take a program of a single step. What does its backward rule multiply, and what are the numbers in your engine?",
+    "Take a program of a single step. By what does its backward rule multiply, and what is that in your engine?",
     _PRINT_GRADIENTS,
 )
 _OF_COPIES = (
@@ -347,7 +347,7 @@ def _numbered(text, setting, rng):
 
 
 def _named(text, numbers, n, setting):
-    """Return a program from its text; the operands of `add` and `mul` are exchanged in every other step.
+    """Return a program from its text; the operands of `add` and `mul` are swapped in every other step.
 
     In the next trials it is the other steps. The last trial, which has the sizes of an earlier one, does as that one.
     """

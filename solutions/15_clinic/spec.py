@@ -608,7 +608,7 @@ smallest_failing_input = Routine(
         *_one_of_two(
             "wrong-operand",
             lambda bug: _smallest(_by_entries)(bug)[::-1],
-            "bs and n are exchanged",
+            "bs and n are swapped",
             "Which is the number of rows: bs, or n?",
         ),
         *_one_of_two(

@@ -112,4 +112,4 @@ def test_a_selection_of_other_than_one_entry_in_each_row_is_searched() -> None:
         y, g = k["y"], -torch.softmax(k["a"], 1)
         return g.index_put((y[1:], y[:-1]), torch.ones(len(y) - 1, dtype=g.dtype), accumulate=True)
 
-    assert_named(path, exchanged, "transposed: the two indices are exchanged")
+    assert_named(path, exchanged, "transposed: the two indices are swapped")

@@ -80,8 +80,8 @@ def windows_replaced(stride: int = 1, dilation: int = 1) -> Rule:
 @pytest.mark.parametrize(
     ("exercise", "rule", "name"),
     [
-        (SPLIT, split(1, 0, 2), "wrong-operand: are exchanged"),
-        (SPLIT, split(0, 2, 1), "wrong-operand: are exchanged"),
+        (SPLIT, split(1, 0, 2), "wrong-operand: are swapped"),
+        (SPLIT, split(0, 2, 1), "wrong-operand: are swapped"),
         unmended(HOLES, written(0, 1, 2, add=True), "wrong-operand", reason="several slices are moved together"),
         (PLAIN, windows_replaced(), "overwritten: the last window"),
         (SPREAD, windows_replaced(2, 2), "overwritten: the last window"),

@@ -306,7 +306,9 @@ def test_no_nudge_is_told_whose_loss_moves_by_another_amount(
     [
         ("maximum_grad(a, b, out)", "a.g, b.g = out.g * (a >= b), out.g * (b >= a)",
          r"it is wrong only where a and b are equal: in \d+ of \d+ entries, for example where b\[.*\] = a\[.*\] = "
-         r"[\d.-]+"),
+         r"[\d.-]+; there, their gradients must add up to the upstream gradient"),
+        ("where_grad(mask, a, b, out)", "a.g, b.g = out.g * (out == a), out.g * mask.logical_not()",
+         r"it is wrong only where a and b are equal: in .*; there, comparing values does not tell which of the two .*"),
         ("max_grad(inp, out, dim)", "inp.g = out.g.unsqueeze(dim) * (inp == out.unsqueeze(dim))",
          r"it is wrong only where entries of inp are equal: in .*, for example where inp\[.*\] = inp\[.*\] = [\d.-]+"),
         ("relu_grad(inp, out)", "inp.g = out.g * (inp >= 0) + out.g * (inp == 0)",

@@ -48,14 +48,14 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "two_paths_grad",
         "def two_paths_grad(inp, out):\n    inp.g = out.g * (out / inp + inp * (1 + inp.cos()))\n",
         "inp.g",
-        "# of # entries are inf or nan, where inp is exactly #",
+        "# of # entries are inf or nan: those where inp is exactly #",
     ),
     "an upstream gradient is named that is 0 wherever an entry is nan": (
         "two_paths_grad",
         "def two_paths_grad(inp, out):\n    g = out.g / out.g * out.g\n"
         "    inp.g = g * (inp.sin() + inp * inp.cos() + 2 * inp)\n",
         "inp.g",
-        "# of # entries are inf or nan, where out.g is exactly #",
+        "# of # entries are inf or nan: those where out.g is exactly #",
     ),
     "a wrong sign on the only path is one of the whole answer": (
         "info_nce_grad",
@@ -102,7 +102,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "inp.g",
         "out.g is transposed before it is reshaped; it must only be reshaped",
     ),
-    "an array that is reshaped before its axes are exchanged is said to be": (
+    "an array that is reshaped before its axes are swapped is said to be": (
         "conv2d_grad",
         "def conv2d_grad(inp, w, b, out, stride, padding):\n    o, c, *size = w.shape\n"
         "    cols = torch.nn.functional.unfold(inp, size, padding=padding, stride=stride)\n"
@@ -128,11 +128,11 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "return",
         "all entries of a row `x[i]` are nudged at once; each entry must be nudged alone",
     ),
-    "the steps of two dtypes are exchanged": (
+    "the steps of two dtypes are swapped": (
         "pick_h",
         "def pick_h(dtype):\n    return 5e-3 if dtype == torch.float64 else 6e-6\n",
         "return",
-        "the steps of the two dtypes are exchanged",
+        "the steps of the two dtypes are swapped",
     ),
     "a step that is good for one dtype is not exchanged": (
         "pick_h",
@@ -191,7 +191,8 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "rnn_states_grad",
         RNN_STATES,
         "wh.g",
-        "in the gradient of wh through `h @ wh`, h of the last time step is used in place of h0 at the first time step",
+        "in the gradient of wh through `h @ wh`, at the first time step, h of the last time step is used in place of"
+        " h0",
     ),
     "a transpose with the wrong sign is not read back": (
         "solve_grad",
@@ -247,12 +248,12 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "inp.g",
         "# of # entries that must be # are nonzero; the others are right",
     ),
-    "two branches are exchanged, none of which gets 0": (
+    "two branches are swapped, none of which gets 0": (
         "leaky_relu_grad",
         "def leaky_relu_grad(inp, out, slope):\n"
         "    inp.g = out.g * torch.where(inp > 0, slope, torch.ones_like(inp))\n",
         "inp.g",
-        "the two branches of `where` are exchanged in the backward pass: each gets a"
+        "the two branches of `where` are swapped in the backward pass: each gets a"
         " gradient where the other one was chosen",
     ),
     "the gain has its name from the stub": (

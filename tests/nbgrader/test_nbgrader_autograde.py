@@ -94,7 +94,7 @@ def test_a_comment_names_the_mistake_and_gives_a_hint(course: Path):
 def test_feedback_shows_scores_comments_and_reports_and_gives_nothing_away(course: Path, pages: Iterable[str]):
     page = feedback(course, "wrong")
     assert "Score: 4.0 / 5.0" in page
-    assert "Is there a mean over this axis in the forward pass, or a sum?" in page
+    assert "Does the forward pass take a mean here at all?" in page
     assert "mean-for-sum" in page
     for student in pages:
         body = feedback(course, student).partition("<body")[2]

@@ -112,7 +112,7 @@ def test_late_penalties_feedback_and_export_are_nbgraders_own(own: Path):
     }  # fmt: skip
     page = (own / "feedback" / "bob" / UNIT / f"{UNIT}.html").read_text(encoding="utf-8")
     assert "Score: 2.0 / 5.0" in page
-    assert "Is there a mean over this axis in the forward pass, or a sum?" in page
+    assert "Does the forward pass take a mean here at all?" in page
     assert "<script>alert" not in (own / "feedback" / ODD / UNIT / f"{UNIT}.html").read_text(encoding="utf-8")
 
 

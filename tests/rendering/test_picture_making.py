@@ -392,7 +392,7 @@ def test_json_has_exact_numbers_and_words_for_nonfinite_ones(see: See) -> None:
         ("07_network/forward_and_backward: w2.g used in place of w2", "w2 -> gradient of w2"),
         ("15_clinic/mend_rnn: wh is left out on the way back", "wh -> 1"),
         ("05_activations/shifted_relu_grad: upstream gradient missing", "out.g -> 1"),
-        ("11_time/lstm_step_grad: forget gate and input gate exchanged", "the parts of i and f exchanged"),
+        ("11_time/lstm_step_grad: forget gate and input gate exchanged", "the parts of i and f swapped"),
         ("15_clinic/mend_attention: softmax over everything", "sum over t -> over s and t"),
         ("06_losses/bce_grad: logarithms kept", "log' -> log"),
         ("02_chain_rule/dloss_dx: error squared instead of doubled", "f' -> f"),
@@ -431,12 +431,12 @@ def test_json_has_exact_numbers_and_words_for_nonfinite_ones(see: See) -> None:
         ("10_convolution/conv1d_grad: last tap missing", "the last tap is left out"),
         ("12_attention/block_grad: attention's half fed with the block's upstream", "part of the gradient"),
         ("12_attention/causal_attention_grad: zeros for minus infinity", "-inf -> 0"),
-        ("12_attention/multihead_grad: q and k exchanged in the joined gradient", "1st and 2nd part exchanged"),
+        ("12_attention/multihead_grad: q and k exchanged in the joined gradient", "1st and 2nd parts swapped"),
         ("12_attention/rope_grad: pairs next to each other", "neighbouring entries paired"),
         ("14_beyond/solve_grad: solved with a itself", "a.inverse() must be transposed"),
         (
             "13_engine/value_engine: mul passes each operand its own value, and so sub and div do",
-            "gradients exchanged",
+            "gradients swapped",
         ),
     ],
 )

@@ -105,7 +105,7 @@ def invert_mask(program: Program, place: Place, choice: tuple[int, ...]) -> Prog
     """Multiply the upstream gradient of a node by 1 less its mask, in the vjps of the operands in the slots `choice`.
 
     For relu(x), x gets g where x <= 0, and 0 where x is positive. For a product with an array of two numbers, such as 1
-    and 0.2, these are exchanged.
+    and 0.2, these are swapped.
 
     Args:
         program: the right program.
@@ -125,7 +125,7 @@ def invert_mask(program: Program, place: Place, choice: tuple[int, ...]) -> Prog
 def describe_inversion(program: Program, place: Place, slots: tuple[int, ...]) -> str:
     """Return a clause on an inverted mask, such as "in the gradient of x through `relu(x)`, the mask is inverted: ...".
 
-    Of two branches, as in `maximum(a, b)`: "the two branches of `maximum(a, b)` are exchanged ...".
+    Of two branches, as in `maximum(a, b)`: "the two branches of `maximum(a, b)` are swapped ...".
 
     Args:
         program: the program of a trial.
@@ -135,7 +135,7 @@ def describe_inversion(program: Program, place: Place, slots: tuple[int, ...]) -
     step = expression_of(program, program.nodes[place[0]])
     if len(slots) == 2 and program.nodes[place[0]].name != "mul":
         return (
-            f"the two branches of {step} are exchanged in the backward pass: each gets a gradient where the other"
+            f"the two branches of {step} are swapped in the backward pass: each gets a gradient where the other"
             " one was chosen"
         )
     operands = " and ".join(program.name_of(program.source((place[0], slot))) for slot in slots)
@@ -408,7 +408,7 @@ LOWER_DERIVATIVES: Mapping[str, Callable[[Node, Array], Array]] = {
 }  # fmt: skip
 HALVES: Mapping[str, tuple[str, str, Callable[[Array, Array, Array], Array]]] = {
     "exchanged": (
-        "inverted-mask", "the derivatives above 0 and below 0 are exchanged",
+        "inverted-mask", "the derivatives above 0 and below 0 are swapped",
         lambda x, lower, upper: np.where(x > 0, lower, upper),
     ),
     "lower": ("wrong-local", "the derivative below 0 is used above 0 as well", lambda x, lower, upper: lower),

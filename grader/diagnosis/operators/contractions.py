@@ -138,7 +138,7 @@ ARRANGEMENTS = (
 def arrangements(program: Program, place: Place) -> Iterator[Arrangement]:
     """Yield the wrong `Arrangement`s of g and partner factor that the shapes allow, such as `g @ w` for `g @ w.T`.
 
-    An `Arrangement` says which of the two are transposed wrongly, and whether they are exchanged; in the example it is
+    An `Arrangement` says which of the two are transposed wrongly, and whether they are swapped; in the example it is
     `Arrangement(("partner",))`. A matrix that is transposed alone must be square. In a product with a vector, the other
     factor is a matrix that is transposed, or the gradient is a product of two vectors in the wrong order.
 
@@ -188,7 +188,7 @@ def describe_arrangement(program: Program, place: Place, arrangement: Arrangemen
         name = name_product_array(program, place, part)
         missing = (part == "partner" and program.reader(place).name == "matmul") != is_transpose
         if program.reader(place).name == "einsum":  # which names axes, and transposes nothing
-            clauses.append(f"the last two axes of {name} must be exchanged")
+            clauses.append(f"the last two axes of {name} must be swapped")
         else:
             clauses.append(f"{name} must be transposed" if missing else f"{name} must not be transposed")
     *others, last = clauses
@@ -227,7 +227,7 @@ def transpose_wrongly(program: Program, place: Place, choice: Arrangement) -> Pr
     Args:
         program: the right program.
         place: the edge (product of two arrays, slot of the factor).
-        choice: which arrays are transposed wrongly, and whether they are exchanged: `Arrangement(("partner",))` in the
+        choice: which arrays are transposed wrongly, and whether they are swapped: `Arrangement(("partner",))` in the
             example.
 
     Returns:
@@ -415,7 +415,7 @@ def _() -> Example:
 
 
 class ExchangedAxes(NamedTuple):
-    """Two axes of one array that are exchanged in the contribution to a factor of an einsum.
+    """Two axes of one array that are swapped in the contribution to a factor of an einsum.
 
     Args:
         slot: the slot of the partner factor; `UPSTREAM` for the upstream gradient.
@@ -458,7 +458,7 @@ def axes_to_exchange(program: Program, place: Place) -> Iterator[ExchangedAxes]:
     rank=2.4,
     at=edges.of("einsum"),
     choices=axes_to_exchange,
-    message="in the gradient of {operand} through {step}, axes {first} and {second} of {array} are exchanged",
+    message="in the gradient of {operand} through {step}, axes {first} and {second} of {array} are swapped",
     fields=lambda program, place, choice: {
         "first": str(choice.first),
         "second": str(choice.second),

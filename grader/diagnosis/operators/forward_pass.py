@@ -1530,7 +1530,7 @@ def _() -> Example:
     at=nodes.of("sin"),
     choices=sine_cosine_affects,
     fields=lambda program, place, choice: {"where": describe_affects(program, choice)},
-    message="the sine and the cosine of {operand} are exchanged{where}",
+    message="the sine and the cosine of {operand} are swapped{where}",
 )
 def exchange_sine_and_cosine(program: Program, place: Place, choice: Affects) -> Program | None:
     """Compute the cosine in place of a sine, and the sine in place of each cosine of the same angle.
@@ -1844,11 +1844,11 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class ValueExchange:
-    """A choice of a value that is exchanged with the value at a place.
+    """A choice of a value that is swapped with the value at a place.
 
     Args:
-        other: the name of the value that it is exchanged with.
-        affects: `"all"` where their gradients are exchanged, too; `"values"` where they are not.
+        other: the name of the value that it is swapped with.
+        affects: `"all"` where their gradients are swapped, too; `"values"` where they are not.
     """
 
     other: ValueName
@@ -1871,7 +1871,7 @@ def value_exchanges(program: Program, place: Place) -> Iterator[ValueExchange]:
     """Yield `ValueExchange`s: the name of a later value to exchange with a value, and what that affects.
 
     The later value has the same shape, and is 1 less the value, or is computed by an operation of the same name and not
-    from the value. `"all"`: their gradients are exchanged, too; `"values"`: they are not.
+    from the value. `"all"`: their gradients are swapped, too; `"values"`: they are not.
 
     Args:
         program: the program of a trial.
@@ -1896,7 +1896,7 @@ def value_exchanges(program: Program, place: Place) -> Iterator[ValueExchange]:
         "other": choice.other.describe(program),
         "where": "" if choice.affects == "all" else ", but their gradients are not",
     },
-    message="{value} and {other} are exchanged wherever they are used{where}",
+    message="{value} and {other} are swapped wherever they are used{where}",
 )
 def exchange_values(program: Program, place: Place, choice: ValueExchange) -> Program | None:
     """Exchange a value with a second one wherever either is read: z for 1 - z, and 1 - z for z.
@@ -1906,7 +1906,7 @@ def exchange_values(program: Program, place: Place, choice: ValueExchange) -> Pr
     Args:
         program: the right program.
         place: the value: a node.
-        choice: the name of the second value, and whether the gradients are exchanged, too (`"all"`), or not
+        choice: the name of the second value, and whether the gradients are swapped, too (`"all"`), or not
             (`"values"`).
 
     Returns:
@@ -1952,7 +1952,7 @@ def _() -> Example:
 
 @exchange_values.example
 def _() -> Example:
-    """Show (x @ w) * silu(x @ v) whose two products are exchanged in the values, but not their gradients."""
+    """Show (x @ w) * silu(x @ v) whose two products are swapped in the values, but not their gradients."""
 
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
         gate = x @ v
@@ -2444,7 +2444,7 @@ def describe_twin_calls(program: Program, place: Place) -> str:
     rank=2.7,
     at=nodes.where(lambda program, place: bool(twin_calls(program, place))).in_every_iteration,
     choices=lambda program, place: (None,),
-    message="the backward passes of {calls} are exchanged: each is computed with the values of the other",
+    message="the backward passes of {calls} are swapped: each is computed with the values of the other",
     fields=lambda program, place, choice: {"calls": describe_twin_calls(program, place)},
 )
 def exchange_calls(program: Program, place: Place, choice: None) -> Program | None:
@@ -2684,7 +2684,7 @@ def exchange_operations(program: Program, place: Place, choice: Affects) -> Prog
             vjps; `"backward"`, in the two vjps alone.
 
     Returns:
-        The rewritten program; `None` where the two cannot be exchanged in this trial.
+        The rewritten program; `None` where the two cannot be swapped in this trial.
     """
     own, reader = program.nodes[place[0]], exchangeable_reader(program, place)
     slot = first_slot_of_shape(own)

@@ -77,7 +77,7 @@ def selects_repeatedly(program: Program, place: Place) -> bool:
 REPEATED = {
     "the last": "only the last contribution is used", "the first": "only the first contribution is used",
     "the mean": "the mean of the contributions is used",
-    "the last run": "only the contributions of its last consecutive occurrences in the index are summed",
+    "the last run": "only the contributions of its last run of consecutive occurrences in the index are summed",
     "the last of each row": "only the last contribution from each row of the index is kept",
 }  # fmt: skip
 
@@ -1186,7 +1186,7 @@ def two_index_slots(program: Program, place: Place) -> tuple[int, int] | None:
     code="transposed",
     rank=1.9,
     at=selection_edges.where(lambda program, place: two_index_slots(program, place) is not None).in_every_iteration,
-    message="in the gradient of {operand} through {step}, the two indices are exchanged",
+    message="in the gradient of {operand} through {step}, the two indices are swapped",
     hints=FOLLOW_ONE_ENTRY,
 )
 def exchange_indices(program: Program, place: Place, choice: None) -> Program | None:
@@ -1838,7 +1838,7 @@ class PartOrder:
         return order
 
 
-MOST_PARTS = 4  # of which any two may be exchanged
+MOST_PARTS = 4  # of which any two may be swapped
 
 
 def part_orders(program: Program, place: Place) -> Iterator[PartOrder]:
@@ -1874,7 +1874,7 @@ def axis_of_parts(program: Program, place: Place) -> int | None:
 def describe_parts(program: Program, place: Place, choice: PartOrder) -> str:
     """Return what a learner calls the parts of a value that are in a wrong order, such as `the parts of k and v`.
 
-    Of parts without names: `the first and the second part`, or, where all are concerned, `the entries along t` for the
+    Of parts without names: `the first and second parts`, or, where all are concerned, `the entries along t` for the
     time steps of x, and `the parts along axis 1 of x` for longer parts.
 
     Args:
@@ -1893,7 +1893,7 @@ def describe_parts(program: Program, place: Place, choice: PartOrder) -> str:
     if all(name.isidentifier() for name in names) and len(set(names)) == 2:
         return "the parts of " + " and ".join(names)
     numerals = ("first", "second", "third", "fourth")
-    return f"the {numerals[choice.first]} and the {numerals[choice.second]} part"
+    return f"the {numerals[choice.first]} and {numerals[choice.second]} parts"
 
 
 @operator(
@@ -1904,7 +1904,7 @@ def describe_parts(program: Program, place: Place, choice: PartOrder) -> str:
     choices=part_orders,
     fields=lambda program, place, choice: {
         "parts": describe_parts(program, place, choice),
-        "how": {"exchanged": "exchanged", "reversed": "in reverse order", "rotated": "moved by one part"}[choice.how],
+        "how": {"exchanged": "swapped", "reversed": "in reverse order", "rotated": "moved by one part"}[choice.how],
     },
     message="in the gradient of {value}, {parts} are {how}",
     hints=WHICH_ORDER,
@@ -1993,7 +1993,7 @@ def _() -> Example:
 
 @reorder_part_gradients.example
 def _() -> Example:
-    """Show q, k, v = (x @ w).chunk(3, -1) whose gradients of q and k are exchanged before they are concatenated."""
+    """Show q, k, v = (x @ w).chunk(3, -1) whose gradients of q and k are swapped before they are concatenated."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         q, k, v = (x @ w).chunk(3, -1)

@@ -34,12 +34,12 @@ def change_to_value(value: Array) -> Change:
 
 @dataclass(frozen=True)
 class InputPair:
-    """Two inputs of one shape that are exchanged by mistake.
+    """Two inputs of one shape that are swapped by mistake.
 
     Args:
         first: the name of the first.
         second: the name of the second.
-        gradients: whether the gradients are exchanged, too, as if the names were.
+        gradients: whether the gradients are swapped, too, as if the names were.
     """
 
     first: str
@@ -48,7 +48,7 @@ class InputPair:
 
 
 def exchangeable_inputs(program: Program, place: Place) -> Iterator[InputPair]:
-    """Yield `InputPair`s: two inputs of the same shape and type, and whether their gradients are exchanged, too.
+    """Yield `InputPair`s: two inputs of the same shape and type, and whether their gradients are swapped, too.
 
     Both are arrays with an axis or more. Each pair comes once without exchanged gradients, and once more with them if
     both inputs are targets.
@@ -73,7 +73,7 @@ def exchangeable_inputs(program: Program, place: Place) -> Iterator[InputPair]:
     at=whole_program,
     choices=exchangeable_inputs,
     fields=lambda program, place, choice: {"first": choice.first, "second": choice.second},
-    message="{first} and {second} are exchanged throughout the computation",
+    message="{first} and {second} are swapped throughout the computation",
 )
 def exchange_inputs(program: Program, place: Place, choice: InputPair) -> Program:
     """Run both passes with the values of two inputs exchanged.
@@ -81,7 +81,7 @@ def exchange_inputs(program: Program, place: Place, choice: InputPair) -> Progra
     Args:
         program: the right program.
         place: not read: the whole program is meant.
-        choice: which inputs, and whether their gradients are exchanged, too: with `InputPair("a", "b",
+        choice: which inputs, and whether their gradients are swapped, too: with `InputPair("a", "b",
             gradients=True)` each input gets the gradient that is computed for the other, with False its own gradient at
             the exchanged values.
 

@@ -47,6 +47,10 @@ def _as_matrices(g: Array) -> Array:
     return np.asarray(g)[..., None, None]
 
 
+INVERSE_MOVES = (
+    "If a moves by da, its inverse y moves by -y @ da @ y. Which entries of y multiply da[i,j] on either side?"
+)
+TWO_BY_TWO = "Check one entry by hand, with a matrix of two rows and two columns that is not symmetric."
 INVERSE_FORMULAS: Mapping[str, MatrixFormula] = {
     "no transpose": MatrixFormula(
         "transposed", "both copies of the inverse must be transposed", lambda g, x, y: -y @ g @ y),
@@ -120,11 +124,21 @@ LOG_DETERMINANT_FORMULAS: Mapping[str, MatrixFormula] = {
     choices=lambda program, place: INVERSE_FORMULAS,
     message="in the gradient of {operand} through the inverse {step}, {mistake}",
     fields=lambda program, place, choice: {"mistake": INVERSE_FORMULAS[choice].message},
-    hints=(
-        "For a number a, what is the derivative of 1 / a? Which sign does it have, and how many factors 1 / a?",
-        "If a moves by da, its inverse y moves by -y @ da @ y. Which entries of y multiply da[i,j] on either side?",
-        "Check one entry by hand, with a matrix of two rows and two columns that is not symmetric.",
-    ),
+    hints={
+        "transposed": (
+            "The answer is a product of three matrices. Which of them does your code transpose, and which must it?",
+            INVERSE_MOVES,
+            TWO_BY_TWO,
+        ),
+        **dict.fromkeys(
+            sorted({formula.code for formula in INVERSE_FORMULAS.values()} - {"transposed"}),
+            (
+                "For a number a, what is the derivative of 1 / a? Which sign does it have, and how many factors 1 / a?",
+                INVERSE_MOVES,
+                TWO_BY_TWO,
+            ),
+        ),
+    },
 )
 def use_wrong_inverse_vjp(program: Program, place: Place, choice: str) -> Program:
     """Use a wrong formula for the vjp of an inverse y, such as -y @ g @ y in place of -y.T @ g @ y.T.

@@ -438,7 +438,7 @@ DIFFERENCE_FORMULAS: Mapping[str, DifferenceFormula] = {
         for typed in (0.1, 0.2, 0.05, 0.01)
     },
     "shares exchanged": DifferenceFormula(
-        "wrong-operand", "the weight of the right class and the weight of the smoothing are exchanged",
+        "wrong-operand", "the weight of the right class and the weight of the smoothing are swapped",
         lambda d: d.prediction - d.smoothing * _one_hot(d) - (1 - d.smoothing) / d.x.shape[-1], "smoothing"),
 }  # fmt: skip
 FUNCTION_CODES: Mapping[str, str] = {  # of the others the code is that of another derivative

@@ -245,8 +245,8 @@ def may_broadcast(reader: Node, shape: tuple[int, ...]) -> bool:
     rank=2.5,
     at=edges.where(has_partner_or_constant).in_every_iteration,
     choices=partner_replacements,
-    message="in the gradient of {operand} through {step}, {other} is used in place of {own}",
-    fields=lambda program, place, choice: names_in_replacement(program, place, choice),
+    message="in the gradient of {operand} through {step}, {when}{other} is used in place of {own}",
+    fields=lambda program, place, choice: {"when": "", **names_in_replacement(program, place, choice)},
     hints=OTHER_FACTOR,
 )
 def replace_partner(program: Program, place: Place, choice: PartnerReplacement) -> Program | None:
@@ -264,7 +264,7 @@ def names_in_replacement(program: Program, place: Place, choice: PartnerReplacem
 
     Such as `y` and `x`. Where one expression makes both in a loop, and a node outside of the loop reads them, they are
     `h of iteration 3` and `h of iteration 2`. Where the two differ in the first iteration alone, as for `out[:, i - 1]`
-    in place of the state before, they are `h of the last iteration` and `h0 in the first iteration`. The edge's own
+    in place of the state before, they are `h of the last iteration` and `h0`, and `when` says so. The edge's own
     operand is "this operand itself", and what it replaces "the other one", in a recursion on a tree, say.
 
     Args:
@@ -285,7 +285,7 @@ def names_in_replacement(program: Program, place: Place, choice: PartnerReplacem
     if names["own"] == names["other"] and len(readers) > 1:  # they differ in the first iteration alone
         initial, name = program.nodes[readers[0]].operand(choice.slot), program.name_of(own)
         start = "what the loop begins with" if initial is None else program.name_of(initial)
-        return {"other": f"{name} of the last iteration", "own": f"{start} in the first iteration"}
+        return {"other": f"{name} of the last iteration", "own": start, "when": "in the first iteration, "}
     if other is None or len(readers) > 1:
         return names
     ids = by_key[program.nodes[own].key]
@@ -1066,7 +1066,7 @@ def is_repeated(program: Program, node: Node) -> bool:
     rank=2.5,
     at=edges.of("div", "pow", "mul", "matmul", "einsum").in_every_iteration,
     choices=slots_of_one_shape,
-    message="{which} are exchanged in the derivative of {step}{how}",
+    message="{which} are swapped in the derivative of {step}{how}",
     fields=lambda program, place, choice: fields_of_exchange(program, place, choice),
     hints=OTHER_FACTOR,
 )
@@ -1196,7 +1196,7 @@ def fellow_factors(program: Program, value: int) -> set[int]:
     rank=2.7,  # where both are parts of one value, `parts-exchanged` says more
     at=values,
     choices=exchangeable_partners,
-    message="{value} and {choice} are exchanged in the backward pass",
+    message="{value} and {choice} are swapped in the backward pass",
     hints=OTHER_FACTOR,
 )
 def exchange_partners(program: Program, place: Place, choice: ValueName) -> Program | None:
@@ -1886,6 +1886,10 @@ def untransposed_value(program: Program, value: int) -> int:
         "own": program.name_of(program.source((place[0], choice.slot))),
         "rate": f"{choice.rate:g}" if choice.rate else "",
     },
+    hints=(
+        "Print this array where the forward pass reads it, and where your backward pass does. Are they the same?",
+        "Which lines between the two change it, or give its name to another array?",
+    ),
 )
 def use_updated_partner(program: Program, place: Place, choice: PartnerUpdate) -> Program | None:
     """Compute the contribution of the edge `place` with a partner operand after a training step, or with its gradient.

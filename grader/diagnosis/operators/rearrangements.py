@@ -144,8 +144,8 @@ def _() -> Example:
     code="reshape-for-transpose",
     rank=1.5,
     at=edges.of("transpose", "permute"),
-    message="the gradient of {operand} is reshaped, which mixes up its entries; the axes that {step} exchanges must be"
-    " exchanged back",
+    message="the gradient of {operand} is reshaped, which mixes up its entries; the axes that {step} swaps must be"
+    " swapped back",
 )
 def reshape_back(program: Program, place: Place, choice: None) -> Program:
     """Contribute the upstream gradient reshaped to the operand's shape, where its axes must be permuted back.
@@ -239,7 +239,7 @@ def _() -> Example:
 
 @dataclass(frozen=True)
 class AxisPair:
-    """Two axes that are exchanged where a reshape splits one axis into several, or joins several into one.
+    """Two axes that are swapped where a reshape splits one axis into several, or joins several into one.
 
     `AxisPair(1, 2)` for a reshape from (bs, heads * n) to (bs, heads, n) exchanges heads and n.
 
@@ -270,7 +270,7 @@ def longer_shape(node: Node) -> tuple[int, ...]:
 
 
 def split_pairs(program: Program, place: Place) -> Iterator[AxisPair]:
-    """Yield `AxisPair`s: two axes that may be exchanged by mistake in the reshape at the edge or node `place`.
+    """Yield `AxisPair`s: two axes that may be swapped by mistake in the reshape at the edge or node `place`.
 
     They are counted in the shape in which no axes are joined (`longer_shape`), and at least one of them is joined
     before or after the reshape. For a reshape from (bs, heads * n) to (bs, heads, n) these are all pairs of the axes 0,
@@ -318,7 +318,7 @@ def _splits(node: Node, pair: AxisPair) -> bool:
 
     Args:
         node: the reshape.
-        pair: the two axes that are exchanged, in the longer shape.
+        pair: the two axes that are swapped, in the longer shape.
     """
     before, after = np.shape(node.values[0]), node.value.shape
     if len(before) == len(after):
@@ -375,7 +375,7 @@ def axis_pair_fields(program: Program, place: Place, pair: AxisPair) -> dict[str
     rank=2.5,
     at=edges.of("reshape", "flatten", "unflatten"),
     choices=split_pairs,
-    message="in the gradient of {operand} through {step}, {pair} are exchanged",
+    message="in the gradient of {operand} through {step}, {pair} are swapped",
     fields=axis_pair_fields,
 )
 def exchange_split_axes(program: Program, place: Place, choice: AxisPair) -> Program:
@@ -416,7 +416,7 @@ def _() -> Example:
     rank=FORWARD_RANK,
     at=nodes.of("reshape", "flatten", "unflatten"),
     choices=split_pairs,
-    message="in the recomputed forward pass, {pair} of {step} are exchanged",
+    message="in the recomputed forward pass, {pair} of {step} are swapped",
     fields=axis_pair_fields,
 )
 def exchange_split_axes_in_forward(program: Program, place: Place, choice: AxisPair) -> Program:
@@ -1094,7 +1094,7 @@ UNSHUFFLINGS: Mapping[str, Unshuffling] = {
     "reshaped": Unshuffling(
         "reshape-for-transpose", "the upstream gradient is reshaped; its blocks must be moved back", ()),
     "offsets exchanged": Unshuffling(
-        "transposed", "the row and the column inside a block are exchanged", (0, 4, 2, 1, 3)),
+        "transposed", "the row and the column inside a block are swapped", (0, 4, 2, 1, 3)),
     "offsets first": Unshuffling(
         "reshape-for-transpose", "the places inside a block are put in front of the channels", (2, 4, 0, 1, 3)),
 }  # fmt: skip

@@ -1665,7 +1665,7 @@ def clause_of_running_sum(choice: str) -> str:
     if choice == "backwards without the entry itself":
         return "the running sum of the upstream gradient from the end of the axis, but each sum lacks the entry itself"
     if choice == "backwards, but left in reverse order":
-        return "the right running sum in reverse order; flip it back"
+        return "the right running sum, but in reverse order; flip it back"
     wrong = {
         "forwards": "the running sum of the upstream gradient from the beginning of the axis",
         "forwards, and then reversed": "the running sum from the beginning of the axis in reverse order",
@@ -1684,6 +1684,10 @@ def clause_of_running_sum(choice: str) -> str:
     choices=lambda program, place: RUNNING_SUMS,
     fields=lambda program, place, choice: {"how": clause_of_running_sum(choice)},
     message="the gradient of {operand} through {step} is {how}",
+    hints=(
+        "Write out the running sums of three entries. How many of them contain the first entry, and how many the last?",
+        "Which entry of your answer is a sum of the most upstream gradients, and which must it be?",
+    ),
 )
 def sum_over_wrong_entries(program: Program, place: Place, choice: str) -> Program:
     """Contribute a wrong sum of the upstream gradient of a cumsum: the choice is a key of `RUNNING_SUMS`.
@@ -2121,7 +2125,11 @@ def describe_right_extreme(program: Program, place: Place, choice: str) -> str:
     if not any(words in choice for words in ("along", "of all entries")):
         return own
     is_whole = len(reduced_axes(node)) == np.ndim(node.values[0])
-    return f"{own} of all entries" if is_whole else f"{own} along the axis of the {node.name.removeprefix('a')}imum"
+    return (
+        f"{own} of all entries"
+        if is_whole
+        else f"{own} along the axis over which the {node.name.removeprefix('a')}imum is taken"
+    )
 
 
 @operator(

@@ -183,6 +183,12 @@ def axis_orders(program: Program, place: Place) -> Iterator[AxisOrder]:
                 yield from (AxisOrder(axes, reshaped=True), AxisOrder(axes, reshaped=True, back=True))
 
 
+OF_THE_VARIABLE = (
+    "A gradient has the axes of its variable, in the same order. Which axes does your answer have?",
+    "Check one entry by hand, with a matrix of two rows and two columns that is not symmetric.",
+)
+
+
 @operator(
     "result-transposed",
     code=lambda choice: "reshape-for-transpose" if choice.reshaped else "transposed",
@@ -197,6 +203,7 @@ def axis_orders(program: Program, place: Place) -> Iterator[AxisOrder]:
         else "this is the transpose of the right answer"
     },
     message="{what}",
+    hints={"transposed": OF_THE_VARIABLE},
 )
 def transpose_result(program: Program, place: Place, choice: AxisOrder) -> Program:
     """Replace the gradient of the target `place` by one with its axes in another order, such as its transpose.
@@ -226,6 +233,7 @@ def _() -> Example:
     rank=3.0,
     at=targets.where(has_axes(2)),
     message="this is the transpose of the right answer, with the wrong sign",
+    hints=OF_THE_VARIABLE,
 )
 def transpose_and_negate_result(program: Program, place: Place, choice: None) -> Program:
     """Replace the gradient of the target `place`, a matrix d, by -d.T."""
@@ -577,7 +585,7 @@ def invert_marks(gradient: Array) -> Array:
     code="inverted-mask",
     rank=2.0,
     at=targets,
-    message="the zeros and the nonzero entries of the right answer are exchanged",
+    message="the zeros and the nonzero entries of the right answer are swapped",
 )
 def invert_result(program: Program, place: Place, choice: None) -> Program:
     """Exchange 0 and v in the gradient of the target `place`, if it consists of 0 and one other number v.

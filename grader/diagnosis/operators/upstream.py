@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grader.diagnosis.hints import STORED_IN_ANOTHER
 from grader.program.forward import SINK, Place
 from grader.program.operation import OPERATIONS, Array
 from grader.program.program import EdgeContext, EdgeVjp, Program, Sweep
@@ -591,6 +592,7 @@ def values_to_take_gradient_of(program: Program, place: Place) -> Iterator[Value
     at=targets,
     choices=values_to_take_gradient_of,
     message="this is the gradient of {choice}, not that of {value}",
+    hints=STORED_IN_ANOTHER,
 )
 def use_gradient_of_other_target(program: Program, place: Place, choice: ValueName) -> Program | None:
     """Replace the gradient of the target `place` by that of a value which does not depend on the target.
@@ -606,7 +608,7 @@ def use_gradient_of_other_target(program: Program, place: Place, choice: ValueNa
 
 @use_gradient_of_other_target.example
 def _() -> Example:
-    """Show tanh(gain * x) + sin(scale * u) whose gradients of gain and scale are exchanged."""
+    """Show tanh(gain * x) + sin(scale * u) whose gradients of gain and scale are swapped."""
 
     def forward(x: Tensor, u: Tensor, scale: Tensor, gain: Tensor) -> Tensor:
         return torch.tanh(gain * x) + torch.sin(scale * u)
@@ -1188,7 +1190,7 @@ def _() -> Example:
 
 
 def gradients_to_exchange(program: Program, place: Place) -> Iterator[ValueName]:
-    """Yield the names of values whose gradients may be exchanged with that of the value `place`.
+    """Yield the names of values whose gradients may be swapped with that of the value `place`.
 
     Two such values have one shape, and neither depends on the other. Only values computed after `place` are yielded, so
     that each pair comes once.
@@ -1264,7 +1266,7 @@ def exchange_gradients(program: Program, place: Place, choice: ValueName) -> Pro
 
 @exchange_gradients.example
 def _() -> Example:
-    """Show tanh(x @ w) * sigmoid(x @ u) whose gradients of x @ w and x @ u are exchanged."""
+    """Show tanh(x @ w) * sigmoid(x @ u) whose gradients of x @ w and x @ u are swapped."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
         value = x @ w

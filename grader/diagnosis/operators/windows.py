@@ -388,7 +388,7 @@ def _() -> Example:
     code="wrong-operand",
     rank=2.0,
     at=edges.of("pad").where(lambda program, place: any(a != b for a, b in _pad_widths(program.reader(place)))),
-    message="in the gradient of {operand} through {step}, the two widths of the padding are exchanged",
+    message="in the gradient of {operand} through {step}, the two widths of the padding are swapped",
     hints=WHICH_POSITION,
 )
 def exchange_padding(program: Program, place: Place, choice: None) -> Program:
@@ -492,7 +492,7 @@ class KernelTurn:
     Args:
         names: a clause that says how the kernel is turned, such as `"in reverse order along the last axis"`.
         axes: the axes of the kernel that this is about, counted from the end.
-        exchanged: whether these two axes are exchanged; otherwise the kernel is reversed along them.
+        exchanged: whether these two axes are swapped; otherwise the kernel is reversed along them.
     """
 
     names: str
@@ -505,7 +505,7 @@ class KernelTurn:
 
 
 def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
-    """Yield `KernelTurn`s: along which axes the kernel w of a convolution is reversed, or which two are exchanged.
+    """Yield `KernelTurn`s: along which axes the kernel w of a convolution is reversed, or which two are swapped.
 
     w.flip(-1) for windows of one axis; for two, w reversed along both, along each of them, and, where these have one
     size, transposed. The convolution reads the edge `place`.
@@ -1337,7 +1337,7 @@ def axes_of_windows(program: Program, place: Place) -> str:
     fields=lambda program, place, choice: {"axes": axes_of_windows(program, place)},
 )
 def reshape_windows(program: Program, place: Place, choice: None) -> Program:
-    """Reshape the upstream gradient of an `unfold` where windows and the positions in them must be exchanged.
+    """Reshape the upstream gradient of an `unfold` where windows and the positions in them must be swapped.
 
     For g of shape (bs, windows, size): g.reshape(bs, size, windows).transpose(1, 2) in place of g.
     """
@@ -1592,8 +1592,8 @@ DIVISORS: Mapping[str, Callable[[Node, Contributions], Array | int]] = {
     rank=1.5,
     at=edges.of("mean_pool"),
     choices=lambda program, place: DIVISORS,
-    message="the gradient of each window of {step} is {choice}; it must be divided by the number of entries that the"
-    " window averages",
+    message="the gradient of each window of {step} is {choice}; it must be divided by the number of entries that its"
+    " mean is taken over",
 )
 def divide_by_wrong_number(program: Program, place: Place, choice: str) -> Program:
     """Divide the gradient of each window of a mean_pool by a wrong number.
