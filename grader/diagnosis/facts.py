@@ -676,8 +676,8 @@ def _ties(name: str, trial: Trial, place: tuple[int, ...]) -> Iterator[_Tie]:
     """Yield the ways in which an entry of an input is equal to another entry that its gradient may depend on.
 
     These other entries are: the one at the same index in each further input of the same shape, equal or not (see
-    `_Tie.equal`); and, unless the output has the input's shape, those along each axis of the input, and then all of its
-    entries, where one of them is equal.
+    `_Tie.equal`), unless that is a mask of zeros and ones; and, unless the output has the input's shape, those along
+    each axis of the input, and then all of its entries, where one of them is equal.
 
     Args:
         name: the name of the input.
@@ -687,7 +687,8 @@ def _ties(name: str, trial: Trial, place: tuple[int, ...]) -> Iterator[_Tie]:
     values = np.asarray(trial.inputs[name])
     entry = f"{name}[{','.join(map(str, place))}]"
     for other, array in trial.inputs.items():
-        if other != name and getattr(array, "shape", None) == values.shape:
+        is_mask = bool(np.isin(array, (0, 1)).all())
+        if other != name and getattr(array, "shape", None) == values.shape and not is_mask:
             both = " and ".join(each for each in trial.inputs if each in (name, other))
             yield _Tie(values == np.asarray(array), both, f"{entry} = {entry.replace(name, other, 1)}", True)
     if trial.out is None or tuple(trial.out.shape) == values.shape:

@@ -35,11 +35,11 @@ def message_of(mistake: Mistake) -> str:
 
 
 def answer_in_words(name: str) -> str:
-    """Return the name of an answer in a sentence: `x.g`; for `return.0` "the first of the returned values"."""
+    """Return the name of an answer in a sentence: `x.g`; for `return.0` "its first value"."""
     kind, _, place = name.partition(".")
     if kind != RETURN or not place.isdigit():
         return name
-    return f"the {ITEMS[int(place)]} of the returned values" if int(place) < len(ITEMS) else f"returned value {place}"
+    return f"its {ITEMS[int(place)]} value" if int(place) < len(ITEMS) else f"value {place}"
 
 
 def clause(fact: Fact) -> str:

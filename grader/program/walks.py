@@ -227,7 +227,8 @@ class BackwardCalls:
         apart: whether each walk begins without gradients, and those of the inputs are added to theirs afterwards.
         grown: whether a walk begins with ones plus the gradient that its last value has already, and not with ones.
         newest: whether each walk begins at the newest value, in place of the one that `backward` is called on.
-        done: the steps that no walk goes through: `"made"` before an earlier walk, or `"walked"` by an earlier walk.
+        done: the steps that no walk goes through: `"made"` before an earlier walk, or `"walked"` by an earlier walk; or
+            `"called"` where a value's own walk is made once, and further calls on it do nothing.
         cut: whether a detached value passes nothing on to what it was made from.
     """
 
@@ -237,7 +238,7 @@ class BackwardCalls:
     apart: bool = False
     grown: bool = False
     newest: bool = False
-    done: Literal["nothing", "made", "walked"] = "nothing"
+    done: Literal["nothing", "made", "walked", "called"] = "nothing"
     cut: bool = False
 
     def gradients(self, script: Script) -> list[Array]:
@@ -248,12 +249,15 @@ class BackwardCalls:
         """
         count = len(script.program.inputs)
         state: list[Gradient] = [np.zeros(())] * count
-        done: set[int] = set()
+        done, called = set[int](), set[int]()
         for call in script.calls:
             if call.value is None:
                 state = self._clear_gradients(state, count)
                 continue
             last = call.made - 1 if self.newest else call.value
+            if self.done == "called" and last in called:
+                continue
+            called.add(last)
             forward = script.program.forward.up_to(last)
             walk, before = self.walk, self._starting_gradients(state, count)
             if self.grown:

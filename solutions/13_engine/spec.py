@@ -804,6 +804,8 @@ def _script_slips():
     for done in ("made", "walked"):
         says = "a backward pass skips the steps that an earlier backward pass has visited"
         yield "missing-path", says, Engine(session={"done": done})
+    says = "a second call of backward on the same value adds nothing; it must add the gradients once more"
+    yield "missing-path", says, Engine(session={"done": "called"})
     says = "each backward pass starts at the newest value; it must start at the value that it is called on"
     yield "wrong-operand", says, Engine(session={"newest": True})
     says = "a gradient passes through detach to the value that was detached"

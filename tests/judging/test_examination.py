@@ -281,7 +281,7 @@ def test_the_call_that_shows_a_bug_is_told_with_its_body(grade: Grade) -> None:
     """Each of two returned numbers beside the one that is right."""
     result = grade("smallest_failing_input", "def smallest_failing_input(bug):\n    return 6, 5\n")
     for answer, number, place in zip(result.answers, (6, 5), ("first", "second"), strict=True):
-        returns = f"returns {number} as the {place} of the returned values, but must return [1-4]"
+        returns = f"returns {number} as its {place} value, but must return [1-4]"
         call = rf"smallest_failing_input\(bug\) {returns}"
         assert re.fullmatch(rf"for a `bug` that does `inp\.g = .*`, {call}", answer.evidence), answer.evidence
 

@@ -243,7 +243,7 @@ def test_of_a_routine_with_several_answers_the_call_shows_each_with_its_own(grad
     assert [answer.code for answer in grade("momentum_step", source.format("new")).answers][1] is None
     first, second = grade("momentum_step", source.format("new + 0.1 * new.cos()")).answers
     for place, answer in (("first", first), ("second", second)):
-        returns = rf"\) returns \[.*\] as the {place} of the returned values, but must return \["
+        returns = rf"\) returns \[.*\] as its {place} value, but must return \["
         assert re.search(returns, answer.evidence)
     assert first.evidence.partition("must return")[2] != second.evidence.partition("must return")[2]
 

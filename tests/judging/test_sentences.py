@@ -30,6 +30,33 @@ def solve_grad(a, b, out):
     b.g = torch.linalg.solve(a.t(), out.g)
     a.g = out @ b.g.t()
 """
+BLOCK = """
+def block_grad(x, wq, wk, wv, wo, w1, w2, out):
+    def norm(z):
+        centred = z - z.mean(-1, keepdim=True)
+        inv = ((centred**2).mean(-1, keepdim=True) + 1e-5) ** -0.5
+        return centred * inv, inv
+
+    def weight_g(rows, g):
+        return rows.flatten(0, 1).t() @ g.flatten(0, 1)
+
+    n, n_inv = norm(x)
+    q, k, v = n @ wq, n @ wk, n @ wv
+    root = wq.shape[1] ** 0.5
+    later = torch.ones(x.shape[1], x.shape[1]).triu(1).bool()
+    weights = (q @ k.mT / root).masked_fill(later, float("-inf")).softmax(-1)
+    mixed = weights @ v
+    hat, _ = norm(x + mixed @ wo)
+    hidden = (hat @ w1).clamp_min(0)
+    w2.g, w1.g = weight_g(hidden, out.g), weight_g(hat, (out.g @ w2.t()) * (hidden > 0))
+    wo.g, mixed_g = weight_g(mixed, out.g), out.g @ wo.t()
+    weights_g = mixed_g @ v.mT
+    scores_g = weights * (weights_g - (weights_g * weights).sum(-1, keepdim=True)) / root
+    q_g, k_g, v_g = scores_g @ k, scores_g.mT @ q, weights.mT @ mixed_g
+    wq.g, wk.g, wv.g = weight_g(n, q_g), weight_g(n, k_g), weight_g(n, v_g)
+    n_g = q_g @ wq.t() + k_g @ wk.t() + v_g @ wv.t()
+    x.g = out.g + n_inv * (n_g - n_g.mean(-1, keepdim=True) - n * (n_g * n).mean(-1, keepdim=True))
+"""
 SENTENCES = {  # (exercise, source, answer): the sentence, with # for every number
     "an axis is named only where its size is that of the axis in all trials": (
         "conv1d_grad",
@@ -119,6 +146,12 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    inp.g = torch.cat((p * cos + q * sin, q * cos - p * sin), -1)\n",
         "inp.g",
         "this is inp again, as if `out` were rotated back in place of out.g",
+    ),
+    "of a function that is called twice the call is named": (
+        "block_grad",
+        BLOCK,
+        "x.g",
+        "no gradient goes through `x - x.mean(#, keepdim=True)` in `norm(h)`, as if it were constant",
     ),
     "rows that are nudged as a whole are named": (
         "numerical_grad",
@@ -246,7 +279,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "def shifted_relu_grad(inp, out):\n"
         "    inp.g = out.g * (inp > 0) + (inp <= 0) * out.g.abs() * 0.01 * inp.cos().abs()\n",
         "inp.g",
-        "# of # entries that must be # are nonzero; the others are right",
+        "all # entries that must be # are nonzero; the others are right",
     ),
     "two branches are swapped, none of which gets 0": (
         "leaky_relu_grad",

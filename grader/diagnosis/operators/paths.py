@@ -157,14 +157,27 @@ def is_made_of_shared_values(program: Program, place: Place) -> bool:
     return any(is_shared(operand) for _, operand in forward.edges[place[0]])
 
 
+def name_in_call(program: Program, place: Place) -> Iterator[str]:
+    """Yield one choice: the name of a value, with the call that makes it where several do, as `x - m` in `norm(h)`.
+
+    Args:
+        program: the program of a trial.
+        place: the value.
+    """
+    node, name = program.nodes[place[0]], program.name_of(place[0])
+    is_own = node.call.startswith("_") or node.call in name  # a spec's own function; or the call itself, or none
+    yield name if is_own or len(calls_of_function(program, place[0])) < 2 else f"{name} in `{node.call}`"
+
+
 @operator(
     "paths-dropped-together",
     code="missing-path",
     rank=1.1,
     at=values.where(is_made_of_shared_values),
-    message="no gradient goes through {value}, as if it were constant",
+    choices=name_in_call,
+    message="no gradient goes through {choice}, as if it were constant",
 )
-def hold_constant(program: Program, place: Place, choice: None) -> Program:
+def hold_constant(program: Program, place: Place, choice: str) -> Program:
     """Leave out all contributions to the value `place`; what it is made of keeps what it gets elsewhere.
 
     For the slope s = (y[1:] - y[:-1]) / 2 in f(y, s): y gets the contribution of f alone.

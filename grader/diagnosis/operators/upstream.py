@@ -1203,7 +1203,7 @@ def gradients_to_exchange(program: Program, place: Place) -> Iterator[ValueName]
 
 
 def fields_of_exchange(program: Program, place: Place, choice: ValueName) -> dict[str, str]:
-    """Return the field `choice`, the name of a value, and the clause `mistake`, that its gradient is that of another.
+    """Return the fields `value` and `choice`, the names of two values, and `mistake`: their gradients are swapped.
 
     The gradient of the factor a of a * b is g * b, so two factors of one product with their gradients swapped are each
     multiplied by themselves.
@@ -1215,13 +1215,14 @@ def fields_of_exchange(program: Program, place: Place, choice: ValueName) -> dic
     """
     value, uses = choice.find(program, place[0]), program.forward.uses
     names = program.name_of(place[0]), choice.describe(program)
+    fields = {"value": names[0], "choice": names[1]}
     readers = {reader for each in (place[0], value) if each is not None for reader, _ in uses[each]}
     product = program.nodes[min(readers)] if len(readers) == 1 and SINK not in readers else None
     if product is None or product.name != "mul":
-        return {"choice": names[1], "mistake": f"the gradients of {names[0]} and {names[1]} are swapped"}
+        return {**fields, "mistake": f"the gradients of {names[0]} and {names[1]} are swapped"}
     step = expression_of(program, product)
     mistake = f"in the gradient of {names[0]} through {step}, {names[0]} is used in place of {names[1]}"
-    return {"choice": names[1], "mistake": f"{mistake}, and the other way round"}
+    return {**fields, "mistake": f"{mistake}, and the other way round"}
 
 
 def _are_parts(program: Program, value: int, other: int) -> bool:

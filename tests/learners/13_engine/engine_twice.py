@@ -340,7 +340,7 @@ def engine_twice(program, x):
 #+         for v in order:
 
 
-# %% wrong: only the first call counts | return: missing-path or unknown
+# %% wrong: only the first call counts | return: missing-path
 # base: closures, what is between cleared before each walk
 
 #+     walked = False
