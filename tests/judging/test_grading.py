@@ -418,7 +418,9 @@ def test_the_evidence_tells_the_two_numbers_that_the_finding_tells(course: Cours
     answer = grade("smallest_failing_input", source.replace(*slip)).answers[1]
     told = re.fullmatch(r"the value is (\d+); it must be (\d+)", answer.message)
     assert told is not None, answer.message
-    assert re.search(rf"returns {told[1]} as the second .* must return {told[2]}$", answer.evidence), answer.evidence
+    assert re.search(rf"returns {told[1]} as its second value, .* must return {told[2]}$", answer.evidence), (
+        answer.evidence
+    )
 
 
 def test_an_answer_of_another_shape_has_no_evidence_but_names_the_axes(grade: Grade) -> None:

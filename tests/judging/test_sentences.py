@@ -277,7 +277,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
     "a count of all is a count": (
         "shifted_relu_grad",
         "def shifted_relu_grad(inp, out):\n"
-        "    inp.g = out.g * (inp > 0) + (inp <= 0) * out.g.abs() * 0.01 * inp.cos().abs()\n",
+        "    inp.g = out.g * (inp > 0) + (inp <= 0) * (out.g.abs() + 1) * inp.cos().abs()\n",
         "inp.g",
         "all # entries that must be # are nonzero; the others are right",
     ),
