@@ -106,10 +106,13 @@ def may_have_wrong_sign(program: Program, place: Place) -> bool:
 
     True for a pointwise operation, but for x + 1 that is read once, where the sign may as well be wrong in what its
     reader contributes; for a contraction of two operands that get a gradient, such as `x @ w`, where the gradient of
-    the partner operand stays right; and for an inverse, whose vjp has a minus sign.
+    the partner operand stays right; for an inverse, whose vjp has a minus sign; and for an operation whose value is a
+    target, such as the step `mean`, where the learner's own answer for that value may be right.
     """
     node = program.reader(place)
     family = node.operation.family
+    if node.id in program.forward.targets.values():
+        return True
     if family == "pointwise":
         return has_distinct_sign(program, place)
     return has_minus(node, place[1]) or (family == "contraction" and len(program.forward.edges[node.id]) > 1)
