@@ -22,7 +22,6 @@ from grader.program.program import Program, Tangents
 from .case import Case, ProgramSample
 from .mistake import Fact, Mistake
 from .operators.places import expression_of, with_short_names
-from .operators.upstream import name_of_upstream_gradient
 
 MOST_ENTRIES = 200  # of a value whose gradient is solved for
 PROBES = 24  # random directions of each target: two runs of the forward pass for each
@@ -118,7 +117,7 @@ def _wrong_gradient_fact(case: Case, sample: ProgramSample, names: tuple[str, ..
         value, step = program.name_of(node.id), expression_of(program, node)
         says = f"the gradient of {value} is already wrong; everything from there back to the inputs is right"
         if all(reader == SINK for reader, _ in program.forward.uses[node.id]):  # that gradient is given
-            upstream = name_of_upstream_gradient(program, node.id)
+            upstream = program.upstream_name or "1"
             says = f"these are right gradients for another upstream gradient than {upstream}"
         says = with_short_names(program, says)
         return Mistake("unknown", facts=(Fact("where", {"value": value, "step": step}, says),))

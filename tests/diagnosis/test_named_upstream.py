@@ -11,6 +11,8 @@ from helpers.verdicts import Rule, assert_named, unmended
 
 from grader.course.exercise import Exercise, stored
 from grader.course.sampling import indices, normal, output
+from grader.diagnosis.operators.upstream import name_of_upstream_gradient
+from grader.program.recording import record
 
 
 def _gate(x: Any, w: Any, u: Any) -> Any:
@@ -99,6 +101,13 @@ def picked(v: dict[str, Any]) -> Any:
 )  # fmt: skip
 def test_each_slip_has_its_name(exercise: Exercise, rule: Rule, name: str) -> None:
     assert_named(exercise, rule, name)
+
+
+def test_the_gradient_of_a_loop_is_that_of_its_value_where_the_output_is_the_last_one() -> None:
+    """Named in a trial of two time steps, where the second value is the output: in others it is none."""
+    inputs = {"x": torch.randn(3, 2, 4), "h": torch.randn(3, 4), "w": torch.randn(4, 4)}
+    program = record(LAST.forward, inputs, torch.randn(3, 4))
+    assert name_of_upstream_gradient(program, program.forward.outputs[-1]) == "the gradient of h"
 
 
 def test_the_other_size_is_told() -> None:

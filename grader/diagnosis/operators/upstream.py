@@ -14,7 +14,7 @@ from grader.diagnosis.hints import STORED_IN_ANOTHER
 from grader.program.forward import SINK, Place
 from grader.program.operation import OPERATIONS, Array
 from grader.program.program import EdgeContext, EdgeVjp, Program, Sweep
-from grader.program.queries import nodes_between
+from grader.program.queries import EdgeKind, edges_by_kind, nodes_between
 from grader.program.segments import segment
 from grader.program.selectors import NamedValue, ValueName, values_by_name
 
@@ -42,13 +42,14 @@ def name_of_upstream_gradient(program: Program, value: int) -> str:
     """Return what a learner calls the upstream gradient of the node of a value: that of the output, if they are equal.
 
     For an output, which nothing else reads, and for `x @ w` in the output `x @ w + b`, `out.g`, or `1` for a loss;
-    otherwise `the gradient of h`.
+    otherwise `the gradient of h`. So for the last h of a loop, too, whose gradient in other iterations is not `out.g`.
     """
-    upstream = program.upstream_name
-    if value in program.forward.outputs and len(program.forward.uses[value]) == 1:
+    upstream, node = program.upstream_name, program.nodes[value]
+    is_in_loop = len(program.forward.by_key[node.key]) > 1
+    if value in program.forward.outputs and len(program.forward.uses[value]) == 1 and not is_in_loop:
         return upstream or "1"
     own, given = (program.right_sweep.gradient(i) for i in (value, program.forward.outputs[-1]))
-    is_given = upstream and value not in program.forward.outputs and np.array_equal(own, given)
+    is_given = upstream and not is_in_loop and value not in program.forward.outputs and np.array_equal(own, given)
     return upstream if is_given else f"the gradient of {program.name_of(value_with_same_gradient(program, value))}"
 
 
@@ -300,10 +301,27 @@ class GradientReplacement:
         value: names the value whose gradient is used, perhaps in the last iteration of a loop.
         code: the public code: `missing-local` where this value depends on the edited one, so that the derivative
             between them is left out; else `wrong-operand`.
+        part: the kind of the edges whose contribution to that gradient is used alone; `None` for all of it.
     """
 
     value: ValueName | ValueOfIteration
     code: str
+    part: EdgeKind | None = None
+
+    def rule(self, program: Program, reader: int) -> EdgeVjp | None:
+        """Return a function of an edge that returns the gradient which is used; `None` where there is no other one.
+
+        Args:
+            program: the program of a trial.
+            reader: the id of the value whose gradient is replaced.
+        """
+        other = self.value.find(program, reader)
+        if other is None or other == reader:
+            return None
+        if self.part is None:
+            return lambda at: at.sweep.gradient(other)
+        places = self.part.places(program.right, other)
+        return lambda at: np.asarray(sum(map(at.sweep.contribution, places), np.zeros_like(at.g)))
 
 
 def gradient_replacements(program: Program, place: Place) -> Iterator[GradientReplacement]:
@@ -311,8 +329,10 @@ def gradient_replacements(program: Program, place: Place) -> Iterator[GradientRe
 
     The gradient that it replaces is that of the value `place`, or of the reader of the edge `place`; the two have one
     shape. The values are no inputs: targets lead to them. Those that depend on the replaced value come first, with the
-    code "missing-local"; all others have "wrong-operand". In a loop of three iterations or more, the replaced value
-    itself in the last iteration is the last of them.
+    code "missing-local"; all others have "wrong-operand". For a value in a loop whose last value is the output, there
+    is the gradient of the output; where the values of the loop are joined in the output, what the output contributes to
+    the gradient of such a value. In a loop of three iterations or more, the replaced value itself in the last iteration
+    is the last of them.
     """
     node = program.nodes[place[0]]
     behind = program.forward.descendants[place[0]]
@@ -320,9 +340,23 @@ def gradient_replacements(program: Program, place: Place) -> Iterator[GradientRe
     nearer_first = sorted(named_values, key=lambda pair: not behind >> pair[1] & 1)  # of equal gradients, one of these
     for name, value in nearer_first:
         if value != place[0] and program.forward.uses[value] and is_made_from_targets(program, (value, 0)):
-            yield GradientReplacement(name, "missing-local" if behind >> value & 1 else "wrong-operand")
+            code = "missing-local" if behind >> value & 1 else "wrong-operand"
+            yield GradientReplacement(name, code)
+            ways = edges_by_kind(program, value)
+            if len(ways) > 1:
+                yield from (GradientReplacement(name, code, way) for way in ways if joins_output(program, way))
+    output = program.nodes[program.forward.outputs[-1]]
+    is_of_loop = len(program.forward.by_key[output.key]) > 1 and len(program.forward.by_key[node.key]) > 1
+    if program.upstream_name and is_of_loop and output.key != node.key and output.value.shape == node.value.shape:
+        yield GradientReplacement(ValueOfIteration(output.key, "last"), "missing-local")
     if len(program.forward.by_key[node.key]) > 2:
         yield GradientReplacement(ValueOfIteration(node.key, "last"), "wrong-operand")
+
+
+def joins_output(program: Program, kind: EdgeKind) -> bool:
+    """Return whether edges of a kind lead into the output, if that joins values, as `torch.stack(states)` does."""
+    readers = program.forward.by_key[kind.key] if kind.key else ()
+    return any(i in program.forward.outputs and program.nodes[i].operation.family == "join" for i in readers)
 
 
 def describe_replacement(program: Program, place: Place, choice: GradientReplacement) -> str:
@@ -338,7 +372,12 @@ def describe_replacement(program: Program, place: Place, choice: GradientReplace
     """
     value = program.name_of(value_with_same_gradient(program, place[0]))
     if isinstance(choice.value, ValueOfIteration):
-        return f"the gradient of {value} in the last iteration is used in every iteration"
+        if choice.value.key == program.nodes[place[0]].key:
+            return f"the gradient of {value} in the last iteration is used in every iteration"
+        return f"{program.upstream_name} is used in every iteration in place of the gradient of {value}"
+    if choice.part is not None:
+        part = f"the contribution of {program.output_name} to the gradient of {choice.value.describe(program)}"
+        return f"only {part} is used in place of the gradient of {value}"
     other = choice.value.find(program, place[0])
     for edge in program.forward.uses[place[0]]:
         if place[1] != WHOLE and edge[0] == other and (divisor := divisor_of(program, edge)):
@@ -366,10 +405,8 @@ def use_gradient_of_value(program: Program, place: Place, choice: GradientReplac
     The choice names v: for x @ w, dv @ w.T to x, and x.T @ dv to w. Returns `None` where the program has no such value,
     or it is the value `place`.
     """
-    other = choice.value.find(program, place[0])
-    if other is None or other == place[0]:
-        return None
-    return program.with_upstream(place[0], lambda at: at.sweep.gradient(other))
+    rule = choice.rule(program, place[0])
+    return None if rule is None else program.with_upstream(place[0], rule)
 
 
 @use_gradient_of_value.example
@@ -407,10 +444,8 @@ def use_gradient_of_value_for_operand(program: Program, place: Place, choice: Gr
     The choice names v: for w in x @ w, x.T @ dv. Returns `None` where the program has no such value, or it is the value
     of the edge's reader.
     """
-    other = choice.value.find(program, place[0])
-    if other is None or other == place[0]:
-        return None
-    return program.with_vjp(place, lambda at: at.right(at.sweep.gradient(other)))
+    rule = choice.rule(program, place[0])
+    return None if rule is None else program.with_vjp(place, lambda at: at.right(rule(at)))
 
 
 @use_gradient_of_value_for_operand.example
@@ -427,6 +462,38 @@ def _() -> Example:
         return {"w": x.T @ g, "x": dz @ w.T}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@use_gradient_of_value_for_operand.example
+def _() -> Example:
+    """Show h = tanh(x[t] + h @ w + b), a loop whose gradient of `b` sums g in place of the gradient of the sum."""
+
+    def forward(x: Tensor, h: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        for t in range(len(x)):
+            h = torch.tanh(x[t] + h @ w + b)
+        return h
+
+    def wrong(x: Tensor, h: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"b": len(x) * g.sum(0)}
+
+    return Example(forward, wrong, {"x": "t bs n", "h": "bs n", "w": "n n", "b": "n"})
+
+
+@use_gradient_of_value_for_operand.example
+def _() -> Example:
+    """Show the loop with all states as output, whose gradient of `b` sums g in place of the gradient of the sum."""
+
+    def forward(x: Tensor, h: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        states = []
+        for t in range(len(x)):
+            h = torch.tanh(x[t] + h @ w + b)
+            states.append(h)
+        return torch.stack(states)
+
+    def wrong(x: Tensor, h: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"b": g.sum((0, 1))}
+
+    return Example(forward, wrong, {"x": "t bs n", "h": "bs n", "w": "n n", "b": "n"})
 
 
 def has_given_upstream(program: Program, place: Place) -> bool:
@@ -1196,7 +1263,7 @@ def gradients_to_exchange(program: Program, place: Place) -> Iterator[ValueName]
     that each pair comes once.
     """
     for other in gradient_replacements(program, place):
-        if not isinstance(other.value, ValueOfIteration) and other.code == "wrong-operand":
+        if not isinstance(other.value, ValueOfIteration) and other.code == "wrong-operand" and other.part is None:
             value = other.value.find(program, place[0])
             if value is not None and value > place[0] and not _are_parts(program, value, place[0]):
                 yield other.value
