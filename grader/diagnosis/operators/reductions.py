@@ -40,6 +40,7 @@ from .places import (
 from .pointwise import local_derivative, local_derivative_at
 
 MOST_TERMS = 1_000_000  # that are laid out before they are summed
+BIAS_SLOT = 2  # of a convolution
 PARTS = {**PARTS_OF_AXIS, "only every other one": slice(0, None, 2)}
 
 
@@ -87,8 +88,10 @@ class ContributionTerms:
         """Return the two factors of the terms at an edge, with axes as in `self.factors`: g and x for w in x @ w.
 
         The first is the upstream gradient; the second the partner operand of a contraction, or the local derivative of
-        a pointwise operation, shaped like its value.
+        a pointwise operation, shaped like its value; and 1 for the bias of a convolution.
         """
+        if at.node.name == "convolution":
+            return at.g, np.ones(())
         if at.node.operation.family == "pointwise":
             return at.g, local_derivative(at.program, (at.node.id, at.slot))
         return at.g, np.asarray(at.node.values[1 - at.slot])
@@ -115,7 +118,8 @@ def contribution_terms(node: Node, slot: int) -> ContributionTerms | None:
     """Return the terms that the contribution to the operand in a slot is the sum of, with a letter for each axis.
 
     For slot 1 of x @ w, x (bs, n) and w (n, m): the terms x[a, b] * g[a, c], summed over "a" to the operand's "bc".
-    Return `None` unless the node is a pointwise operation, or a contraction of two operands.
+    For the bias of a convolution they are g itself, summed over all axes but that of the channels. Return `None` unless
+    the node is a pointwise operation, a contraction of two operands, or a convolution, and the slot that of its bias.
     """
     if node.operation.family == "pointwise":
         value = "abcdefgh"[: node.value.ndim]
@@ -123,6 +127,9 @@ def contribution_terms(node: Node, slot: int) -> ContributionTerms | None:
         added = len(value) - len(shape)
         operand = "".join(value[added + i] for i, size in enumerate(shape) if size == node.value.shape[added + i])
         return ContributionTerms((value, value), operand, dict(zip(value, node.value.shape, strict=True)))
+    if node.name == "convolution" and slot == BIAS_SLOT:
+        value = "abcdefgh"[: node.value.ndim]
+        return ContributionTerms((value, ""), value[1], dict(zip(value, node.value.shape, strict=True)))
     contraction = contraction_of(node)
     if contraction is None or len(contraction.operands) != 2 or slot > 1:
         return None
@@ -140,7 +147,8 @@ def contribution_terms(node: Node, slot: int) -> ContributionTerms | None:
 def has_terms(program: Program, place: Place) -> bool:
     """Return whether the contribution of the edge `place` is a sum of `ContributionTerms`, perhaps of a single term.
 
-    True if the reader is a pointwise operation, or a contraction of two operands, such as `x @ w`.
+    True if the reader is a pointwise operation, or a contraction of two operands, such as `x @ w`; and for the bias of
+    a convolution.
     """
     return contribution_terms(program.reader(place), place[1]) is not None
 
@@ -550,7 +558,7 @@ def fields_of_exchanged_axis(program: Program, place: Place, choice: ExchangedAx
     "summed-over-another-axis",
     code="summed-wrong-axis",
     rank=2.0,
-    at=edges.of_family("contraction", "pointwise").where(has_terms),  # in a batch of one the sum is of one term
+    at=edges.where(has_terms),  # in a batch of one the sum is of one term
     choices=exchangeable_axes,
     message="in the gradient of {operand} through {step}, the sum runs over {wrong}; it must run over {right}",
     fields=lambda program, place, choice: fields_of_exchanged_axis(program, place, choice),
@@ -806,6 +814,20 @@ def _() -> Example:
         return {"b": g * (x @ w + b > 0)}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m", "b": "m"})
+
+
+@leave_out_sum.example
+def _() -> Example:
+    """Show tanh of a convolution whose gradient of the bias is summed over the batch only."""
+
+    def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        return torch.nn.functional.conv1d(x, w, b).tanh()
+
+    def wrong(x: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"b": (g * (1 - forward(x, w, b) ** 2)).sum(0)}
+
+    x = sized(normal("bs c t"), t=(8, 9, 10))  # so that no other axis is as long as that of the output
+    return Example(forward, wrong, {"x": x, "w": sized(normal("m c k"), k=(2,)), "b": "m"})
 
 
 @leave_out_sum.example
