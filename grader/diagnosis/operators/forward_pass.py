@@ -824,7 +824,8 @@ def size_fields(program: Program, place: Place, choice: SizeReplacement) -> dict
     """
     node = program.nodes[place[0]]
     wrong, right = (choice.form.format(size.describe(program)) for size in (choice.wrong, choice.right))
-    if source := operand_source(node.text, node.name, choice.slot):
+    source = operand_source(node.text, node.name, choice.slot)
+    if source and not source.isidentifier():  # a learner may have a variable of this name, with the wrong number
         sizes = [
             replace(choice.right, axis=axis) for axis in (choice.right.axis, choice.right.from_front(program, node.id))
         ]

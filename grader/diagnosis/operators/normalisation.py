@@ -704,7 +704,7 @@ def name_of_normalised_value(program: Program, place: Place) -> str:
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
         "where": WHERE_IN_WORDS[choice.where],
-        "wrong": f"the factor {name_of_normalised_value(program, place)} is missing"
+        "wrong": f"{name_of_normalised_value(program, place)} is missing as a factor"
         if choice.value is None
         else f"{substitute_name(program, choice.value)} is used in place of {name_of_normalised_value(program, place)}",
     },

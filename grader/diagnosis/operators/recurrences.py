@@ -7,7 +7,7 @@ all iterations.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 from weakref import WeakKeyDictionary
@@ -354,15 +354,22 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
 
 
+UNCLEARED: Mapping[str, str] = {
+    "all": "the gradient of {value} is not reset between iterations: it still contains that of the next iteration",
+    "carried": "the contribution of the next iteration to the gradient of {value} is added to those of all later"
+    " iterations; it must replace them",
+}
+
+
 @operator(
     "gradient-not-cleared",
     code="stale-gradient",
     rank=2.0,
     at=loop_values,
     choices=lambda program, place: ("all", "carried") if edges_from_later(program, place[0]) else ("all",),
-    message="{what} of {value} is not reset between iterations: it still contains that of the next iteration",
+    message="{mistake}",
     fields=lambda program, place, choice: {
-        "what": "the gradient" if choice == "all" else "the contribution of the next iteration to the gradient"
+        "mistake": UNCLEARED[choice].format(value=program.name_of(place[0])),
     },
 )
 def keep_gradient(program: Program, place: Place, choice: str) -> Program | None:
