@@ -25,6 +25,35 @@ def rnn_states_grad(x, h0, wx, wh, b, out):
         h_g = sums_g @ wh.t()
     h0.g = h_g
 """
+RNN = """
+def rnn_grad(x, h0, wx, wh, b, out):
+    states = [h0]
+    for i in range(x.shape[1]):
+        states.append((x[:, i] @ wx + states[-1] @ wh + b).tanh())
+    x.g, wx.g, wh.g, b.g = (torch.zeros_like(each) for each in (x, wx, wh, b))
+    h_g = out.g
+    for i in reversed(range(x.shape[1])):
+        sums_g = (1 - states[i + 1] ** 2) * h_g
+        x.g[:, i] = sums_g @ wx.t()
+        wx.g += x[:, i].t() @ sums_g
+        wh.g += states[i].t() @ sums_g
+        b.g += sums_g.sum(0)
+        h_g = sums_g @ wh.t()
+    h0.g = h_g
+"""
+RIGHT_STATES = """
+def rnn_states_grad(x, h0, wx, wh, b, out):
+    x.g, wx.g, wh.g, b.g = (torch.zeros_like(each) for each in (x, wx, wh, b))
+    h_g, states = torch.zeros_like(h0), torch.cat((h0[:, None], out), 1)
+    for i in reversed(range(x.shape[1])):
+        sums_g = (1 - out[:, i] ** 2) * (out.g[:, i] + h_g)
+        x.g[:, i] = sums_g @ wx.t()
+        wx.g += x[:, i].t() @ sums_g
+        wh.g += states[:, i].t() @ sums_g
+        b.g += sums_g.sum(0)
+        h_g = sums_g @ wh.t()
+    h0.g = h_g
+"""
 SOLVE = """
 def solve_grad(a, b, out):
     b.g = torch.linalg.solve(a.t(), out.g)
@@ -60,7 +89,7 @@ def block_grad(x, wq, wk, wv, wo, w1, w2, out):
 SENTENCES = {  # (exercise, source, answer): the sentence, with # for every number
     "an axis is named only where its size is that of the axis in all trials": (
         "conv1d_grad",
-        "def conv1d_grad(inp, w, b, out):\n    inp.g = w.g = b.g = out.g.sum(0)\n",
+        "def conv1d_grad(inp, w, b, out):\n    inp.g = w.g = b.g = out.g.sum(0)[:, 1:]\n",
         "b.g",
         "its shape is (o=#, #); it should be that of b, (o=#,)",
     ),
@@ -382,6 +411,68 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         RNN_STATES.replace("sums_g.sum(0)", "sums_g.mean(0)"),
         "b.g",
         "every entry is #/# of what it should be, and bs = # here",
+    ),
+    "a gradient of the loop is not called out.g": (
+        "rnn_grad",
+        RNN.replace("b.g += sums_g", "b.g += h_g"),
+        "b.g",
+        "in the gradient of b through `x[:, i] @ wx + h @ wh + b`, the gradient of h is used in place of that of"
+        " `x[:, i] @ wx + h @ wh + b`",
+    ),
+    "the upstream gradient of the last time step is used in a loop": (
+        "rnn_grad",
+        RNN.replace("b.g += sums_g", "b.g += out.g"),
+        "b.g",
+        "in the gradient of b through `x[:, i] @ wx + h @ wh + b`, out.g is used at every time step in place of the"
+        " gradient of `x[:, i] @ wx + h @ wh + b`",
+    ),
+    "the upstream gradient of each time step is used in a loop": (
+        "rnn_states_grad",
+        RIGHT_STATES.replace("b.g += sums_g", "b.g += out.g[:, i]"),
+        "b.g",
+        "in the gradient of b through `x[:, i] @ wx + h @ wh + b`, only the contribution of `out` to the gradient of h"
+        " is used in place of the gradient of `x[:, i] @ wx + h @ wh + b`",
+    ),
+    "what replaces is not added": (
+        "rnn_states_grad",
+        RIGHT_STATES.replace("h_g = sums_g", "h_g += sums_g"),
+        "x.g",
+        "the contribution of the next time step to the gradient of h is added to those of all later time steps; it must"
+        " replace them",
+    ),
+    "a sign is wrong behind a gradient that is right": (
+        "batchnorm_steps_grad",
+        "def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):\n"
+        "    beta.g, gamma.g, hat.g = out.g.sum(0), (out.g * hat).sum(0), out.g * gamma\n"
+        "    inv.g = (hat.g * centred).sum(0)\n"
+        "    var.g = -0.5 * inv**3 * inv.g\n"
+        "    centred.g = hat.g * inv + 2 * centred * var.g / len(inp)\n"
+        "    mean.g = -centred.g.sum(0)\n"
+        "    inp.g = centred.g - mean.g / len(inp)\n",
+        "inp.g",
+        "the contribution of the path through `inp.mean(#)` to the gradient of inp has the wrong sign",
+    ),
+    "a bias of a convolution is summed over too few axes": (
+        "conv2d_grad",
+        "def conv2d_grad(inp, w, b, out, stride, padding):\n    inp.g = w.g = None\n    b.g = out.g.sum((0, 2))\n",
+        "b.g",
+        "it is not summed over axis # of `out`",
+    ),
+    "a bias of a convolution is summed over its channels": (
+        "conv1d_grad",
+        "def conv1d_grad(inp, w, b, out):\n    inp.g = w.g = None\n    b.g = out.g.sum((0, 1))\n",
+        "b.g",
+        "in the gradient of b through `conv1d`, the sum runs over bs and o; it must run over bs and axis # of `out`",
+    ),
+    "a size is not called by a variable that may be wrong": (
+        "mend_attention",
+        "def mend_attention(q, k, v, out):\n    root = k.shape[0] ** 0.5\n"
+        "    weights = (q @ k.t() / root).softmax(-1)\n"
+        "    v.g = weights.t() @ out.g\n    weights_g = out.g @ v.t()\n"
+        "    scores_g = weights * (weights_g - (weights_g * weights).sum(-1, keepdim=True)) / root\n"
+        "    q.g, k.g = scores_g @ k, scores_g.t() @ q\n",
+        "q.g",
+        "in `q @ k.t() / root`, `sqrt(k.shape[#])` is used in place of `sqrt(q.shape[#])`",
     ),
     "three faults of one product are a list": (
         "rnn_step_grad",
