@@ -1,5 +1,7 @@
 """Exercises of unit 11: one weight, many time steps."""
 
+from functools import partial
+
 from handgrad import Exercise, Misconception, Routine, Sampler, normal, output, stored, weights
 
 
@@ -25,6 +27,24 @@ def _last_state_truncated(x, h0, wx, wh, b, k):
     states = [h0, *_states(x[:, :-k], h0, wx, wh, b)]
     start = states[-1].detach()
     return _states(x[:, -k:], start, wx, wh, b)[-1]
+
+
+def _through_first_steps(name, x, h0, wx, wh, b, k, out_g):
+    """Return the gradient of an input by a backward pass through the first k time steps, not the last k."""
+    import torch
+
+    steps = min(int(k), x.shape[1])
+    states = [h0, *_states(x[:, :steps], h0, wx, wh, b)]
+    grads = {each: torch.zeros_like(value) for each, value in {"x": x, "wx": wx, "wh": wh, "b": b}.items()}
+    g = out_g
+    for i in reversed(range(steps)):
+        sums_g = (1 - states[i + 1] ** 2) * g
+        grads["x"][:, i] = sums_g @ wx.t()
+        grads["wx"] += x[:, i].t() @ sums_g
+        grads["wh"] += states[i].t() @ sums_g
+        grads["b"] += sums_g.sum(0)
+        g = sums_g @ wh.t()
+    return grads[name]
 
 
 def _lstm_step(x, h, c, w, b):
@@ -327,7 +347,15 @@ truncated_rnn_grad = Exercise(
             "Start from zeros, and add once for each of the last `k` time steps.",
         ),
     },
-)
+    misconceptions=tuple(
+        Misconception(
+            "missing-path", f"{name}.g", partial(_through_first_steps, name),
+            says="the backward pass goes through the first k time steps; it must go through the last k",
+            hints=("Let t be 7 and k be 2. Which time steps does your loop visit? Which one is nearest to the loss?",),
+        )
+        for name in ("x", "wx", "wh", "b")
+    ),
+)  # fmt: skip
 
 clip_grad_norm = Routine(
     title="Clip gradients by their norm",

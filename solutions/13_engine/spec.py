@@ -1,6 +1,7 @@
 """Exercises of unit 13: an autograd engine of your own."""
 
 import math
+from functools import partial
 from graphlib import TopologicalSorter
 
 from handgrad import (
@@ -912,6 +913,26 @@ def _from_first_piece(program, every):
     return program.with_iterations(gone_through[::-1])
 
 
+def _from_first_piece_and_last_state(name, x, w, b, every, out_g):
+    """Return the gradient of an input where pieces are visited from the first one, and kept states from the last."""
+    import torch
+
+    states = [x]
+    for row in b:
+        states.append(torch.tanh(states[-1] @ w + row))
+    kept, grads = states[:-1][:: int(every)], {"x": out_g, "w": torch.zeros_like(w), "b": torch.zeros_like(b)}
+    for start in range(0, len(b), int(every)):
+        piece = [kept.pop()]
+        for row in b[start : start + int(every)]:
+            piece.append(torch.tanh(piece[-1] @ w + row))
+        for i in reversed(range(len(piece) - 1)):
+            sums_g = grads["x"] * (1 - piece[i + 1] ** 2)
+            grads["w"] += piece[i].t() @ sums_g
+            grads["b"][start + i] = sums_g.sum(0)
+            grads["x"] = sums_g @ w.t()
+    return grads[name]
+
+
 def _slope_before(program):
     for step, tanh in zip(program.nodes_of("matmul"), program.nodes_of("tanh"), strict=True):
         before = program.nodes[step].values[0]
@@ -956,6 +977,7 @@ _ASK_FOR_PIECES = (
     "How many pieces does your loop visit if t = 7 and `every` = 3, and how many steps are in each?",
     "And how many does it visit if `every` is larger than t?",
 )
+_FROM_FIRST = "the backward pass visits the pieces from the first to the last; it must begin with the last"
 _PIECE_SLIPS = (
     ("missing-local",
      "every piece starts from out.g; it must start from the gradient that the piece after it passes back", "x w b",
@@ -967,8 +989,7 @@ _PIECE_SLIPS = (
      "unless there is no full piece", "x w b", _rest_left_out, *_ASK_FOR_PIECES),
     ("overwritten", "each piece starts w.g at 0; it must add to the contributions of the pieces after it", "w",
      _weights_of_first_piece),
-    ("wrong-order", "the backward pass visits the pieces from the first to the last; it must begin with the last",
-     "x w b", _from_first_piece),
+    ("wrong-order", _FROM_FIRST, "x w b", _from_first_piece),
     ("overwritten", "the rows of b.g are counted from 0 in each piece, so that pieces overwrite each other", "b",
      _first_rows_alone, "Which row of `b` does the first step of the second piece use?",
      "In which row of `b.g` does your code store the gradient of that step?"),
@@ -998,6 +1019,10 @@ checkpoint_grad = Exercise(
         misconception
         for code, says, targets, edit, *hints in _PIECE_SLIPS
         for misconception in edited(_states, targets, code, edit, says, *hints)
+    )
+    + tuple(
+        Misconception("wrong-order", f"{name}.g", partial(_from_first_piece_and_last_state, name), _FROM_FIRST)
+        for name in "xwb"
     ),
     hints={
         "x.g": (

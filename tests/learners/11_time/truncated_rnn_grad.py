@@ -108,7 +108,7 @@ def truncated_rnn_grad(x, h0, wx, wh, b, out, k):
         h_g = sums_g @ wh.t()
 
 
-# %% wrong: cut off at the wrong end | *: unknown or missing-path or wrong-local or wrong-operand or wrong-point
+# %% wrong: cut off at the wrong end | *: missing-path
 import torch
 
 

@@ -448,3 +448,17 @@ def adam_step(p, g, m, v, t, lr, beta1, beta2, eps):
     second = beta2 * v + (1 - beta2) * g * g
     step = first / (1 - t * beta1) / ((second / (1 - beta2**t)) ** 0.5 + eps)
     return p - lr * step, first, second
+
+
+# %% wrong: beta1 in the weight of g squared | return.0, return.2: wrong-operand
+def adam_step(p, g, m, v, t, lr, beta1, beta2, eps):
+    m = beta1 * m + (1 - beta1) * g
+    v = beta2 * v + (1 - beta1) * g**2
+    return p - lr * (m / (1 - beta1**t)) / ((v / (1 - beta2**t)).sqrt() + eps), m, v
+
+
+# %% wrong: beta2 in the weight of g | return.0, return.1: wrong-operand
+def adam_step(p, g, m, v, t, lr, beta1, beta2, eps):
+    m = beta1 * m + (1 - beta2) * g
+    v = beta2 * v + (1 - beta2) * g**2
+    return p - lr * (m / (1 - beta1**t)) / ((v / (1 - beta2**t)).sqrt() + eps), m, v
