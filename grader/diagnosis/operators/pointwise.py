@@ -46,8 +46,12 @@ def local_derivative(program: Program, place: Place) -> Array:
 
 
 def has_derivative(program: Program, place: Place) -> bool:
-    """Return whether the local derivative of the edge `place` is neither 1 nor -1 for at least one entry."""
-    return bool((np.abs(local_derivative(program, place)) != 1).any())
+    """Return whether the local derivative of the edge `place` is something else than 1 everywhere or -1 everywhere.
+
+    True for tanh, and for abs, whose derivative is 1 for some entries and -1 for others.
+    """
+    derivative = local_derivative(program, place)
+    return bool((derivative != 1).any() and (derivative != -1).any())
 
 
 def has_distinct_sign(program: Program, place: Place) -> bool:
@@ -97,6 +101,20 @@ def _() -> Example:
 
     def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
         return {"x": g @ w.T, "w": x.T @ g}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
+@leave_out_derivative.example
+def _() -> Example:
+    """Show the root of abs(x @ w) whose backward pass leaves out the sign of x @ w."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return ((x @ w).abs() + 0.1).sqrt()
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dz = g / (2 * ((x @ w).abs() + 0.1).sqrt())
+        return {"x": dz @ w.T, "w": x.T @ dz}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
