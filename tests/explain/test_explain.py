@@ -1456,3 +1456,30 @@ def test_the_factor_is_named_where_a_product_reads_a_matrix_twice() -> None:
 
     found = sentences(forward, backward, x=torch.randn(4, 4))
     assert found == {"x": "the path through the right factor y of `y @ y` is missing"}
+
+
+def test_two_inputs_that_are_exchanged_in_a_recurrence_are_told_as_one_mistake() -> None:
+    """The weights of V-trace: rho and c are exchanged wherever the backward pass reads them."""
+
+    def forward(v, rho, c):
+        assert rho.shape == c.shape
+        value = torch.zeros_like(v[0])
+        for t in range(len(rho)):
+            value = rho[t] * v[t].tanh() + 0.9 * c[t] * value
+        return value
+
+    def backward(out, out_g, v, rho, c):
+        values, dv, drho, dc, g = [torch.zeros_like(v[0])], *map(torch.zeros_like, (v, rho, c)), out_g
+        for t in range(len(rho)):
+            values.append(c[t] * v[t].tanh() + 0.9 * rho[t] * values[-1])
+        for t in reversed(range(len(rho))):
+            dv[t], drho[t] = g * c[t] * (1 - v[t].tanh() ** 2), g * v[t].tanh()
+            dc[t], g = 0.9 * g * values[t], 0.9 * g * rho[t]
+        return {"v": dv, "rho": drho, "c": dc}
+
+    found = sentences(forward, backward, v=torch.randn(5, 3), rho=torch.rand(5, 3) + 0.4, c=torch.rand(5, 3) + 0.3)
+    assert found == {
+        "v": "rho and c are exchanged throughout the computation",
+        "rho": "the same mistake as in v",
+        "c": "the same mistake as in v",
+    }
