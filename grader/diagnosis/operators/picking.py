@@ -132,6 +132,72 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": sized(normal("n m"), m=(4, 6))})
 
 
+def chosen_entries(node: Node, slot: int) -> Array:
+    """Return a mask of the entries that an extreme or a gather takes from its operand, shaped like the operand."""
+    return np.asarray(node.vjp(slot, np.ones(node.value.shape)) != 0)
+
+
+def axes_of_choosers(program: Program, place: Place) -> Iterator[int]:
+    """Yield the axes along which a node chooses entries at the same index several times: 0 for d.min(1), d of two axes.
+
+    Args:
+        program: the program of a trial.
+        place: the edge into the extreme or gather.
+    """
+    node = program.reader(place)
+    chosen, own = chosen_entries(node, place[1]), reduced_axes(node)
+    if len(own) < chosen.ndim:
+        yield from (axis for axis in range(chosen.ndim) if axis not in own and (chosen.sum(axis) > 1).any())
+
+
+@operator(
+    "chosen-index-overwritten",
+    code="overwritten",
+    rank=2.5,
+    at=edges.of("max", "min", "amax", "amin", "gather").in_every_iteration,
+    choices=axes_of_choosers,
+    message="where {step} takes the same index several times, only the last contribution to it is kept;"
+    " all must be added",
+)
+def overwrite_chosen_index(program: Program, place: Place, choice: int) -> Program:
+    """Keep the contribution of the last entry that was chosen at an index, along one of the other axes.
+
+    For the distances d of the rows of y to those of t, and the nearest row of y for each of t, d.min(0): `dy[i[j]] =
+    ...` for each j in turn, in place of `+=`.
+
+    Args:
+        program: the right program.
+        place: the edge into the extreme or gather.
+        choice: the axis of the operand along which the later contribution overwrites the earlier one.
+    """
+
+    def rule(at: EdgeContext) -> Array:
+        """Return the contribution, with zeros where a later entry along the axis is chosen at the same index."""
+        chosen = np.flip(chosen_entries(at.node, at.slot), choice)
+        is_last = np.flip(chosen & (chosen.cumsum(choice) == 1), choice)
+        return np.asarray(at.right() * is_last)
+
+    return program.with_vjp(place, rule)
+
+
+@overwrite_chosen_index.example
+def _() -> Example:
+    """Show the mean distance of the rows of t to the nearest row of x @ w, whose gradient is assigned row by row."""
+
+    def forward(x: Tensor, w: Tensor, t: Tensor) -> Tensor:
+        return ((x @ w)[:, None] - t).square().sum(-1).min(0)[0]
+
+    def wrong(x: Tensor, w: Tensor, t: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y = x @ w
+        nearest = (y[:, None] - t).square().sum(-1).argmin(0)
+        dy = torch.zeros_like(y)
+        for j, i in enumerate(nearest):
+            dy[i] = 2 * g[j] * (y[i] - t[j])
+        return {"x": dy @ w.T, "w": x.T @ dy}
+
+    return Example(forward, wrong, {"x": "k n", "w": "n m", "t": "bs m"})
+
+
 ORDERS: Mapping[str, tuple[str, Callable[[EdgeContext], Array]]] = {
     "stays in the order of the sorted values": ("missing-local", lambda at: _unsorted_gradient(at)),
     "is sorted once more": ("wrong-operand", lambda at: _gradient_sorted_again(at)),
