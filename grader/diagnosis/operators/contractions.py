@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, cast
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from grader.diagnosis.words import list_in_words
@@ -624,6 +625,62 @@ def has_matrix_as_partner(program: Program, place: Place) -> bool:
     reader = program.reader(place)
     is_value = reader.operand(partner_slot(reader, place[1])) is not None
     return is_value and len(product_shapes(reader, place[1])["partner"]) > 1
+
+
+def averages_with_constant(program: Program, place: Place) -> bool:
+    """Return whether the partner of the edge `place` is a constant matrix that takes means over groups of entries.
+
+    Each of its rows, or each of its columns, is one number in some places and 0 elsewhere, and adds up to 1.
+    """
+    reader = program.reader(place)
+    slot = partner_slot(reader, place[1])
+    matrix = np.asarray(reader.values[slot])
+    if reader.operand(slot) is not None or matrix.ndim != 2 or matrix.all():
+        return False
+    member = matrix != 0
+    counts = [member.sum(axis, keepdims=True) for axis in (0, 1)]
+    return any(count.max() > 1 and np.allclose(matrix * count, member) for count in counts)
+
+
+@operator(
+    "group-count-missing",
+    code="sum-for-mean",
+    rank=2.0,
+    at=products.where(averages_with_constant),
+    message="{step} takes means over groups; in the gradient of {operand}, the division by the size of each group is"
+    " missing",
+)
+def leave_out_group_count(program: Program, place: Place, choice: None) -> Program:
+    """Multiply by the matrix of ones and zeros that says which entries are in a group, not by that which takes means.
+
+    For means of the rows of x by class, (one_hot / one_hot.sum(0)).T @ x: one_hot @ g in place of (one_hot /
+    one_hot.sum(0)) @ g.
+    """
+    slot = partner_slot(program.reader(place), place[1])
+
+    def rule(at: EdgeContext) -> Array:
+        """Return the vjp with ones in place of the reciprocals of the counts."""
+        return at.right(operands={slot: (np.asarray(at.node.values[slot]) != 0).astype(float)})
+
+    return program.with_vjp(place, rule)
+
+
+@leave_out_group_count.example
+def _() -> Example:
+    """Show the means of tanh(x @ w) by class, whose gradient is not divided by the number of rows of each class."""
+
+    def member(x: Tensor) -> Tensor:
+        return F.one_hot(torch.arange(len(x)) % 3 % 2, 2).to(x.dtype)
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        one_hot = member(x)
+        return (one_hot / one_hot.sum(0)).T @ torch.tanh(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        dz = member(x) @ g * (1 - torch.tanh(x @ w) ** 2)
+        return {"x": dz @ w.T, "w": x.T @ dz}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
 @operator(
