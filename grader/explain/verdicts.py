@@ -432,7 +432,7 @@ class Verdicts:
 
         1. In all informative runs. Where the code has another right value at a kink than torch, torch's is put there.
         2. In the runs of the field `runs` alone, for in those of `others` the code may make a second mistake. A mistake
-           with several facts gives way to one with a single fact.
+           with several facts gives way to one with a single fact and a place, which is no factor of those sizes alone.
         3. In all informative runs with the arrays as the code gave them, if it has a value of its own at a kink: it may
            be part of the mistake.
         """
@@ -455,7 +455,7 @@ class Verdicts:
             again = self._mistakes_in(counted, several + unknown(), Run.with_torchs_choices, cases)
             doubtful = {answer.name for answer in several}
             add({name: search for name, search in again.items()
-                 if name not in doubtful or len(search.mistake.facts) == 1})  # fmt: skip
+                 if name not in doubtful or (len(search.mistake.facts) == 1 and search.mistake.at)})  # fmt: skip
         with_choices = [answer for answer in unknown() if any(run.has_choices(answer) for run in runs)]
         add(self._mistakes_in(runs, with_choices, Run.array, [], WORK_AGAIN))
         return mistakes
