@@ -69,7 +69,7 @@ def exchangeable_inputs(program: Program, place: Place) -> Iterator[InputPair]:
 @operator(
     "inputs-exchanged",
     code="wrong-operand",
-    rank=2.5,
+    rank=2.9,
     at=whole_program,
     choices=exchangeable_inputs,
     fields=lambda program, place, choice: {"first": choice.first, "second": choice.second},

@@ -153,7 +153,7 @@ def axes_of_choosers(program: Program, place: Place) -> Iterator[int]:
 @operator(
     "chosen-index-overwritten",
     code="overwritten",
-    rank=2.5,
+    rank=3.2,  # behind what says how the copies are summed
     at=edges.of("max", "min", "amax", "amin", "gather").in_every_iteration,
     choices=axes_of_choosers,
     message="where {step} takes the same index several times, only the last contribution to it is kept;"
@@ -182,17 +182,19 @@ def overwrite_chosen_index(program: Program, place: Place, choice: int) -> Progr
 
 @overwrite_chosen_index.example
 def _() -> Example:
-    """Show the mean distance of the rows of t to the nearest row of x @ w, whose gradient is assigned row by row."""
+    """Show a distance of two sets of rows, x @ w and t, whose gradient at the nearest rows of x @ w is assigned."""
 
     def forward(x: Tensor, w: Tensor, t: Tensor) -> Tensor:
-        return ((x @ w)[:, None] - t).square().sum(-1).min(0)[0]
+        d = ((x @ w)[:, None] - t).square().sum(-1)
+        return d.min(1)[0].sum() + d.min(0)[0].sum()
 
     def wrong(x: Tensor, w: Tensor, t: Tensor, g: Tensor) -> dict[str, Tensor]:
         y = x @ w
-        nearest = (y[:, None] - t).square().sum(-1).argmin(0)
-        dy = torch.zeros_like(y)
-        for j, i in enumerate(nearest):
-            dy[i] = 2 * g[j] * (y[i] - t[j])
+        d = (y[:, None] - t).square().sum(-1)
+        own = 2 * g * (y - t[d.argmin(1)])
+        dy = own.clone()
+        for j, i in enumerate(d.argmin(0)):
+            dy[i] = own[i] + 2 * g * (y[i] - t[j])
         return {"x": dy @ w.T, "w": x.T @ dy}
 
     return Example(forward, wrong, {"x": "k n", "w": "n m", "t": "bs m"})
