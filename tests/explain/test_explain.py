@@ -1479,7 +1479,7 @@ def test_two_inputs_that_are_exchanged_in_a_recurrence_are_told_as_one_mistake()
 
     found = sentences(forward, backward, v=torch.randn(5, 3), rho=torch.rand(5, 3) + 0.4, c=torch.rand(5, 3) + 0.3)
     assert found == {
-        "v": "rho and c are exchanged throughout the computation",
+        "v": "rho and c are swapped throughout the computation",
         "rho": "the same mistake as in v",
         "c": "the same mistake as in v",
     }
