@@ -41,12 +41,13 @@ class Kernel:
             elif message["msg_type"] == "error":
                 output.error = content["traceback"]
 
-        self.client.execute_interactive(code, timeout=TIMEOUT, output_hook=keep)
+        reply = self.client.execute_interactive(code, timeout=TIMEOUT, output_hook=keep)
+        assert reply["content"]["status"] != "aborted"
         return output
 
     def interrupted(self, code: str, worker: int) -> str:
         """The name of the exception that an interrupt ends the cell with, once the worker is busy with it."""
-        started = self.client.execute(code)
+        started = self.client.execute(code, stop_on_error=False)  # or what the kernel is sent next may be dropped
         while not children(worker):
             time.sleep(0.1)
         self.manager.interrupt_kernel()
