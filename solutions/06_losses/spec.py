@@ -262,7 +262,7 @@ smooth_cross_entropy_grad = Exercise(
             "wrong-factor",
             "inp.g",
             lambda inp, targ, eps: (1 - eps) * (inp.softmax(-1) - _truth(inp, targ)) / len(inp),
-            says="the whole gradient is multiplied by 1 - eps, the softmax as well; only the target must be smoothed",
+            says="the whole gradient is scaled down, the softmax as well; only the target must be smoothed",
             hints=(
                 "Write out the smoothed target of one row. Which value has a wrong class?",
                 "What does smoothing change: the prediction, the target, or both?",
