@@ -80,7 +80,7 @@ def test_a_comment_names_the_mistake_and_gives_a_hint(course: Path):
     assert told["right"] == {"lin_grad": None, "bmm_grad": None}
     assert re.fullmatch(
         r"- b\.g: every entry is 1/\d+ of what it should be, and bs = \d+ here \[mean-for-sum\]\n"
-        r"  Hint: Is there a mean .*\?",
+        r"  Hint: Does the forward pass take a mean .*\?",
         told["wrong"]["lin_grad"] or "",
     )
     assert told["untouched"]["lin_grad"] == "- inp.g, w.g, b.g: not attempted yet [todo]"
