@@ -564,7 +564,7 @@ def example_problems(lesson: Path) -> Iterator[str]:
     runner = _ProblemRunner()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a lesson may show what PyTorch warns of
-        with _alarm():
+        with _alarm(), one_thread():  # several threads wait for one another where other programs are busy
             runner.run(examples)
     yield from runner.problems
 
