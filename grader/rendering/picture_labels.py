@@ -130,7 +130,7 @@ KINDS: Mapping[str, str] = {
     "shared-array": "two values share an array",
     "shape-special": "right for some sizes only",
     "forward-value": "a value of the forward pass",
-    "hard-coded": "a number or size is typed in",
+    "hard-coded": "a number is typed in",
     "not-linear": "not linear in g",
     "wrong-local": "a wrong derivative",
 }

@@ -679,4 +679,4 @@ def test_an_answer_that_is_one_number_everywhere_is_labelled_with_it(see: See) -
 
 
 def test_a_typed_in_number_is_not_called_right_for_any_input() -> None:
-    assert change_of("hard-coded") == "a number or size is typed in"
+    assert change_of("hard-coded") == "a number is typed in"
