@@ -32,7 +32,13 @@ LAST_NAMES = "lastname surname familyname last".split()
 SECTIONS = "section sections classsection group".split()
 KNOWN = frozenset((*IDENTITIES, *FULL_NAMES, *SECTIONS))
 HANDED_IN = "handedin"
-POINTS = re.compile(r"score|grade|points|\(\d+\)$", re.IGNORECASE)  # in headings of columns that name nobody
+MOST_SHOWN = 5  # submissions that a remark on a column lists
+POINTS = re.compile(  # in headings of columns that name nobody: of points, and of other numbers that many share
+    r"score|grade|points|\bpts\b|\bmarks?\b|percent|%|\btotal\b|\bsum\b|\bbonus\b|\bmid-?term\b|\(\d+\)$"
+    r"|\b(quiz|test|exam|homework|assignment|exercise)s?( ?\d+)?$|\b(hw|lab|week|sheet|project) ?\d+$"
+    r"|\b(semester|year|age)$",
+    re.IGNORECASE,
+)
 LARGEST = 16 << 20  # bytes of a table
 EXCEL = "cp1252"  # the encoding of a CSV file that Excel saves on Windows in most of Europe and America
 MOST_LINES = 3  # in a sentence
@@ -646,20 +652,22 @@ def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Matc
         roster: the roster.
         matches: the submissions that count for a student, each with the match of that single student.
     """
-    columns, numbers = Counter[str](), list[tuple[str, str]]()
+    columns, numbers = defaultdict[str, list[str]](list), list[tuple[str, str]]()
     for submission, match in matches:
         student = roster.students[match.places[0]]
         if match.certainty == "column":
             names = {folded_name(name) for name in (submission.key, *submission.known_as)}
-            columns.update([next(head for head, cell in student.others.items() if folded_name(cell) in names)])
+            heading = next(head for head, cell in student.others.items() if folded_name(cell) in names)
+            columns[heading].append(f"{submission.title} (of {displayable_name(student.key)})")
         elif match.certainty == "number":
             spelled = {name.lstrip("0") for name in (submission.key, *submission.known_as) if name.isdecimal()}
             cells = (student.key, *sorted(student.names), *student.others.values())
             listed = next(cell for cell in cells if cell.isdecimal() and cell.lstrip("0") in spelled)
             numbers.append((submission.title, displayable_name(listed)))
-    for heading, count in columns.items():
-        who = "1 submission is" if count == 1 else f"{count} submissions are"
-        yield f"{who} named as in the column {displayable_name(heading)} of the roster."
+    for heading, titles in columns.items():
+        who = "1 submission is" if len(titles) == 1 else f"{len(titles)} submissions are"
+        shown = ", ".join(titles[:MOST_SHOWN]) + ", ..." * (len(titles) > MOST_SHOWN)
+        yield f"{who} named as in the column {displayable_name(heading)} of the roster: {shown}."
     if numbers:
         (submitted, listed), more = numbers[0], f", one of {len(numbers)} such pairs," if len(numbers) > 1 else ""
         advice = "if a spreadsheet removed them, write them into the roster again, with the column as text."

@@ -357,7 +357,7 @@ def test_names_with_commas_are_told_apart_in_a_list(course, tmp_path) -> None:
     assert bob.conflict == "3 submissions of one student: 1; Smith, Bob and smith bob; keep the one that counts"
 
 
-@pytest.mark.parametrize("heading", ["Student number", "Matrikelnummer"])
+@pytest.mark.parametrize("heading", ["Student number", "Matrikelnummer", "Exam number"])
 def test_a_name_in_any_column_is_of_its_student(course, tmp_path, heading) -> None:
     """They were not on the roster, and --yes gave them 0 points."""
     text = f"{heading},Name,Email,Team,Score\n001,Ada,a@u,A,10\n002,Bob,b@u,A,11\n003,Cem,c@u,B,12\n"
@@ -365,8 +365,8 @@ def test_a_name_in_any_column_is_of_its_student(course, tmp_path, heading) -> No
     assert owners(found) == {"001": "a@u", "002": "b@u", "B": "c@u", "11": "11"}
     assert (found.absent, found.unlisted) == ((), ("11",)), "points name nobody"
     assert found.remarks == (
-        f"2 submissions are named as in the column {heading} of the roster.",
-        "1 submission is named as in the column Team of the roster.",
+        f"2 submissions are named as in the column {heading} of the roster: 001 (of a@u), 002 (of b@u).",
+        "1 submission is named as in the column Team of the roster: B (of c@u).",
     )
     found = matched(course, tmp_path / "b", ["A", "Ada"], text)
     assert {submission.key: submission.conflict[:21] for submission in found.submissions} == {
@@ -617,12 +617,21 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path: Path, head: str, colu
     assert str(raised.value) == f"{tmp_path}/{sentence}"
 
 
+@pytest.mark.parametrize(
+    "heading", ["Total", "Mid-term", "Bonus", "Quiz 1", "HW1 (10 pts)", "Final Exam", "Marks", "Lab 3", "Semester", "%"]
+)
+def test_a_number_in_a_column_of_points_names_nobody(course, tmp_path, heading: str) -> None:
+    """71 was the submission of whoever had 71 points, and not of 0071."""
+    found = matched(course, tmp_path, ["71"], f"Student ID,Name,{heading}\n0071,Ada Ox,50\n0072,Bo Po,71\n")
+    assert owners(found) == {"71": "0071"}
+
+
 def test_two_columns_of_one_unknown_heading_both_name_a_student(course, tmp_path) -> None:
     found = matched(course, tmp_path, ["1815", "x7"], "login,Matrikel,Matrikel\nada,1815,y1\nben,1816,x7\n")
     assert owners(found) == {"1815": "ada", "x7": "ben"}
     assert found.remarks[-2:] == (
-        "1 submission is named as in the column Matrikel (column 2) of the roster.",
-        "1 submission is named as in the column Matrikel (column 3) of the roster.",
+        "1 submission is named as in the column Matrikel (column 2) of the roster: 1815 (of ada).",
+        "1 submission is named as in the column Matrikel (column 3) of the roster: x7 (of ben).",
     )
 
 
