@@ -1210,7 +1210,8 @@ def missing_factor(program: Program, place: Place, formula: ArrayFormula) -> str
         array = part.find(program.right)
         for factor in (array, np.swapaxes(array, -1, -2)) if array.ndim > 1 and given.ndim > 1 else ():
             for first, second in ((given, factor), (factor, given)):
-                product = first @ second if first.shape[-1] == second.shape[-2] else None
+                have_batch_of_right = {first.shape[:-2], second.shape[:-2]} <= {(), right.shape[:-2]}
+                product = first @ second if have_batch_of_right and first.shape[-1] == second.shape[-2] else None
                 if product is not None and product.shape == right.shape:
                     if agrees(product, right):
                         return f"the factor {part.describe(program)} is missing"
