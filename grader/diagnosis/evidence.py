@@ -226,12 +226,24 @@ def body_text(source: str) -> str:
     return "; ".join(" ".join(map(str.strip, each)) for each in lines) if max(map(len, lines)) <= 2 else ""
 
 
-def sample_text(sample: Sample) -> str:
-    """Return "expected [1 2], yours is [1 3]"; empty where one of the arrays has more than `MOST_SHOWN` entries."""
+def sample_text(answer: Answer, sample: Sample, mistake: Mistake) -> str:
+    """Return "expected [1 2], yours is [1 3]"; empty where one of the arrays has more than `MOST_SHOWN` entries.
+
+    Where the mistake is in the new gradient, and the answer adds this to a prior one, the text is of what is added.
+
+    Args:
+        answer: the answer.
+        sample: the sample, which is wrong.
+        mistake: the mistake.
+    """
     if max(sample.expected.size, sample.given.size) > MOST_SHOWN:
         return ""
-    given, expected = _array_texts(sample)
-    return f"expected {expected}, yours is {given}"
+    prior = sample.trial.prior(answer)
+    if prior is None or mistake.rewrite is None or not sample.has_shape:
+        given, expected = _array_texts(sample)
+        return f"expected {expected}, yours is {given}"
+    given, expected = _array_texts(sample._replace(given=sample.given - prior, expected=sample.expected - prior))
+    return f"expected {expected} to be added to what is stored, yours adds {given}"
 
 
 def _array_texts(sample: Sample) -> tuple[str, str]:

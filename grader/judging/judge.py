@@ -407,7 +407,7 @@ class Judge:
             evidence = call_evidence(self.exercise.id, declaration, answer, shown, reveal=reveal)
         else:
             nudge = evidence_of(declaration, answer, given.wrong, mistake)
-            evidence = nudge or (sample_text(first) if reveal else "")
+            evidence = nudge or (sample_text(answer, first, mistake) if reveal else "")
         error = scaled_error(first.given, first.expected)
         return answer_result(
             self.exercise, answer, mistake, evidence=evidence, error=error if np.isfinite(error) else None

@@ -19,8 +19,11 @@ from helpers.workers import mode_worker
 
 from grader.child.protocol import Frame
 from grader.course.course import Course, CourseExercise
+from grader.course.exercise import stored
+from grader.course.sampling import Array
 from grader.course.trial_sizes import Setting
 from grader.diagnosis.evidence import sample_text
+from grader.diagnosis.mistake import Mistake
 from grader.errors import InfrastructureError
 from grader.judging.grading import Grader
 from grader.reference.trial import Sample, Trial
@@ -214,8 +217,19 @@ def test_an_option_that_decides_is_named_alone(grade: Grade) -> None:
 
 def test_two_arrays_are_shown_with_as_many_digits_as_tell_them_apart() -> None:
     given, expected = np.array([-8.9212, -0.285]), np.array([-8.9213, -0.285])
-    says = sample_text(Sample(Trial(Setting(0, "", {}), {}, {}, {}), given, expected))
+    (answer,) = stored("x.g")
+    says = sample_text(answer, Sample(Trial(Setting(0, "", {}), {}, {}, {}), given, expected), Mistake("unknown"))
     assert says == "expected [-8.9213, -0.285], yours is [-8.9212, -0.285]"
+
+
+def test_of_an_answer_that_is_added_the_numbers_are_what_is_added() -> None:
+    """Each entry was said to be a third of what it should be, beside two sums with what had been stored."""
+    prior, new = np.array([5.0, -1.0]), np.array([3.0, 6.0])
+    trial = Trial(Setting(0, "", {}), {"b": Array(np.zeros(2), ("m",), prior)}, {}, {})
+    (answer,), sample = stored("b.g"), Sample(trial, prior + new / 3, prior + new)
+    of_new = Mistake("mean-for-sum", rewrite=lambda program: program)
+    assert sample_text(answer, sample, of_new) == "expected [3, 6] to be added to what is stored, yours adds [1, 2]"
+    assert sample_text(answer, sample, Mistake("stale-gradient")) == "expected [8, 5], yours is [6, 1]"
 
 
 def test_a_routine_that_is_wrong_in_no_known_way_shows_the_call(grade: Grade) -> None:
