@@ -138,5 +138,6 @@ def test_the_autograded_notebook_shows_the_feedback(graded: Path):
 
 def test_nbgrader_validate_accepts_the_worked_solutions(graded: Path):
     unit = "05_activations"
-    says = nbgrader_process("validate", f"source/{unit}/{unit}.ipynb", cwd=graded)
+    patience = "--Execute.timeout=600", "--Execute.iopub_timeout=60"  # of nbgrader's own, on a busy machine
+    says = nbgrader_process("validate", *patience, f"source/{unit}/{unit}.ipynb", cwd=graded)
     assert "Success! Your notebook passes all the tests." in says
