@@ -249,7 +249,7 @@ def conv2d_grad(inp, w, b, out, stride, padding):
     inp.g = F.fold(torch.einsum("oq,bop->bqp", mixed, g), inp.shape[2:], w.shape[2:], padding=padding, stride=stride)
 
 
-# %% wrong: bias per batch | b.g: wrong-shape
+# %% wrong: bias per batch | b.g: missing-batch-sum
 import torch
 
 
