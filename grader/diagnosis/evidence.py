@@ -238,11 +238,10 @@ def sample_text(answer: Answer, sample: Sample, mistake: Mistake) -> str:
     """
     if max(sample.expected.size, sample.given.size) > MOST_SHOWN:
         return ""
-    prior = sample.trial.prior(answer)
-    if prior is None or mistake.rewrite is None or not sample.has_shape:
+    if sample.trial.prior(answer) is None or mistake.rewrite is None or not sample.has_shape:
         given, expected = _array_texts(sample)
         return f"expected {expected}, yours is {given}"
-    given, expected = _array_texts(sample._replace(given=sample.given - prior, expected=sample.expected - prior))
+    given, expected = _array_texts(sample.without_prior(answer))
     return f"expected {expected} to be added to what is stored, yours adds {given}"
 
 

@@ -131,6 +131,15 @@ class Sample(NamedTuple):
         """Return whether the learner's array is right but for rounding."""
         return agrees(self.given, self.expected)
 
+    def without_prior(self, answer: Answer) -> Sample:
+        """Return the sample without the prior gradient of an answer in its two arrays; unchanged if there is none.
+
+        Args:
+            answer: the answer; the learner's array must have the right shape.
+        """
+        prior = self.trial.prior(answer)
+        return self if prior is None else self._replace(given=self.given - prior, expected=self.expected - prior)
+
     @property
     def in_double(self) -> Sample:
         """Return the sample with the learner's array in float64; of a complex array with its real part."""

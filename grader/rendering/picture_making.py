@@ -147,22 +147,13 @@ def _figures(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> t
         return ()
     right, title, _ = _reference_array(judge.exercise.function, answer, trial)
     axes = _axes_of(answer, trial, expected)
-    samples = [_without_stored_gradient(answer, each) for each in judge.given[answer.name].samples if each.has_shape]
+    samples = [each.without_prior(answer) for each in judge.given[answer.name].samples if each.has_shape]
     own, yours = (YOURS, yours) if before is None else (YOURS_ADDED, yours - before)
     compared = ComparedAnswer(judge.exercise.function, answer, trial, yours, right, title, axes, samples, mistake, own)
     made = figures(compared)
     if judge.exercise.course.policy.show_expected:
         return made
     return tuple(shade_figure(figure) for figure in made)
-
-
-def _without_stored_gradient(answer: Answer, sample: Sample) -> Sample:
-    """Return a sample whose two arrays have the gradient that was stored before subtracted.
-
-    Unchanged if none was stored.
-    """
-    before = sample.trial.prior(answer)
-    return sample if before is None else Sample(sample.trial, sample.given - before, sample.expected - before)
 
 
 def _wrong_sample(judge: Judge, answer: Answer, result: AnswerResult) -> Sample | None:
@@ -333,8 +324,8 @@ def _graph_of(judge: Judge, answers: Sequence[Answer], results: Mapping[str, Ans
     if program is None or named_in is None:
         return None
     names = [answer.name for answer in answers if results[answer.name].status != "todo"]  # no body to mend
-    found = _mistakes_with_places(judge, [name for name in names if results[name].mistake])
-    mistakes = {name: found.get(name) for name in names}
+    placed_mistakes = _mistakes_with_places(judge, [name for name in names if results[name].mistake])
+    mistakes = {name: placed_mistakes.get(name) for name in names}
     named = {name: () if mistake is None else mistake.at for name, mistake in mistakes.items()}
     has_same_nodes = [node.key for node in program.nodes] == [node.key for node in named_in.nodes]
     if any(named.values()) and not has_same_nodes:  # places would be those of other nodes
