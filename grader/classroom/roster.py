@@ -666,7 +666,7 @@ def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Matc
             numbers.append((submission.title, displayable_name(listed)))
     for heading, titles in columns.items():
         who = "1 submission is" if len(titles) == 1 else f"{len(titles)} submissions are"
-        shown = ", ".join(titles[:MOST_SHOWN]) + ", ..." * (len(titles) > MOST_SHOWN)
+        shown = first_few_names(titles, MOST_SHOWN)
         yield f"{who} named as in the column {displayable_name(heading)} of the roster: {shown}."
     if numbers:
         (submitted, listed), more = numbers[0], f", one of {len(numbers)} such pairs," if len(numbers) > 1 else ""
