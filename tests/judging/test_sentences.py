@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers.courses import ROOT
 from helpers.grading import Grade
 from helpers.sentences import without_numbers
 
@@ -25,35 +26,8 @@ def rnn_states_grad(x, h0, wx, wh, b, out):
         h_g = sums_g @ wh.t()
     h0.g = h_g
 """
-RNN = """
-def rnn_grad(x, h0, wx, wh, b, out):
-    states = [h0]
-    for i in range(x.shape[1]):
-        states.append((x[:, i] @ wx + states[-1] @ wh + b).tanh())
-    x.g, wx.g, wh.g, b.g = (torch.zeros_like(each) for each in (x, wx, wh, b))
-    h_g = out.g
-    for i in reversed(range(x.shape[1])):
-        sums_g = (1 - states[i + 1] ** 2) * h_g
-        x.g[:, i] = sums_g @ wx.t()
-        wx.g += x[:, i].t() @ sums_g
-        wh.g += states[i].t() @ sums_g
-        b.g += sums_g.sum(0)
-        h_g = sums_g @ wh.t()
-    h0.g = h_g
-"""
-RIGHT_STATES = """
-def rnn_states_grad(x, h0, wx, wh, b, out):
-    x.g, wx.g, wh.g, b.g = (torch.zeros_like(each) for each in (x, wx, wh, b))
-    h_g, states = torch.zeros_like(h0), torch.cat((h0[:, None], out), 1)
-    for i in reversed(range(x.shape[1])):
-        sums_g = (1 - out[:, i] ** 2) * (out.g[:, i] + h_g)
-        x.g[:, i] = sums_g @ wx.t()
-        wx.g += x[:, i].t() @ sums_g
-        wh.g += states[:, i].t() @ sums_g
-        b.g += sums_g.sum(0)
-        h_g = sums_g @ wh.t()
-    h0.g = h_g
-"""
+RNN = (ROOT / "solutions/11_time/rnn_grad.py").read_text("utf-8")
+RIGHT_STATES = (ROOT / "solutions/11_time/rnn_states_grad.py").read_text("utf-8")
 SOLVE = """
 def solve_grad(a, b, out):
     b.g = torch.linalg.solve(a.t(), out.g)
