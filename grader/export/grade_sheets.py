@@ -432,10 +432,10 @@ def _row_of_record(record: StudentResults, rows_of: Mapping[str, set[int]]) -> i
     """
     rows = _rows_of_name(record.student, rows_of)
     rows_by_name = {name: _rows_of_name(name, rows_of) for name in record.known_as if not name.isdecimal()}
-    others = [found for found in rows_by_name.values() if found]
+    others = [other for other in rows_by_name.values() if other]
     if not rows:  # a single word may be another student's login there
-        full_names = [found for name, found in rows_by_name.items() if found and re.search(r"\w[ ,]+\w|@", name)]
-        rows = set.intersection(*full_names) if full_names else set()
+        by_full_name = [other for name, other in rows_by_name.items() if other and re.search(r"\w[ ,]+\w|@", name)]
+        rows = set.intersection(*by_full_name) if by_full_name else set()
     return next(iter(rows)) if len(rows) == 1 and all(rows <= other for other in others) else None
 
 

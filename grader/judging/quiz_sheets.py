@@ -106,8 +106,8 @@ def _grade_question(quiz: Quiz, name: str, sheet: Sheet, points: float) -> Answe
         hints: tuple[str, ...] = (how_to_answer(question),)
     else:
         message, hints = f"`{_shortened(answer)}` is not it. {mistake.says}", question.hints
-    asked = f"{ASKED}{question.text}"
-    return AnswerResult(name, "failed", 0.0, points, mistake.code, message, evidence=asked, hints=hints)
+    evidence = f"{ASKED}{question.text}"
+    return AnswerResult(name, "failed", 0.0, points, mistake.code, message, evidence=evidence, hints=hints)
 
 
 def _shortened(answer: str) -> str:

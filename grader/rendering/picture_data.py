@@ -209,8 +209,8 @@ class Graph:
         Empty if none occurs.
         """
         labels = [node.change for node in self.nodes.values()]
-        found = (text for sign, text in LABEL_SIGNS.items() if any(re.search(sign, label) for label in labels))
-        return " ".join(found)
+        sentences = (text for sign, text in LABEL_SIGNS.items() if any(re.search(sign, label) for label in labels))
+        return " ".join(sentences)
 
 
 @dataclass(frozen=True)

@@ -408,9 +408,8 @@ def _which_of_two(program: Program, place: Place, operand: str) -> str:
     node = program.reader(place)
     if node.name == "einsum":
         subscripts = str(node.options["equation"]).split("->")[0].replace(" ", "").split(",")
-        own, other = (subscripts[slot] for slot in sorted(
-            (slot for slot, source in node.operands if source == program.source(place)), key=lambda s: s != place[1]
-        ))  # fmt: skip
+        twin = next(s for s, source in node.operands if source == program.source(place) and s != place[1])
+        own, other = subscripts[place[1]], subscripts[twin]
         return "" if own == other else f"the operand {operand} with the subscript{'s' * (len(own) > 1)} {own}"
     if node.name == "matmul" and np.ndim(node.values[place[1]]) > 1:
         return f"the {('left', 'right')[place[1]]} factor {operand}"

@@ -1310,7 +1310,7 @@ def _are_parts(program: Program, value: int, other: int) -> bool:
     at=made_values.in_every_iteration,
     choices=gradients_to_exchange,
     message="{mistake}",
-    fields=lambda program, place, choice: fields_of_exchange(program, place, choice),
+    fields=fields_of_exchange,
     hints=(
         "What is each of the two values used for in the forward pass? Which gradient does it get from there?",
         "Compare the names on both sides of each assignment.",
