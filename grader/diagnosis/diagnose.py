@@ -17,6 +17,7 @@ from grader.program.program import Program
 from grader.reference.trial import IMPOSSIBLE, Samples, Trial, sample_of
 from grader.results.records import AnswerResult
 
+from .candidates import edits
 from .case import LARGE, Case, ProgramSample, WrongAnswers, is_near
 from .facts import nothing_to_compare
 from .hints import fix_first
@@ -24,7 +25,7 @@ from .mistake import Fact, Mistake, fact_kind
 from .observations import observations
 from .operators import OPERATORS
 from .recorded_programs import faithful_program_of
-from .search import MOST_WORK, edits, explain
+from .search import MOST_WORK, explain
 from .words import with_words
 
 MOST_LARGE = 2  # trials with more than `LARGE` entries, each of which takes long; one is enough beside smaller ones

@@ -25,11 +25,11 @@ from grader.reference.compare import agrees
 from grader.reference.trial import Sample, Trial
 
 from . import factors
+from .candidates import edits, edits_in_rows
 from .case import Candidate, Case, ProgramSample
 from .edits import NoEdit, WithFactor
 from .mistake import Fact, Mistake
 from .operators import OPERATORS
-from .search import edits, edits_in_rows
 
 FIRST_CHANGE = 1.02  # of the number: the first step, from which the next ones follow
 MOST_STEPS = 6  # Newton's, of which the first is the last where the gradient is linear in the number

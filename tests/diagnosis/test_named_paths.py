@@ -12,8 +12,8 @@ from helpers.verdicts import Rule, assert_named, trials_of
 
 from grader.course.exercise import Exercise, returned, stored
 from grader.course.sampling import normal, output, upstream
+from grader.diagnosis.candidates import edits
 from grader.diagnosis.operators.contract import REGISTRY
-from grader.diagnosis.search import edits
 from grader.program.recording import record
 
 TWICE = Exercise("x * sin(x)", lambda x: x * x.sin(), {"x": normal("n m"), "out_g": upstream()}, returned("x"))

@@ -15,9 +15,10 @@ from helpers.operator_examples import EXAMPLES, assert_explained
 from torch import Tensor
 
 from grader.authoring.mistakes_page import case_of_example
+from grader.diagnosis.candidates import edits
 from grader.diagnosis.operators import FAMILIES, OPERATORS, pointwise
 from grader.diagnosis.operators.contract import REGISTRY, Example, Operator
-from grader.diagnosis.search import edits, explain
+from grader.diagnosis.search import explain
 from grader.program.recording import record
 from grader.results.codes import VALUE_CODES
 

@@ -13,27 +13,22 @@ from torch import Tensor
 
 from grader.course.exercise import Answer
 from grader.course.trial_sizes import Setting
-from grader.diagnosis.case import Candidate, Case, ProgramSample
-from grader.diagnosis.edits import PATH_RANK, Edit
-from grader.diagnosis.mistake import Fact, Mistake
-from grader.diagnosis.observations import observations
-from grader.diagnosis.operators import OPERATORS, places
-from grader.diagnosis.search import (
-    CHANGES_RIGHT_ANSWER,
+from grader.diagnosis.candidates import (
     COMBINATORS,
     LEAST,
     LIKELY,
-    SHARE_OF_SOURCE,
-    SPENT_RANK,
-    CandidateSource,
     edits,
     edits_of_other_structures,
     edits_on_path,
     edits_with_factor,
-    explain,
-    merge_sources,
-    stream,
 )
+from grader.diagnosis.case import Candidate, Case, ProgramSample
+from grader.diagnosis.causes import CHANGES_RIGHT_ANSWER
+from grader.diagnosis.edits import PATH_RANK, Edit
+from grader.diagnosis.mistake import Fact, Mistake
+from grader.diagnosis.observations import observations
+from grader.diagnosis.operators import OPERATORS, places
+from grader.diagnosis.search import SHARE_OF_SOURCE, SPENT_RANK, CandidateSource, explain, merge_sources, stream
 from grader.diagnosis.wrong_values import BehindRightAnswers, FirstWrongGradient, least_squares_error
 from grader.program.forward import Place
 from grader.program.operation import Array, Vague

@@ -24,11 +24,12 @@ from grader.course.sampling import (
     upstream,
 )
 from grader.course.trial_sizes import EXACT_KIND
+from grader.diagnosis.candidates import edits
 from grader.diagnosis.case import Case, ProgramSample
 from grader.diagnosis.diagnose import case_of
 from grader.diagnosis.edits import Edit
 from grader.diagnosis.operators import OPERATORS
-from grader.diagnosis.search import edits, explain
+from grader.diagnosis.search import explain
 from grader.program.operation import NoCandidate
 from grader.reference.trial import sample_of
 from helpers.verdicts import trials_of

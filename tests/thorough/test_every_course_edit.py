@@ -8,9 +8,9 @@ from helpers.courses import ROOT
 
 from grader.course.course import load_course
 from grader.course.exercise import Exercise
+from grader.diagnosis.candidates import edits
 from grader.diagnosis.operators import OPERATORS
 from grader.diagnosis.recorded_programs import program_of
-from grader.diagnosis.search import edits
 from grader.program.operation import NoCandidate
 from grader.reference.trials import make_trials
 

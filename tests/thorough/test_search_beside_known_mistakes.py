@@ -6,9 +6,10 @@ import torch
 from test_search import RECURRENT, case_of, recurrence, recurrent_gradients
 from torch import Tensor
 
+from grader.diagnosis.candidates import edits
 from grader.diagnosis.edits import Edit
 from grader.diagnosis.operators import OPERATORS
-from grader.diagnosis.search import edits, explain
+from grader.diagnosis.search import explain
 from grader.program.operation import NoCandidate
 
 
