@@ -418,7 +418,8 @@ class _LayoutFinder:
             raise UsageError(
                 f"{self.folder} has no entry that is named as {PLATFORMS[name]} names them: name another layout."
             )
-        count = sum(isinstance(info.entry, Folder) or info.is_submission for info in infos)
+        outside = sum(bool(submission.nothing) and not submission.section for submission in submissions)
+        count = sum(info.may_be_submission for info in infos) - outside
         phrase = f"{count} section{'' if count == 1 else 's'}" if name == "sections" else LAYOUTS[name]
         strays = dict.fromkeys([*self.strays, *self.hidden])
         return ClassFolder(

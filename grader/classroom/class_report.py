@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import get_args
@@ -167,10 +167,16 @@ class ClassMistake:
 
 @dataclass(frozen=True)
 class Ungraded:
-    """Describe why an exercise of a student is not graded."""
+    """Describe why exercises of a student are not graded.
+
+    Args:
+        student: the student's name.
+        exercises: unit and id of each exercise that is not graded for this reason.
+        why: the reason, as a clause.
+    """
 
     student: str
-    exercise: Key
+    exercises: tuple[Key, ...]
     why: str
 
 
@@ -199,6 +205,11 @@ class StudentLine:
     finished: bool = False
     notes: tuple[str, ...] = ()
     why_no_score: str = ""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Return why there is no score, if there is none, and the notes on the submission, each once."""
+        return tuple(dict.fromkeys(filter(None, (self.why_no_score, *self.notes))))
 
     @property
     def is_late(self) -> bool:
@@ -447,7 +458,8 @@ class Tally:
         standings = {exercise.key: exercise.standing for exercise in exercises}
         self._course_ids.add(results.course)
         for exercise in exercises:
-            self._count(results.student, exercise, {failed.id for failed in results.ungraded})
+            self._count(results.student, exercise)
+        self._ungraded += _ungraded(results.student, exercises, {failed.id for failed in results.ungraded})
         codes = Counter(name for exercise in exercises for name in exercise.mistake_names)
         self._codes.update(codes.keys())
         passed = {key for key, standing in standings.items() if standing == "passed"} - self._stretch
@@ -519,14 +531,8 @@ class Tally:
         course_units = {unit.id for unit in self._config.units} if self._config else set()
         return self._config.title if self._config and course_units & set(units) else ", ".join(sorted(self._course_ids))
 
-    def _count(self, student: str, exercise: GradedExercise, ungraded: Collection[str]) -> None:
-        """Add the result of one exercise of one student to the counts of standings, mistakes and questions.
-
-        Args:
-            student: the student's name.
-            exercise: the exercise.
-            ungraded: the ids of the student's exercises that have no points, from a person either.
-        """
+    def _count(self, student: str, exercise: GradedExercise) -> None:
+        """Add the result of one exercise of one student to the counts of standings, mistakes and questions."""
         tally = self._exercises[exercise.key]
         tally.points = max(tally.points, exercise.max_score)
         tally.standings[exercise.standing] += 1
@@ -537,9 +543,6 @@ class Tally:
             tally.mistakes[code].students += 1
         if exercise.is_quiz:
             count_questions(tally.questions, exercise)
-        if exercise.id in ungraded:
-            why = next(answer.message for answer in exercise.answers if answer.status == "error")
-            self._ungraded.append(Ungraded(student, exercise.key, why))
 
     def _line(self, line: StudentLine, passed: int, total: int, required: int) -> StudentLine:
         """Return a student's line in which the exercises that the student's results do not list count as untried.
@@ -607,6 +610,21 @@ class Tally:
         tallies = {key: self._exercises[key].mistakes.get(code) for key in keys}
         counts = [(key, tally.students) for key, tally in tallies.items() if tally]
         return ClassMistake(code, students, tuple(sorted(counts, key=lambda item: -item[1])))
+
+
+def _ungraded(student: str, exercises: Iterable[GradedExercise], ids: Collection[str]) -> list[Ungraded]:
+    """Return why exercises of a student are not graded: one description for all that have the same reason.
+
+    Args:
+        student: the student's name.
+        exercises: the student's exercises.
+        ids: the ids of those that have no points, from a person either.
+    """
+    keys_by_reason = defaultdict[str, list[Key]](list)
+    for exercise in exercises:
+        if exercise.id in ids:
+            keys_by_reason[exercise.failure].append(exercise.key)
+    return [Ungraded(student, tuple(keys), why) for why, keys in keys_by_reason.items()]
 
 
 def _count_mistake(exercise: _ExerciseTally, student: str, code: str, answer: AnswerResult) -> None:

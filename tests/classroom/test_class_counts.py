@@ -53,8 +53,8 @@ def test_the_numbers_of_a_class_counted_by_hand() -> None:
     assert [(answer.name, answer.counts.passed, answer.counts.wrong) for answer in lin.answers] == [
         ("b.g", 2, 4), ("w.g", 4, 2), ("inp.g", 5, 0),
     ]  # fmt: skip
-    assert [(entry.student, entry.exercise[1], entry.why) for entry in report.ungraded] == [
-        ("eve", "relu_grad", "the worker is gone")
+    assert [(entry.student, entry.exercises, entry.why) for entry in report.ungraded] == [
+        ("eve", (("05_activations", "relu_grad"),), "the worker is gone")
     ]
 
 

@@ -348,6 +348,7 @@ def test_a_section_may_be_an_archive(course, tmp_path) -> None:
     )
     found = found_in(course, path, "sections")
     assert keys(found) == ["ada_10", "bob_11", "secC", "secD"]
+    assert found.heading == "2 sections, 2 students", "what the run says to lie outside of any is none"
     assert content(course, by_key(found)["bob_11"]).files == {"lin_grad": RIGHT.encode()}
     assert by_key(found)["secC"].nothing == "secC.zip: it cannot be read, it is damaged: download it again"
     assert by_key(found)["secD"].nothing.startswith("secD.zip: it is one student's, and lies outside of any section")

@@ -298,7 +298,8 @@ def test_who_handed_in_nothing_is_a_row_and_in_no_number(run: Run, tmp_path: Pat
     )
     words = Page((folder / "report.html").read_text(encoding="utf-8")).words
     assert "1 student has no score, and is not in the median or the chart dora: nothing was handed in" in words
-    assert "2 students handed in nothing, or nothing but untouched stubs." in words
+    assert "2 students have answered no exercise: nothing was handed in, or" in words
+    assert "dora (nothing was handed in)" in words
     assert "dora none" in words
     last = [row for row in rows(folder / "report.csv") if row["student"] == "dora"]
     assert [row["status"] for row in last] == ["todo"] * 5 + ["no score"]

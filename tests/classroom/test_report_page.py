@@ -83,7 +83,7 @@ def test_the_page_says_what_an_instructor_wants_to_know() -> None:
         "eve, relu_grad: the worker is gone", "17% 1 of 6", "mean-for-sum 2 students in b.g, w.g",
         MEANINGS["mean-for-sum"], RATIO, "what ben was told of b.g", "finn 2 of 5", "3 wrong, 0 passed",
         "error: unknown name",
-        "1 student handed in nothing", "2025-03-02, 02:14", "eve ≥ 2",
+        "1 student has answered no exercise", "2025-03-02, 02:14", "eve ≥ 2",
     ):  # fmt: skip
         assert " ".join(says.split()) in words, says
 
@@ -115,6 +115,23 @@ def test_who_handed_in_nothing_is_not_among_those_whose_exercises_are_not_graded
     words = Page(html(tally.report(), MADE)).words
     assert "1 exercise of 1 student is not graded, through no fault of theirs" in words
     assert "1 student has no score" in words
+
+
+def test_exercises_that_are_not_graded_for_one_reason_are_one_line() -> None:
+    why = "jo may be of jo1 or jo2"
+    jo = result("jo", ungraded("inp.g", why), *(ungraded(name, why) for name in LIN), slope=ungraded(message=why))
+    words = Page(html(counted([*CLASS, jo]), MADE)).words
+    assert "4 exercises of 2 students are not graded, through no fault of theirs" in words
+    assert f"jo, slope, lin_grad, relu_grad: {why}" in words
+    assert words.count(why) == 1
+
+
+def test_who_has_not_begun_is_listed_with_all_that_is_known_of_the_files() -> None:
+    cleo = replace(CLASS[2], notes=("a.py was ignored", "b.py was ignored"))
+    idle = replace(CLASS[2], student="idle", reason="nothing was handed in")
+    words = Page(html(counted([cleo, idle]), MADE)).words
+    assert "2 students have answered no exercise" in words
+    assert "cleo (a.py was ignored; b.py was ignored) idle (nothing was handed in)" in words
 
 
 def test_hostile_text_stays_text() -> None:
