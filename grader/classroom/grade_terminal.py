@@ -274,7 +274,7 @@ def print_summary(course: Course, summary: ClassSummary, out: Path) -> None:
         console.print(_mistakes(course, summary), soft_wrap=False)
     for remark in _remarks(summary):
         console.print(remark, style="bold")
-    for line in _failure_lines(summary.errors):
+    for line in _failure_lines(summary.errors, AGAIN if summary.is_whole else f"{AGAIN}, without --student"):
         print_message(line, sys.stderr)
 
 
@@ -293,8 +293,13 @@ def _mean(summary: ClassSummary) -> str:
     return f"Mean score {summary.mean_score:.2f} of {summary.max_score:g}{some}."
 
 
-def _failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
-    """Yield one line for each student and reason, with the exercises that could not be graded for this reason."""
+def _failure_lines(failures: Sequence[Failure], next_step: str) -> Iterator[str]:
+    """Yield one line for each student and reason, with the exercises that could not be graded for this reason.
+
+    Args:
+        failures: what could not be graded, of students of this run and of others whose records were kept.
+        next_step: what to do after the step that a message names, as a clause.
+    """
     exercises = dict[tuple[str, str], list[str]]()
     for failure in failures:
         exercises.setdefault((failure.student, failure.message), []).append(failure.exercise)
@@ -304,7 +309,7 @@ def _failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
             if len(names) <= MOST_EXERCISES
             else f", {len(names)} exercises"
         )
-        again = "" if message.endswith(AGAIN) else f" Then {AGAIN}."
+        again = "" if message.endswith(AGAIN) else f" Then {next_step}."
         yield one_line(f"{student}{which}: not graded ({message}).{again}")
 
 

@@ -321,6 +321,19 @@ def test_zeros_for_a_class_are_not_advised_as_those_of_a_student_graded_alone(sc
     assert typed("grade", "--yes", cwd=school).returncode == 0
 
 
+def test_an_error_of_a_student_who_is_not_graded_again_is_advised_as_that(school: Path, typed: Typed) -> None:
+    """Ben was an error for the sake of a name that an alias has given to ada since, and no run of ada's mends that."""
+    (school / "people.csv").write_text("username,name\nada,Bob\nben,Bob\n", encoding="utf-8")
+    for old, new in (("Ada L.", "Bob"), ("ben", "x")):
+        (school / "submissions" / old).rename(school / "submissions" / new)
+    text = (school / "class.yaml").read_text(encoding="utf-8")
+    (school / "class.yaml").write_text(text.replace("Ada L.: ada", "x: ben"), encoding="utf-8")
+    assert "Then run the same command again.\n" in typed("grade", cwd=school).stderr
+    (school / "class.yaml").write_text(text.replace("Ada L.", "Bob"), encoding="utf-8")
+    done = typed("grade", "--student", "ada", cwd=school)
+    assert "Then run the same command again, without --student.\n" in done.stderr, done
+
+
 def test_what_is_of_no_known_student_keeps_the_exit_code_of_a_class_with_zeros(school: Path, typed: Typed) -> None:
     platforms.put(school / "submissions", {"cem.ipynb": "{}", "hw.ipynb": "{}"})
     done = typed("grade", "--yes", cwd=school)
