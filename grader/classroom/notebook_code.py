@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from grader.course.course import Course
 from grader.sandbox.definitions import Definition, definitions
@@ -39,8 +39,15 @@ class UnreadableNotebook(ValueError):
         self.fault = fault
 
 
-def code_cells(data: bytes) -> tuple[str, ...]:
-    """Return the texts of a notebook's first `MOST_CELLS` code cells; the notebook may be of any version.
+class NotebookCells(NamedTuple):
+    """Hold the texts of a notebook's cells: of those with code, which are run, and of all others."""
+
+    code: tuple[str, ...]
+    text: tuple[str, ...]
+
+
+def notebook_cells(data: bytes) -> NotebookCells:
+    """Return the texts of a notebook's first `MOST_CELLS` cells of each kind; the notebook may be of any version.
 
     Raises:
         UnreadableNotebook: the file is not a notebook.
@@ -48,8 +55,10 @@ def code_cells(data: bytes) -> tuple[str, ...]:
     sheets = lists_of_cells(read_notebook(data))
     if not sheets:
         raise UnreadableNotebook("it has no list of cells", DOWNLOAD)
-    cells = [cell for sheet in sheets for cell in sheet if _get(cell, "cell_type") == "code"]
-    return tuple(text_of(_get(cell, "source") or _get(cell, "input")) for cell in cells[:MOST_CELLS])
+    kinds: tuple[list[Any], list[Any]] = ([], [])
+    for cell in (cell for sheet in sheets for cell in sheet):
+        kinds[_get(cell, "cell_type") != "code"].append(_get(cell, "source") or _get(cell, "input"))
+    return NotebookCells(*(tuple(map(text_of, sources[:MOST_CELLS])) for sources in kinds))
 
 
 def read_notebook(data: bytes) -> Any:

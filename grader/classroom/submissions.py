@@ -36,7 +36,7 @@ from .archives import LARGEST_ARCHIVE, MOST_UNPACKED, SubmissionWalk, is_unread_
 from .cluster_wire import pack_submission, unpack_submission
 from .exercise_names import ExerciseNames
 from .file_tree import File, Folder, UnreadableArchiveError, displayable_name, name_bytes
-from .notebook_code import BROKEN, MOST_CELLS, UnreadableNotebook, code_cells, exercises_defined
+from .notebook_code import BROKEN, MOST_CELLS, UnreadableNotebook, exercises_defined, notebook_cells
 from .notebook_code import LARGEST as LARGEST_NOTEBOOK
 from .platform_names import KEEP_ONE, Submission, canvas_submission, platform_of_several
 
@@ -54,6 +54,7 @@ WORD = re.compile(rb"\w+")
 UNKNOWN = "it is no exercise that is graded here"
 NOT_READ = "the file was not read"
 NO_FUNCTION = "no cell of it defines a function of an exercise"
+TEXT_CELL = "in a text cell, which is not graded: make it a code cell"
 EMPTY = "it is empty"
 NOT_REPORTED = frozenset(
     {"README.md", "timestamp.txt", "course.yaml", "pyproject.toml", "onlinetext.html", "text.html"}
@@ -280,7 +281,7 @@ def _from_notebook(names: ExerciseNames, file: File, above: tuple[str, ...], not
         notes.append(f"{file.path} was ignored: {data.why}")
         return
     try:
-        cells = code_cells(data)
+        cells, texts = notebook_cells(data)
     except UnreadableNotebook as error:
         notes.append(f"{file.path} was ignored: {error}")
         return
@@ -288,7 +289,11 @@ def _from_notebook(names: ExerciseNames, file: File, above: tuple[str, ...], not
     for name in ids:
         yield AnswerFile(file, names.course.find(name), above, 3, content=cells)
     notes += _written_file_notes(names, file, cells, ids)
-    if not ids:
+    code_in_text = [text for text in texts if parse_cell(text) is not None]
+    outside = [name for name in exercises_defined(names.course, code_in_text) if name in names.wanted_ids - {*ids}]
+    if outside:
+        notes.append(f"{file.path} defines {', '.join(outside)} {TEXT_CELL}")
+    elif not ids:
         notes.append(f"{file.path} was ignored: {NO_FUNCTION}")
 
 
@@ -970,8 +975,8 @@ def _why_nothing(
         return f"{lost.path}: {lost.why_unread}"
     if len([file for file in files if canvas_submission(file)]) > len(files) / 2:
         return f"it holds {_listed_files(files)}, as Canvas {section_advice}"
-    if empty := next((note for note in notes if NO_FUNCTION in note), ""):
-        return empty
+    if without_code := next((note for why in (TEXT_CELL, NO_FUNCTION) for note in notes if why in note), ""):
+        return without_code
     similar = next((question for file in files[:MOST_SUGGESTED] if (question := _suggested_name(names, file))), "")
     return f"it holds {_listed_files(files)}, and no file that is named after an exercise{similar}"
 

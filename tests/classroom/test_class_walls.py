@@ -285,7 +285,7 @@ def test_an_error_while_a_file_is_read_names_the_file(
         raise ValueError("not foreseen")
 
     hand_in(school, "eve", {"hw/nb.ipynb": "{}"})
-    monkeypatch.setattr("grader.classroom.submissions.code_cells", fail)
+    monkeypatch.setattr("grader.classroom.submissions.notebook_cells", fail)
     summary, _ = graded(course, school)
     assert {failure.message for failure in summary.errors} == {
         "the grader failed at hw/nb.ipynb (ValueError: not foreseen)"

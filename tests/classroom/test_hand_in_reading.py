@@ -187,6 +187,17 @@ def test_a_notebook_without_an_exercise_has_nothing_to_grade(course, tmp_path) -
     assert found.nothing == found.notes[0], "a notebook need not be named after an exercise"
 
 
+def test_an_answer_in_a_text_cell_is_noted(course, tmp_path) -> None:
+    """Its point was lost without a word where anything else was graded."""
+    text = notebook("# Answers", RIGHT).replace('"code"', '"markdown"')
+    why = "hw.ipynb defines lin_grad in a text cell, which is not graded: make it a code cell"
+    relu = "def relu_grad(inp, out):\n    inp.g = (inp > 0) * out.g\n"
+    beside = read(course, put(tmp_path / "eve", {"hw.ipynb": text, "relu_grad.py": relu}))
+    assert ([*beside.files], beside.notes, beside.nothing) == (["relu_grad"], (why,), "")
+    alone = read(course, put(tmp_path / "bob", {"a.ipynb": notebook("1"), "hw.ipynb": text}))
+    assert (alone.files, alone.nothing) == ({}, why)
+
+
 def test_a_notebook_in_utf_16_is_read(course, tmp_path) -> None:
     found = read(course, put(tmp_path / "eve", {"hw.ipynb": notebook(RIGHT).encode("utf-16")}))
     assert found.files == {"lin_grad": (RIGHT,)}
