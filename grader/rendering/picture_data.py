@@ -157,10 +157,10 @@ class GraphNode:
         key: the input's name, or `%index` of the operation.
         label: the name of the input, or of the operation as a learner spells it: `inp`, `@`, `mean`.
         shape: the shape of its value in the trial, with axis names.
-        operands: the keys of the nodes that it is computed from.
-        answer: the answer that is its gradient; empty if there is none.
+        operands: the keys of the nodes that it is computed from, each as often as it is taken: `x * x` takes x twice.
+        answer: the answer that its gradient is, or a part of; empty if there is none.
         marked: the answers whose diagnosis names the node.
-        edges: the keys of the operands to which the diagnosis names the edge.
+        edges: the indices of the operands to which the diagnosis names the edge.
         dropped: those of `edges` along which no gradient comes, though one must.
         change: what is done there in place of what must be, as a formula: `+= -> =`.
         name: what the exercise calls the result of the operation: `hidden`, `out`; empty if it has no name.
@@ -172,8 +172,8 @@ class GraphNode:
     operands: tuple[str, ...] = ()
     answer: str = ""
     marked: tuple[str, ...] = ()
-    edges: frozenset[str] = frozenset()
-    dropped: frozenset[str] = frozenset()
+    edges: frozenset[int] = frozenset()
+    dropped: frozenset[int] = frozenset()
     change: str = ""
     name: str = ""
 
@@ -324,7 +324,7 @@ def _graph_json(graph: Graph) -> dict[str, Any]:
             "shape": node.shape,
             "operands": list(node.operands),
             "marked": list(node.marked),
-            "dropped": sorted(node.dropped),
+            "dropped": sorted({node.operands[i] for i in node.dropped}),
             "change": node.change,
         }
         for node in graph.nodes.values()

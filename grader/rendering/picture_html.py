@@ -34,6 +34,7 @@ CHANGE_HEIGHT = 20  # more, for the formula of what is done there
 TITLE_HEIGHT = 17  # more, for the second line of a title
 BETWEEN, MARGIN, GAP = 34, 12, 16  # the rows; around the drawing; between neighbours
 LANE = 24  # the width of an edge that passes a row
+BESIDE = 18  # from an edge to the next one between the same two nodes
 Point = tuple[float, float]
 SCROLLS = 'tabindex="0" role="group"'  # whoever has no mouse scrolls it with the keyboard
 LONGEST, LONGEST_MARKS = 24, 28  # characters of a node's label; of the answers whose mistake is in it
@@ -303,7 +304,7 @@ def layout(graph: Graph) -> Layout:
     """Return a layout with the output at the bottom, and each other node as low as it can be above all its readers."""
     users: dict[str, list[str]] = {key: [] for key in graph.nodes}
     for node in graph.nodes.values():
-        for source in node.operands:
+        for source in dict.fromkeys(node.operands):
             users[source].append(node.key)
     depth: dict[str, int] = {}
     for key in reversed(list(graph.nodes)):
@@ -435,8 +436,8 @@ def graph_svg(graph: Graph) -> str:
     about = f"From the inputs down to the output. Marked: {'; '.join(marked) or 'nothing'}."
     drawing = SvgDrawing(round(placed.width), round(placed.height), "The forward pass", about)
     for node in graph.nodes.values():
-        for source in node.operands:
-            _draw_edge(drawing, graph, placed, source, node)
+        for place in range(len(node.operands)):
+            _draw_edge(drawing, graph, placed, place, node)
     for node in graph.nodes.values():
         _draw_node(drawing, node, placed)
     return drawing.inline()
@@ -475,14 +476,22 @@ def _draw_node(drawing: SvgDrawing, node: GraphNode, placed: Layout) -> None:
             drawing.text(x, top + 70, node.change, "code accent")
 
 
-def _draw_edge(drawing: SvgDrawing, graph: Graph, placed: Layout, source: str, node: GraphNode) -> None:
-    """Draw an arrow from a node to one that reads it, highlighted if a diagnosis names this edge."""
-    path = placed.edge_path(source, node.key)
+def _draw_edge(drawing: SvgDrawing, graph: Graph, placed: Layout, place: int, node: GraphNode) -> None:
+    """Draw an arrow to a node from its operand at a place, highlighted if a diagnosis names this edge.
+
+    An operand that the node takes several times has as many arrows, side by side.
+    """
+    source = node.operands[place]
+    same = [i for i, operand in enumerate(node.operands) if operand == source]
+    side = BESIDE * (same.index(place) - (len(same) - 1) / 2)
+    path = [(x + side, y) for x, y in placed.edge_path(source, node.key)]
     (x1, y1), (x2, y2) = path[0], path[-1]
     path = [(x1, y1 + _node_height(graph.nodes[source]) / 2), *path[1:-1], (x2, y2 - _node_height(node) / 2)]
-    is_at_node = bool(node.marked) and not node.is_value_with_wrong_gradient and len(node.operands) == 1
-    is_marked = source in node.edges or is_at_node or graph.nodes[source].is_value_with_wrong_gradient
-    style = "dropped" if source in node.dropped else "backward" if is_marked else "forward"
+    is_at_node = (
+        bool(node.marked) and not node.is_value_with_wrong_gradient and not node.edges and len(set(node.operands)) == 1
+    )
+    is_marked = place in node.edges or is_at_node or graph.nodes[source].is_value_with_wrong_gradient
+    style = "dropped" if place in node.dropped else "backward" if is_marked else "forward"
     for start, end in itertools.pairwise(path[:-1]):
         drawing.line(start, end, style)
     drawing.arrow(path[-2], path[-1], style)

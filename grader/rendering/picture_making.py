@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -50,7 +51,9 @@ KEPT_BACK = (
 DROPS = frozenset(("missing-path", "missing-upstream"))
 MOST_STEPS = 16  # of a graph in which nothing is folded
 LONGEST_CONSTANT = 20  # characters of the source that stand for a number in the name of an operation
-RULE = re.compile(r"\b(?:backward rule of|what|the step) (\w+)")
+RULE = re.compile(r"\b(?:backward rule of|what|the step) `?(\w+)")
+USED_SEVERAL_TIMES = "where a value is used several times"
+TAKEN_TWICE = re.compile(r"where (a step|\w+) takes the same value twice")
 OF_TWO = frozenset(("add", "sub", "mul", "div", "matmul"))  # the steps that take two values
 COMMANDS = frozenset(("backward", "zero_grad"))  # steps that compute no value
 SEEN = 4  # trials by whose sizes the axes of the graph are named
@@ -339,7 +342,8 @@ def _graph_of(judge: Judge, answers: Sequence[Answer], results: Mapping[str, Ans
 def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Graph | None:
     """Return the program that a learner's engine runs in a trial, with the operations marked whose rules are wrong.
 
-    The program is the argument that lists steps, such as `("mul", 0, 1)`; `None` if the trial has no such argument.
+    Where the mistake is in values that are used several times, these or their uses are marked. The program is the
+    argument that lists steps, such as `("mul", 0, 1)`; `None` if the trial has no such argument.
 
     Args:
         judge: the judge of the result.
@@ -364,7 +368,7 @@ def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Gr
         if name in COMMANDS:
             continue
         count = 0 if name == "const" else 2 if name in OF_TWO else 1  # what follows is an exponent or an axis
-        operands = tuple(dict.fromkeys(map(str, values[:count])))
+        operands = tuple(map(str, values[:count]))
         constants = "".join(f" {value:g}" for value in values[count:])
         key = str(len(nodes))
         marked = tuple(answer for answer, operation in wrong.items() if operation == name)
@@ -372,6 +376,9 @@ def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Gr
         nodes[key] = GraphNode(key, f"{name}{constants}", f"value {key}", operands, "", marked, change=change)
     read = {operand for node in nodes.values() for operand in node.operands} | {str(len(nodes) - 1)}
     nodes = {key: node for key, node in nodes.items() if node.operands or key in read}  # without the inputs not used
+    for name in sources.keys() - wrong.keys():
+        if sources[name] in judge.mistakes:
+            nodes = _with_repeated_uses_marked(nodes, name, judge.mistakes[sources[name]])
     unmarked = tuple(
         answer.name
         for answer in answers
@@ -381,6 +388,35 @@ def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Gr
     out = list(nodes)[-1]
     nodes[out] = replace(nodes[out], name="out")
     return Graph(nodes, out, unmarked)
+
+
+def _with_repeated_uses_marked(nodes: Mapping[str, GraphNode], answer: str, mistake: Mistake) -> dict[str, GraphNode]:
+    """Return nodes in which the values are marked that are used several times, if an engine's mistake is about these.
+
+    If it is about steps that take a value twice, these steps are marked, and their second use of it. Otherwise nothing
+    is.
+
+    Args:
+        nodes: the steps of the program, and its inputs, by key.
+        answer: the name of the answer.
+        mistake: the mistake in the answer.
+    """
+    changed, label = dict(nodes), change_of(mistake.code)
+    if mistake.says.startswith(USED_SEVERAL_TIMES):
+        uses = Counter(source for node in nodes.values() for source in node.operands)
+        for key, node in nodes.items():
+            edges = frozenset(i for i, source in enumerate(node.operands) if uses[source] > 1)
+            changed[key] = replace(node, edges=node.edges | edges)
+            if uses[key] > 1:
+                marked = (*node.marked, answer)
+                changed[key] = replace(changed[key], answer=answer, marked=marked, change=node.change or label)
+    elif (step := TAKEN_TWICE.match(mistake.says)) is not None:
+        for key, node in nodes.items():
+            again = frozenset(i for i, source in enumerate(node.operands) if source in node.operands[:i])
+            if again and step[1] in ("a step", node.label.partition(" ")[0]):
+                marked = (*node.marked, answer)
+                changed[key] = replace(node, marked=marked, edges=again, dropped=again, change=node.change or label)
+    return changed
 
 
 def _change_of_rule(mistake: Mistake) -> str:
@@ -445,7 +481,9 @@ def graph_of(
     for node in shown:
         if folded.get(node.id, node.id) != node.id:
             continue
-        operands: dict[str, list[tuple[int, int]]] = {}  # by key of the operand, the edges to it
+        same = {node.id} | {i for i, last in folded.items() if last == node.id}
+        slots: dict[tuple[str, int], list[int]] = {}  # of each edge, by the key of the operand and how often it came
+        taken: list[int] = []
         for slot, operand in node.operands:
             key = keys[operand]
             if (before := _value_before(program, folded, node, operand)) is not None:
@@ -453,29 +491,28 @@ def graph_of(
                 sources = (keys[before],) if before in keys else ()
                 label = program.name_of(operand).strip("`")
                 nodes[key] = GraphNode(key, label, "of the step before", sources)
-            operands.setdefault(key, []).append((node.id, slot))
-        same = {node.id} | {i for i, last in folded.items() if last == node.id}
-        edges = {
-            key: {answer for answer, own in places.items()
-                  if any(place[0] in same and place[1] == slot for place in own for _, slot in slots)}
-            for key, slots in operands.items()
-        }  # fmt: skip
+            slots.setdefault((key, taken.count(operand)), []).append(slot)
+            taken.append(operand)
+        edges = [
+            {answer for answer, own in places.items() for place in own if place[0] in same and place[1] in edge}
+            for edge in slots.values()
+        ]
         marked = tuple(
             answer
             for answer, own in places.items()
             if any(place[0] in same for place in own) or not same.isdisjoint(partners[answer])
         )
-        named = frozenset(key for key, by in edges.items() if by)
+        named = frozenset(i for i, by in enumerate(edges) if by)
         times = f" ({len(same)}x)" if len(same) > 1 else ""
         nodes[keys[node.id]] = GraphNode(
             keys[node.id],
             names.get(node.id) or f"{operation_label(node, _constants_in_source(program, node))}{times}",
             _shape(program, node, names.get(node.id, ""), trial, peers),
-            tuple(operands),
+            tuple(key for key, _ in slots),
             answered.get(node.id, ""),
             marked,
             named,
-            frozenset(key for key in named if any(mistakes[by].code in DROPS for by in edges[key])),
+            frozenset(i for i in named if any(mistakes[by].code in DROPS for by in edges[i])),
             _change_at(program, mistakes[marked[0]], places[marked[0]], partners[marked[0]], same) if marked else "",
             _name_of_result(program, node, out),
         )
@@ -540,7 +577,7 @@ def _with_dropped_steps(nodes: Mapping[str, GraphNode], mistakes: Mapping[str, N
     return {
         key: replace(node, edges=node.edges | own, dropped=node.dropped | own)
         for key, node in nodes.items()
-        for own in [lost & set(node.operands)]
+        for own in [{i for i, operand in enumerate(node.operands) if operand in lost}]
     }
 
 
@@ -582,13 +619,13 @@ def _with_chains_folded(nodes: Mapping[str, GraphNode], out: str) -> dict[str, G
     """
     users: dict[str, list[str]] = {key: [] for key in nodes}
     for node in nodes.values():
-        for source in node.operands:
+        for source in dict.fromkeys(node.operands):
             users[source].append(node.key)
 
     def is_plain(key: str) -> bool:
         """Return whether a step of one operand may be a part of a chain."""
         node = nodes[key]
-        return len(node.operands) == 1 and not node.marked and not node.answer and not node.edges and key != out
+        return len({*node.operands}) == 1 and not node.marked and not node.answer and not node.edges and key != out
 
     folded, used = dict(nodes), set[str]()
     for key in nodes:
@@ -627,13 +664,20 @@ def _with_group_folded(nodes: Mapping[str, GraphNode], group: Sequence[str], lab
     if not read.isdisjoint(group[:-1]) or any(step.answer for step in steps):
         return dict(nodes)
     operands = tuple(dict.fromkeys(s for step in steps for s in step.operands if s not in group))
+    index = {key: i for i, key in enumerate(operands)}
+
+    def edges_from_outside(edges: Callable[[GraphNode], frozenset[int]]) -> frozenset[int]:
+        """Return the indices in `operands` of some edges of the steps, without those between two steps."""
+        sources = (step.operands[i] for step in steps for i in edges(step))
+        return frozenset(index[source] for source in sources if source in index)
+
     one = replace(
         last,
         label=label,
         operands=operands,
         marked=tuple(dict.fromkeys(answer for step in steps for answer in step.marked)),
-        edges=frozenset(operands) & frozenset().union(*(step.edges for step in steps)),
-        dropped=frozenset(operands) & frozenset().union(*(step.dropped for step in steps)),
+        edges=edges_from_outside(lambda step: step.edges),
+        dropped=edges_from_outside(lambda step: step.dropped),
         change=next((step.change for step in steps if step.change), ""),
     )
     return {key: one if key == last.key else node for key, node in nodes.items() if key == last.key or key not in group}

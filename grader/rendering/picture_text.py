@@ -248,7 +248,7 @@ def _tree_lines(
     yield _node_line(node, lead, is_drawn=is_drawn, named=named)
     for number, source in enumerate(() if is_drawn else node.operands):
         last = number + 1 == len(node.operands)
-        marked_for = node.marked if source in node.edges and len(node.operands) > 1 else ()
+        marked_for = node.marked if number in node.edges and len(node.operands) > 1 else ()
         leads = f"{below}{'`' if last else '|'}- ", f"{below}{' ' if last else '|'}  "
         yield from _tree_lines(graph, source, *leads, drawn, marked_for)
 
@@ -389,7 +389,7 @@ def _mark_sentence(node: GraphNode, names: Mapping[str, str]) -> str:
     """
     if not node.marked:
         return ""
-    edges = [names[key] for key in node.operands if key in node.edges] if len(node.operands) > 1 else []
+    edges = {names[node.operands[i]]: i for i in sorted(node.edges)} if len(node.operands) > 1 else {}
     way = f", on the way back to {' and '.join(edges)}" if edges else ""
     change = f": {node.change}" if node.change else ""
     return f" Here it goes wrong, for {', '.join(node.marked)}{way}{change}."

@@ -14,11 +14,13 @@ import pytest
 from helpers.corpus import SUBMISSIONS
 from helpers.pictures import See, figure, picture
 
+from grader.diagnosis.mistake import Mistake
 from grader.rendering.figure_html import figure_html, figures_html
 from grader.rendering.figure_making import _first_bars
 from grader.rendering.order_making import visits_of_list
-from grader.rendering.picture_data import ExercisePictures, Figure, Series, dumps_with_pictures
+from grader.rendering.picture_data import ExercisePictures, Figure, GraphNode, Series, dumps_with_pictures
 from grader.rendering.picture_html import graph_svg, layout, pictures_html
+from grader.rendering.picture_making import _with_repeated_uses_marked
 from grader.rendering.picture_text import figure_lines, figure_sentences, picture_lines
 from grader.rendering.render_text import as_text
 
@@ -522,6 +524,29 @@ def test_a_rule_of_an_engine_is_marked_for_all_answers_that_are_wrong_by_it(see:
     (softmax,) = (node for node in graph.nodes.values() if node.marked)
     assert (softmax.label, softmax.change, graph.unmarked) == ("softmax", "a path is missing", ())
     assert softmax.marked == ("return.0", "return.1", "return.2", "return.3")
+
+
+def test_values_used_several_times_are_marked_where_their_contributions_are_lost(see: See) -> None:
+    slip = SUBMISSIONS["13_engine/value_engine: contributions overwritten in every closure"]
+    graph = see("value_engine", slip.source).graph
+    assert graph is not None
+    uses = [source for node in graph.nodes.values() for source in node.operands]
+    several = {key for key in graph.nodes if uses.count(key) > 1}
+    assert several
+    assert {key for key, node in graph.nodes.items() if node.marked} == several
+    assert {node.operands[i] for node in graph.nodes.values() for i in node.edges} == several
+    assert {node.change for node in graph.nodes.values() if node.marked} == {"+= -> ="}
+    assert graph.unmarked == ()
+
+
+def test_the_second_use_of_a_value_in_one_step_is_marked_where_it_is_lost() -> None:
+    nodes = {"0": GraphNode("0", "x", "value 0"), "1": GraphNode("1", "mul", "value 1", ("0", "0"))}
+    says = "where a step takes the same value twice, as v * v does, only one of the two uses contributes"
+    steps = _with_repeated_uses_marked(nodes, "return", Mistake("missing-path", says))
+    assert (steps["1"].marked, steps["1"].dropped, steps["0"].marked) == (("return",), {1}, ())
+    assert steps["1"].change == "a path is missing"
+    other = Mistake("missing-path", says.replace("a step", "add"))
+    assert not any(node.marked for node in _with_repeated_uses_marked(nodes, "return", other).values())
 
 
 def test_the_program_of_an_engine_has_no_input_that_no_step_uses(see: See) -> None:

@@ -268,6 +268,14 @@ def test_a_long_title_stands_in_two_lines_and_is_not_cut() -> None:
     assert layout(drawn).height == layout(short).height + TITLE_HEIGHT
 
 
+def test_a_value_that_a_step_takes_twice_has_two_arrows_of_which_one_may_be_marked() -> None:
+    square = GraphNode("%1", "*", "(3,)", ("x", "x"), marked=("x.g",), edges=frozenset([1]), dropped=frozenset([1]))
+    drawn = Graph({"x": GraphNode("x", "x", "(3,)"), "%1": square}, "%1")
+    ways = re.findall(r'<path d="([^"]*)" class="(\w+)"', graph_svg(drawn))
+    assert [style for _, style in ways] == ["forward", "dropped"]
+    assert len({way for way, _ in ways}) == 2
+
+
 def test_arrows_point_down_to_the_output() -> None:
     found = layout(graph())
     for node in graph().nodes.values():

@@ -289,7 +289,7 @@ def test_a_value_without_a_gradient_is_drawn_too(see: See) -> None:
 def test_the_edge_to_the_operand_is_marked_too(see: See) -> None:
     graph = see("lin_grad", LIN.format("out.g @ w.reshape(w.t().shape)", *RIGHT_LIN[1:])).graph
     assert graph is not None
-    assert {source for node in graph.nodes.values() for source in node.edges} == {"inp"}
+    assert {source for node in graph.nodes.values() for source in (node.operands[i] for i in node.edges)} == {"inp"}
     assert graph.nodes["inp"].answer == "inp.g"
     assert (graph.unmarked, graph.nodes["w"].shape[:3]) == ((), "(n=")
 
@@ -488,7 +488,7 @@ def test_the_edge_from_the_step_before_is_dashed_only_where_no_gradient_is_passe
     exercise = submission.partition("/")[2].partition(":")[0]
     graph = see(exercise, SUBMISSIONS[submission].source).graph
     assert graph is not None
-    dropped = {graph.nodes[key].shape for node in graph.nodes.values() for key in node.dropped}
+    dropped = {graph.nodes[node.operands[i]].shape for node in graph.nodes.values() for i in node.dropped}
     assert dropped == ({"of the step before"} if is_dashed else set())
 
 

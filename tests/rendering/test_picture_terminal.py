@@ -169,7 +169,7 @@ def test_the_forward_pass_is_a_tree_with_each_operation_drawn_once() -> None:
 
 def test_the_named_operation_and_the_edge_to_it_are_marked() -> None:
     nodes = dict(graph().nodes)
-    nodes["%0"] = GraphNode("%0", "@", "(bs=2, m=4)", ("inp", "w"), marked=("inp.g",), edges=frozenset(["inp"]))
+    nodes["%0"] = GraphNode("%0", "@", "(bs=2, m=4)", ("inp", "w"), marked=("inp.g",), edges=frozenset([0]))
     lines = shown(drawn=Graph(nodes, "%2", unmarked=("w.g", "b.g")))
     found = as_text(lines).splitlines()
     assert "  forward pass  from the output back to the inputs; <== is where it goes wrong" in found

@@ -74,8 +74,8 @@ def test_the_forward_pass_is_described_step_by_step_with_the_mistake() -> None:
 def test_every_mark_of_the_forward_pass_is_described() -> None:
     nodes = [
         GraphNode("inp", "inp", "(n=2)"), GraphNode("b", "b", "(n=2)", marked=("b.g",), change="not summed over bs"),
-        GraphNode("%2", "*", "(n=2)", ("inp", "b"), marked=("inp.g",), edges=frozenset(["inp"]), change="b -> inp"),
-        GraphNode("%3", "sin", "(n=2)", ("%2",), marked=("inp.g",), edges=frozenset(["%2"]), name="out"),
+        GraphNode("%2", "*", "(n=2)", ("inp", "b"), marked=("inp.g",), edges=frozenset([0]), change="b -> inp"),
+        GraphNode("%3", "sin", "(n=2)", ("%2",), marked=("inp.g",), edges=frozenset([0]), name="out"),
     ]  # fmt: skip
     graph = Graph({node.key: node for node in nodes}, "%3")
     assert told(1, 0, 0, 0, 0, 0, graph=graph)[-4:] == [
