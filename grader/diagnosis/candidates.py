@@ -400,14 +400,27 @@ def _only_drops_edges(program: Program) -> bool:
     return drops and not program.added and program.forward is program.right.forward
 
 
+def edits_at_two_places(case: Case) -> Iterator[Candidate]:
+    """Yield pairs of edits that are one slip at two places, and together may explain an answer, the likeliest first.
+
+    They are `TwoEdits` whose effects add up to what an answer is off by.
+    """
+    yield from sorted(_pairs_adding_up(case, are_one_slip), key=lambda both: both.rank)
+
+
 def pairs_of_edits(case: Case) -> Iterator[Candidate]:
-    """Yield pairs of edits that together may explain an answer, as `TwoEdits`, the likeliest first.
+    """Yield pairs of unlike edits that together may explain an answer, as `TwoEdits`, the likeliest first.
 
     They are those of `_pairs_adding_up`, whose effects add up to what an answer is off by, and those of
     `_interacting_pairs`, whose joint effect may be any.
     """
-    candidates = [*_pairs_adding_up(case), *_interacting_pairs(case)]
+    candidates = [*_pairs_adding_up(case, _are_two_likely_slips), *_interacting_pairs(case)]
     yield from sorted(candidates, key=lambda both: both.rank)
+
+
+def _are_two_likely_slips(first: Edit, second: Edit) -> bool:
+    """Return whether two edits differ in more than their places, and are likely enough to be made together."""
+    return not are_one_slip(first, second) and first.rank + second.rank <= MOST_RANK_OF_SUM
 
 
 def explaining_edits(case: Case) -> list[Edit]:
@@ -456,12 +469,15 @@ def may_change(edit: Edit, case: Case, names: Iterable[str]) -> bool:
         return False
 
 
-def _pairs_adding_up(case: Case) -> Iterator[TwoEdits]:
+def _pairs_adding_up(case: Case, are_likely: Callable[[Edit, Edit], bool]) -> Iterator[TwoEdits]:
     """Yield `TwoEdits` of edits tried so far that together change an answer's projections as the learner's mistake.
 
-    The changes of the two are added up. Only edits of a rank up to `LIKELY` are paired, and two up to
-    `MOST_RANK_OF_SUM` in all, or the same edit at two places. Of each answer only the likeliest `MOST_SUMS` pairs are
-    yielded.
+    The changes of the two are added up. Only edits of a rank up to `LIKELY` are paired. Of each answer only the
+    likeliest `MOST_SUMS` pairs are yielded.
+
+    Args:
+        case: the wrong answers.
+        are_likely: returns whether two edits are likely enough to be made together.
     """
     for number, screen in enumerate(case.screens):
         made, table = _change_table(case, case.changes, number, LIKELY)
@@ -475,8 +491,8 @@ def _pairs_adding_up(case: Case) -> Iterator[TwoEdits]:
             matches: list[tuple[int, int]] = []
             for i in map(int, np.flatnonzero(moves & (low < high))):
                 for j in map(int, order[low[i] : high[i]]):
-                    is_likely = are_one_slip(made[i], made[j]) or made[i].rank + made[j].rank <= MOST_RANK_OF_SUM
-                    if i < j and is_likely and moves[j] and (np.abs(own[i] + own[j] - wanted) <= bound).all():
+                    adds_up = i < j and moves[j] and (np.abs(own[i] + own[j] - wanted) <= bound).all()
+                    if adds_up and are_likely(made[i], made[j]):
                         matches.append((i, j))
             matches.sort(key=lambda pair: made[pair[0]].rank + made[pair[1]].rank)
             for a, b in matches[:MOST_SUMS]:
@@ -504,6 +520,7 @@ COMBINATORS: dict[Callable[[Case], Iterator[Candidate]], float] = {
     right_with_factor: FACTOR_RANK - LEAST,  # the rank of what is right is 0
     edits_with_factor: FACTOR_RANK,
     factors_on_paths: SCALED_PATH_RANK,
+    edits_at_two_places: LIKELY + 0.1 - LEAST,  # all edits of which it makes pairs have been tried then
     pairs_of_edits: PAIR_RANK + LEAST,
 }
 

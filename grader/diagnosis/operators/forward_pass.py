@@ -17,9 +17,7 @@ import torch
 from torch import Tensor
 
 from grader.course.sampling import Sampler, each_of, normal, positive, sized
-from grader.diagnosis.hints import WHICH_CONSTANT, WHICH_ITERATION, WHICH_MASKED
-from grader.program.calls import operation_name
-from grader.program.constants import ConstantCall
+from grader.diagnosis.hints import WHICH_ITERATION, WHICH_MASKED
 from grader.program.forward import SINK, Change, Key, Node, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate
 from grader.program.program import Affects, EdgeContext, EdgeVjp, Program, as_code
@@ -882,7 +880,7 @@ def _() -> Example:
     return Example(forward, wrong, {"q": "t n", "k": "s n"})
 
 
-# Numbers in the constants of a forward pass ---------------------------------------------------------------------------
+# Inputs that are whole numbers ---------------------------------------------------------------------------------------
 
 TIMES_TEN: Mapping[str, Callable[[float], float]] = {
     "ten times too large": lambda c: c * 10,
@@ -893,197 +891,6 @@ WRITTEN_CHANGES: Mapping[str, str] = {
     "halved": "{} / 2", "doubled": "2 * {}", "one too large": "{} + 1", "one too small": "{} - 1",
     "taken from 1": "1 - {}", "ten times too large": "10 * {}", "ten times too small": "{} / 10",
 }  # fmt: skip
-BY_ONE = ("one too large", "one too small")
-COUNTING = ("arange",)  # what begins to count at a wrong number has every number wrong
-CONSTANT_NUMBERS = ("triu", "tril", "gt", "lt", "ge", "le", *SUMS, *PRODUCTS, "pow", "roll")
-
-
-@dataclass(frozen=True)
-class ConstantChange:
-    """A choice of a number in a call that makes a constant of the forward pass, and of a wrong number in its place.
-
-    Args:
-        key: the key of the call.
-        name: the name of its operation, such as `triu`.
-        argument: the position of the number among its arguments, or its keyword; `None` for all entries of the result.
-        how: what becomes of the number, a key of `OTHER_NUMBERS` or `TIMES_TEN`.
-    """
-
-    key: tuple[object, ...]
-    name: str
-    argument: int | str | None
-    how: str
-
-    def number(self, call: ConstantCall) -> float:
-        """Return the right number in a call; 0 where it is left out, as in `mask.triu()`."""
-        return _numbers_of_call(call)[self.argument]
-
-    def run(self, call: ConstantCall) -> Tensor:
-        """Return what a call returns with the wrong number in it.
-
-        Raises:
-            KeyError: it has no such number.
-        """
-        change = {**OTHER_NUMBERS, **TIMES_TEN}[self.how]
-        if self.argument is None:
-            return call.run() + int(change(0))
-        number = self.number(call)
-        other = change(number)
-        other = int(other) if isinstance(number, int) and other == int(other) else other
-        if isinstance(self.argument, str):
-            return replace(call, kwargs={**call.kwargs, self.argument: other}).run()
-        return replace(call, args=(*call.args[: self.argument], other, *call.args[self.argument + 1 :])).run()
-
-
-def _numbers_of_call(call: ConstantCall) -> dict[int | str | None, float]:
-    """Return the plain numbers among the arguments of a call, by position or keyword.
-
-    For `torch.full(size, 0.5)`: {1: 0.5}. For `mask.triu()`, which leaves its number out: {1: 0}.
-    """
-    arguments: list[tuple[int | str, object]] = [*enumerate(call.args), *call.kwargs.items()]
-    numbers: dict[int | str | None, float] = {
-        name: value for name, value in arguments if isinstance(value, int | float) and not isinstance(value, bool)
-    }
-    if operation_name(call.name) in ("triu", "tril") and len(call.args) == 1 and not call.kwargs:
-        numbers[1] = 0
-    return numbers
-
-
-def constant_changes(program: Program, place: Place) -> Iterator[ConstantChange]:
-    """Yield `ConstantChange`s: a number in a call that makes a constant which nodes read, and a wrong number for it.
-
-    The wrong number is one greater or one less; for a factor, divisor, base or exponent other than 0 and 1 also twice,
-    half, ten times or a tenth of the right one. For `torch.ones(t, t).triu(1)`: `triu` with 2 and with 0. Of `arange`,
-    every entry of the result is one greater, or one less. Other calls than these and `CONSTANT_NUMBERS` have none.
-
-    Args:
-        program: the program of a trial.
-        place: not read: the constants of the whole program are meant.
-    """
-    for call in {call.key: call for call in program.forward.constants.read_calls}.values():
-        name = operation_name(call.name)
-        if name in COUNTING:
-            yield from (ConstantChange(call.key, name, None, how) for how in BY_ONE)
-        elif name in CONSTANT_NUMBERS:
-            for argument, number in _numbers_of_call(call).items():
-                is_scale = name in (*PRODUCTS, "pow") and number not in (0, 1)
-                further = ("doubled", "halved", *TIMES_TEN) if is_scale else ()
-                yield from (ConstantChange(call.key, name, argument, how) for how in (*BY_ONE, *further))
-
-
-def constant_fields(program: Program, place: Place, choice: ConstantChange) -> dict[str, str]:
-    """Return the field `mistake` of a message: "in `mask.triu(1)`, 2 is used in place of 1".
-
-    For `arange`: "position starts at 1; it must start at 0".
-
-    Args:
-        program: the program of a trial.
-        place: not read.
-        choice: the call, the number in it, and what becomes of that.
-    """
-    call = next(call for call in program.forward.constants.read_calls if call.key == choice.key)
-    step = f"`{call.text or call.name}`"
-    if choice.argument is None:
-        first = next(iter(call.result.flatten().tolist()), 0)
-        wrong = OTHER_NUMBERS[choice.how](first)
-        return {"mistake": f"{call.variable or step} starts at {wrong:g}; it must start at {first:g}"}
-    is_reversed = call.name.startswith("__r") or call.name == "rsub"  # 1 - x is called with x first
-    on_right = bool(choice.argument) is not is_reversed
-    right = operand_source(call.text, choice.name, int(on_right)) or f"{choice.number(call):g}"
-    return {"mistake": f"in {step}, {as_code(changed_number(right, choice.how))} is used in place of {as_code(right)}"}
-
-
-@operator(
-    "constant-mistaken",
-    code="wrong-point",  # also where a mask ends elsewhere, which inverts none
-    rank=3.6,  # after the numbers that are missing
-    at=outputs.where(lambda program, place: place[1] == 0),
-    choices=constant_changes,
-    fields=constant_fields,
-    message="{mistake}",
-    hints=WHICH_CONSTANT,
-)
-def change_constant(program: Program, place: Place, choice: ConstantChange) -> Program | None:
-    """Compute both passes with a constant in which a number is wrong: the mask `triu(2)` for `triu(1)`.
-
-    Args:
-        program: the right program.
-        place: not read: the whole program is meant.
-        choice: the call that makes the constant, the number in it, and what becomes of that.
-
-    Returns:
-        The rewritten program; `None` where no node of this trial reads such a constant.
-
-    Raises:
-        NoCandidate: the constant cannot be made with this number, or gets another shape.
-    """
-    try:
-        constants = program.right.forward.constants.rerun(choice.key, choice.run)
-    except (ValueError, TypeError, LookupError, RuntimeError, ArithmeticError) as error:
-        raise NoCandidate(f"no constant: {error}") from error
-    by_node: dict[int, dict[int, Array]] = {}
-    for (reader, slot), constant in constants.items():
-        if np.shape(constant) != np.shape(program.nodes[reader].values[slot]):
-            raise NoCandidate("the constant has another shape")
-        by_node.setdefault(reader, {})[slot] = constant
-
-    def with_constants(slots: Mapping[int, Array]) -> Change:
-        """Return the function that puts the wrong constants into their slots of a node."""
-
-        def change(node: Node) -> Node:
-            """Return the node with the wrong constants in their slots."""
-            for slot, constant in slots.items():
-                node = node.with_operand(slot, constant)
-            return node
-
-        return change
-
-    return program.with_nodes({reader: with_constants(slots) for reader, slots in by_node.items()}) if by_node else None
-
-
-@change_constant.example
-def _() -> Example:
-    """Show rows rotated by t / 10 ** (i / c) whose gradient takes 100 in place of 10."""
-
-    def forward(x: Tensor) -> Tensor:
-        angle = torch.arange(x.shape[0])[:, None] / 10 ** (torch.arange(x.shape[1]) / x.shape[1])
-        return x * angle.cos() + x.square() * angle.sin()
-
-    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        angle = torch.arange(x.shape[0])[:, None] / 100 ** (torch.arange(x.shape[1]) / x.shape[1])
-        return {"x": g * (angle.cos() + 2 * x * angle.sin())}
-
-    return Example(forward, wrong, {"x": "t n"})
-
-
-@change_constant.example
-def _() -> Example:
-    """Show a causal attention in whose gradient each row also sees the next: the mask is `triu(2)`, not `triu(1)`."""
-
-    def forward(scores: Tensor, v: Tensor) -> Tensor:
-        later = torch.ones(scores.shape).triu(1).bool()
-        return scores.masked_fill(later, float("-inf")).softmax(-1) @ v
-
-    def wrong(scores: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
-        p = scores.masked_fill(torch.ones(scores.shape).triu(2).bool(), float("-inf")).softmax(-1)
-        dp = g @ v.T
-        return {"scores": p * (dp - (p * dp).sum(-1, keepdim=True)), "v": p.T @ g}
-
-    return Example(forward, wrong, {"scores": "t t", "v": "t m"})
-
-
-@change_constant.example
-def _() -> Example:
-    """Show x times its position, counted from 0, whose gradient counts from 1."""
-
-    def forward(x: Tensor) -> Tensor:
-        return (x * torch.arange(x.shape[1]).sqrt()).tanh()
-
-    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
-        position = torch.arange(1, x.shape[1] + 1).sqrt()
-        return {"x": g * (1 - (x * position).tanh() ** 2) * position}
-
-    return Example(forward, wrong, {"x": "bs n"})
 
 
 @dataclass(frozen=True)

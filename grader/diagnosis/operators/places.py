@@ -36,7 +36,8 @@ ITERATION_RANKS: dict[Iterations, float] = {
 }  # fmt: skip
 # The operator of the source by the name of an operation.
 BINARY: Mapping[str, type[ast.operator]] = {
-    "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "div": ast.Div, "pow": ast.Pow
+    "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "div": ast.Div, "pow": ast.Pow, "logical_and": ast.BitAnd,
+    "logical_or": ast.BitOr,
 }  # fmt: skip
 
 LONGEST_TEXT = 32  # of a quoted expression, if there is any way to say it in fewer characters
