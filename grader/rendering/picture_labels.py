@@ -294,7 +294,9 @@ class Named:
         node = program.nodes[place[0]]
         own = _change_by_operator(operator, parameters, program, place)
         label = _with_function(_formula_of(self.code, parameters) if own is None else own, node)
-        if place != places[number] and node.text != program.nodes[places[number][0]].text and _names(parameters, label):
+        is_other = place != places[number] and node.text != program.nodes[places[number][0]].text
+        is_quoted = any(f"`{node.text}`" in str(value) for value in parameters.values())
+        if is_other and not is_quoted and _names(parameters, label):
             return change_of(self.code)  # it is of the other operands of the first place
         is_short = 0 < len(label) <= LONGEST_CHANGE
         return label if is_short else "" if number else change_of(self.code)

@@ -450,12 +450,17 @@ def test_a_label_names_in_the_words_of_the_source_what_is_done_or_is_left_out(
     assert {node.change for node in graph.nodes.values() if node.marked} == {label}
 
 
-def test_a_label_with_names_stands_only_where_they_are_the_operands(see: See) -> None:
-    """The denominators are exchanged in both terms, of which the finding tells one."""
-    graph = see("bce_grad", SUBMISSIONS["06_losses/bce_grad: denominators exchanged"].source).graph
+def test_every_place_of_a_mistake_is_named_in_its_sentence_and_has_its_label(
+    see: See, course: Course, worker: Worker
+) -> None:
+    """The denominators are exchanged in both terms."""
+    slip = SUBMISSIONS["06_losses/bce_grad: denominators exchanged"]
+    graph = see("bce_grad", slip.source).graph
     assert graph is not None
     labels = [node.change for node in graph.nodes.values() if node.marked]
-    assert labels == ["inp -> 1 - inp", "taken at a wrong value"]
+    assert labels == ["inp -> 1 - inp"] * 2
+    (answer,) = Grader(SEED).grade(course.find("bce_grad"), slip.source.encode(), worker).answers
+    assert "the function in `targ * inp.log()` and the function in `(1 - targ) * (1 - inp).log()`" in answer.message
 
 
 @pytest.mark.parametrize(

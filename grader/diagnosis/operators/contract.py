@@ -35,6 +35,7 @@ from grader.course.sampling import Sampler, normal
 from grader.course.shapes import named_axes
 from grader.course.trial_sizes import Setting
 from grader.diagnosis.mistake import Hints
+from grader.diagnosis.words import list_in_words
 from grader.program.forward import SINK, Key, Place
 from grader.program.operation import Array
 from grader.program.program import Program, as_code
@@ -60,6 +61,8 @@ ROLES: Mapping[str, tuple[str, str]] = {
 }  # fmt: skip
 """By the name of an operation, what its left and its right operand are called."""
 FIELD = re.compile(r"\{(\w+)\}")  # of a message
+CLAUSE = re.compile(r"[,;:]| (?:is|are|must) ")  # in a message field that is more than a name
+MOST_NAMED = 3  # operations whose names are listed in one message
 EXAMPLE_SIZES, EXAMPLE_TRIALS = (3, 4, 5, 6, 7), 3  # three iterations at least; the sizes of a trial differ pairwise
 
 
@@ -195,7 +198,31 @@ class Operator(Generic[C]):
         own = {name: known[name]() for name in FIELD.findall(self.message + self.multiple) if name in known}
         if place[1] != WHOLE and "choice" in own and own.get("operand") == own["choice"]:  # of two iterations
             own["operand"] = name_read_by(program, place[0], program.source(place))
-        return {**own, **self.fields(program, place, choice)}
+        return {**own, **self._own_fields(program, spot, place, choice)}
+
+    def _own_fields(self, program: Program, spot: Spot, place: Place, choice: C) -> dict[str, str]:
+        """Return what the operator's own `fields` returns at a place of a spot.
+
+        Where several operations are edited, and a field has another name for each, it is a list of the names.
+
+        Args:
+            program: the right program of a trial.
+            spot: the edited places of this program.
+            place: the place of the spot that a field that is a clause is about.
+            choice: the choice that the edit was made with.
+        """
+        fields = dict(self.fields(program, place, choice))
+        if not fields or not spot.is_wide:
+            return fields
+        operations = {program.reader(each).key: each for each in reversed(spot.places(program))}
+        others = [each for key, each in reversed(operations.items()) if key != program.reader(place).key]
+        edited = (each for each in others if self(program, each, choice) is not None)
+        further = [self.fields(program, each, choice) for each in edited]
+        for name, text in fields.items():
+            names = dict.fromkeys([text, *(more[name] for more in further)])
+            if len(names) <= MOST_NAMED and not any(CLAUSE.search(each) for each in names):
+                fields[name] = list_in_words(names)
+        return fields
 
 
 REGISTRY: dict[str, Operator[Hashable]] = {}
