@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from grader.course.exercise import Answer, Exercise
+from grader.course.exercise import Answer
 from grader.course.shapes import describe, guess_axes
 from grader.diagnosis.words import list_in_words
 from grader.reference.compare import scaled_error
@@ -399,7 +399,7 @@ def _explanation_of(
     passed = [answer for answer in exercise.answers if findings[answer.name].status == "passed"]
     all_notes = [note for answer in passed for note in _notes_on_other_inputs(question, drawing, answer, others)]
     all_notes += [*notes, *_notes(question, drawing, verdicts)]
-    about = _tensors_in_words(exercise, verdicts.shown_run.code_trial)
+    about = _tensors_in_words(question, drawing, verdicts.shown_run.code_trial)
 
     def draw() -> tuple[Picture, ...]:
         """Return the pictures of the mistakes."""
@@ -579,9 +579,17 @@ def _holds_tensor(value: Any) -> bool:
     return is_floating(value) or any(map(_holds_tensor, inner))
 
 
-def _tensors_in_words(exercise: Exercise, code_trial: CodeTrial) -> str:
-    """Return the tensors among the inputs of a trial, with their axes and sizes, such as "x (bs=7, n=5), b (m=3,)"."""
-    arrays = {name: value for name, value in code_trial.trial.inputs.items() if isinstance(value, torch.Tensor)}
-    return ", ".join(
-        f"{name} {describe(tuple(value.shape), code_trial.trial.axes(name))}" for name, value in arrays.items()
-    )
+def _tensors_in_words(question: Question, drawing: Drawing, shown: CodeTrial) -> str:
+    """Return the given tensors with their axes and sizes, such as "x (bs=7, n=5), b (m=3,)".
+
+    If the findings are about other sizes, these follow: "x (bs=3,); the numbers below are of a call with bs=4".
+
+    Args:
+        question: the given inputs.
+        drawing: their axes.
+        shown: the trial that the findings are about.
+    """
+    axes = axes_of_inputs([*drawing.axes], question.shapes)
+    given = ", ".join(f"{name} {describe(shape, axes[name])}" for name, shape in question.shapes.items())
+    others = [f"{axis}={n}" for axis, n in shown.trial.setting.sizes.items() if drawing.sizes.get(axis, n) != n]
+    return f"{given}; the numbers below are of a call with {', '.join(others)}" if others else given

@@ -440,6 +440,18 @@ def test_the_text_has_the_axes_and_a_line_for_each_gradient():
     assert repr(explanation) == str(explanation)
 
 
+def test_the_first_line_has_the_given_sizes_and_says_so_where_others_are_shown() -> None:
+    inputs = {"x": torch.randn(3, 3), "w": torch.randn(3, 3)}
+    found = explain(
+        lambda x, w: x @ w, inputs, backward=lambda out, g, x, w: {"x": g @ w.T, "w": x.T @ g / len(x)}, seed=0
+    )
+    given, _, others = found.about.partition("; the numbers below are of a call with ")
+    assert given == "x (bs=3, n=3), w (n=3, m=3)"
+    (mistake,) = found.mistakes
+    sizes = dict(part.split("=") for part in others.split(", "))
+    assert f"bs = {sizes['bs']} here" in mistake.says
+
+
 def test_the_text_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch):
     forward, inputs, under_test = wrong_linear(w=lambda x, w, g: x.T @ g / len(x))
     found = explain(forward, inputs, **under_test, seed=0)
