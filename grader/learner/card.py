@@ -35,16 +35,16 @@ LARGE_LETTERS = ".small { font-size: 20px; }"  # of three curves beside each oth
 
 @dataclass(frozen=True)
 class CardMistake:
-    """A mistake that was met in a unit.
+    """A mistake that was met in an exercise. In two exercises the same mistake is met, and overcome, twice.
 
     Args:
         code: the public code of the mistake.
-        exercises: the ids of the exercises in which it was met.
-        is_overcome: whether every answer in which it was met has been right since.
+        exercise: the id of the exercise.
+        is_overcome: whether every answer of the exercise in which it was met has been right since.
     """
 
     code: str
-    exercises: tuple[str, ...]
+    exercise: str
     is_overcome: bool
 
 
@@ -59,7 +59,7 @@ class Card:
         solved: the ids of the exercises that pass.
         exercises: the number of exercises, without the quiz.
         answers: the answers to the exercises and the questions of the quiz, done and in all.
-        mistakes: the mistakes that were met, ordered by code.
+        mistakes: the mistakes that were met in each exercise, ordered by code.
     """
 
     course: str
@@ -85,14 +85,15 @@ def card_of(course: Course, progress: Progress, unit: str) -> Card:
     results = {exercise.id: progress.result(exercise) for exercise in written}
     solved = tuple(name for name, result in results.items() if result is not None and result.status == "passed")
     names = {exercise.id for exercise in exercises}
-    mistakes = []
-    for code, counts in sorted(progress.met.items()):
-        here = tuple(name for name in counts if name in names)
-        not_overcome = [
-            codes for name in here if name in progress.exercises for codes in progress.exercises[name].counted.values()
-        ]
-        if here:
-            mistakes.append(CardMistake(code, here, not any(code in codes for codes in not_overcome)))
+    open_codes = {
+        name: {code for codes in state.counted.values() for code in codes} for name, state in progress.exercises.items()
+    }
+    mistakes = [
+        CardMistake(code, name, code not in open_codes.get(name, ()))
+        for code, counts in sorted(progress.met.items())
+        for name in counts
+        if name in names
+    ]
     (answers,) = by_unit(course, progress, [unit])
     return Card(course.config.title, unit, config.title, solved, len(written), answers, tuple(mistakes))
 
@@ -103,13 +104,12 @@ def card_lines(card: Card) -> Iterator[Line]:
     yield ((_totals_of_card(card), "good" if len(card.solved) == card.exercises else ""),)
     yield from (((f"  {line}", "dim"),) for line in textwrap.wrap(", ".join(card.solved), TEXT_COLUMNS))
     for overcome, head in ((True, "Met and overcome:"), (False, "Met, not yet overcome:")):
-        mistakes = [mistake for mistake in card.mistakes if mistake.is_overcome is overcome]
-        if mistakes:
+        exercises = exercises_by_code(card.mistakes, is_overcome=overcome)
+        if exercises:
             yield ((head, ""),)
-        for mistake in mistakes:
-            where = ", ".join(mistake.exercises)
-            yield ((f"  {mistake.code}", "good" if overcome else "todo"), (f"  {where}", "dim"))
-            yield ((f"    {meaning(mistake.code)}", "dim"),)
+        for code, names in exercises.items():
+            yield ((f"  {code}", "good" if overcome else "todo"), (f"  {', '.join(names)}", "dim"))
+            yield ((f"    {meaning(code)}", "dim"),)
     if not card.mistakes:
         yield (("No mistake was met here.", ""),)
 
@@ -124,16 +124,19 @@ def _totals_of_card(card: Card) -> str:
 
 def card_svg(card: Card) -> str:
     """Return the card as the text of an SVG file; it holds no name and no path."""
-    overcome, others = ([m for m in card.mistakes if m.is_overcome is state] for state in (True, False))
     lines = [(line, "code faint small") for line in textwrap.wrap(", ".join(card.solved), TEXT_COLUMNS)]
-    for head, mark, mistakes in (
-        ("Met and overcome", "\N{CHECK MARK}", overcome),
-        ("Met, not yet overcome", "\N{WHITE CIRCLE}", others),
+    for head, mark, is_overcome in (
+        ("Met and overcome", "\N{CHECK MARK}", True),
+        ("Met, not yet overcome", "\N{WHITE CIRCLE}", False),
     ):
-        lines += [("", ""), (head, "")] if mistakes else []
-        for mistake in mistakes:
-            lines.append((f"{mark} {mistake.code}", "code"))
-            lines += [(f"   {line}", "faint small") for line in textwrap.wrap(meaning(mistake.code), TEXT_COLUMNS)]
+        exercises = exercises_by_code(card.mistakes, is_overcome=is_overcome)
+        lines += [("", ""), (head, "")] if exercises else []
+        for code, names in exercises.items():
+            lines += [
+                (f"{mark} {code}", "code"),
+                (f"   {textwrap.shorten(', '.join(names), TEXT_COLUMNS)}", "code faint small"),
+            ]
+            lines += [(f"   {line}", "faint small") for line in textwrap.wrap(meaning(code), TEXT_COLUMNS)]
     height = CARD_TOP + CARD_STEP * max(len(lines), 1)
     picture = SvgDrawing(WIDTH, height, f"{card.unit}: {card.title}", _totals_of_card(card))
     picture.text(LEFT, 34, card.course, "faint small", "start")
@@ -159,16 +162,13 @@ def totals(cards: Sequence[Card]) -> str:
     return f"{solved} of {exercises} exercises solved, {done} of {questions} questions answered"
 
 
-def mistakes_in(cards: Sequence[Card]) -> list[CardMistake]:
-    """Return the mistakes met in any unit, one for each code; it counts as overcome if it is overcome in all units."""
-    by_code: dict[str, CardMistake] = {}
-    for mistake in (mistake for card in cards for mistake in card.mistakes):
-        before = by_code.get(mistake.code, CardMistake(mistake.code, (), True))
-        exercises = (*before.exercises, *mistake.exercises)
-        by_code[mistake.code] = CardMistake(mistake.code, exercises, before.is_overcome and mistake.is_overcome)
-    return sorted(
-        by_code.values(), key=lambda mistake: (not mistake.is_overcome, -len(mistake.exercises), mistake.code)
-    )
+def exercises_by_code(mistakes: Sequence[CardMistake], *, is_overcome: bool) -> dict[str, list[str]]:
+    """Return by code the exercises in which a mistake is overcome, or those in which it is not; none without any."""
+    exercises: dict[str, list[str]] = {}
+    for mistake in mistakes:
+        if mistake.is_overcome is is_overcome:
+            exercises.setdefault(mistake.code, []).append(mistake.exercise)
+    return exercises
 
 
 def certificate_lines(cards: Sequence[Card]) -> Iterator[Line]:
@@ -202,8 +202,8 @@ def _short_title(card: Card) -> str:
 
 
 def _mistake_counts(cards: Sequence[Card]) -> str:
-    """Return how many different mistakes the cards hold: "mistakes met: 5, overcome: 3"."""
-    mistakes = mistakes_in(cards)
+    """Return how many mistakes the cards hold, one in each exercise: "mistakes met: 5, overcome: 3"."""
+    mistakes = [mistake for card in cards for mistake in card.mistakes]
     return f"mistakes met: {len(mistakes)}, overcome: {sum(mistake.is_overcome for mistake in mistakes)}"
 
 
@@ -272,15 +272,17 @@ def _details(cards: Sequence[Card]) -> list[str]:
         for card in cards
         if card.solved
     )
+    mistakes = [mistake for card in cards for mistake in card.mistakes]
+    overcome, others = (exercises_by_code(mistakes, is_overcome=state) for state in (True, False))
+    codes = sorted({*overcome, *others}, key=lambda code: (code not in others, -len(overcome.get(code, ())), code))
     rows = "".join(
-        f'<tr><th scope="row"><code>{escape(mistake.code)}</code><br><span class="dim">{escape(meaning(mistake.code))}'
-        f"</span></th><td>{'overcome' if mistake.is_overcome else 'not yet'}</td>"
-        f"<td>{escape(', '.join(mistake.exercises))}</td></tr>"
-        for mistake in mistakes_in(cards)
+        f'<tr><th scope="row"><code>{escape(code)}</code><br><span class="dim">{escape(meaning(code))}</span></th>'
+        f"<td>{escape(', '.join(overcome.get(code, ())))}</td><td>{escape(', '.join(others.get(code, ())))}</td></tr>"
+        for code in codes
     )
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("mistake", "overcome", "met in"))
-    mistakes = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("mistake", "overcome in", "not yet in"))
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
     return [
         '<h2 class="details">Solved</h2>', f"<table>{solved}</table>" if solved else "<p>Nothing yet.</p>",
-        "<h2>Mistakes, met and overcome</h2>", mistakes or "<p>None was met.</p>",
+        "<h2>Mistakes, met and overcome</h2>", table or "<p>None was met.</p>",
     ]  # fmt: skip

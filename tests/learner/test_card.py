@@ -27,7 +27,7 @@ from grader.learner.card import (
     certificate_lines,
     certificate_page,
     certificate_svg,
-    mistakes_in,
+    exercises_by_code,
 )
 from grader.learner.progress import Progress, file_hash
 from grader.learner.training import Curve, Training
@@ -69,8 +69,8 @@ def test_a_mistake_is_overcome_once_the_answer_is_right(course: Course) -> None:
     progress.save()
     card = card_of(course, Progress.load(course.root), "04_linear")
     assert card.mistakes == (
-        CardMistake("mean-for-sum", ("lin_grad",), True),
-        CardMistake("transposed", ("lin_grad",), False),
+        CardMistake("mean-for-sum", "lin_grad", True),
+        CardMistake("transposed", "lin_grad", False),
     )
     assert _text(card).index("Met and overcome:") < _text(card).index("Met, not yet overcome:")
 
@@ -94,20 +94,25 @@ def test_what_is_solved_is_named_in_the_text_and_in_the_picture(course: Course) 
     assert str(course.root) not in card_svg(card)
 
 
-def test_the_certificate_has_every_unit_and_what_was_overcome_everywhere(course: Course) -> None:
+def test_the_certificate_has_every_unit_and_counts_mistakes_as_the_cards_do(course: Course) -> None:
     progress = Progress.load(course.root)
-    lin_grad, relu_grad = course.find("lin_grad"), course.find("relu_grad")
+    lin_grad, linear_grad, relu_grad = map(course.find, ("lin_grad", "linear_grad", "relu_grad"))
     progress.record(lin_grad, _verdict(lin_grad, w_g="mean-for-sum", b_g="transposed"))
+    progress.record(linear_grad, _verdict(linear_grad, bias_g="transposed"))
     progress.record(relu_grad, _verdict(relu_grad, inp_g="transposed"))
     progress.record(lin_grad, _verdict(lin_grad))
     cards = [card_of(course, progress, unit.id) for unit in course.config.units]
-    assert mistakes_in(cards) == [
-        CardMistake("mean-for-sum", ("lin_grad",), True),
-        CardMistake("transposed", ("lin_grad", "relu_grad"), False),
-    ]
+    (own,) = (card for card in cards if card.unit == "04_linear")
+    assert exercises_by_code(own.mistakes, is_overcome=True) == {
+        "mean-for-sum": ["lin_grad"],
+        "transposed": ["lin_grad"],
+    }
+    assert exercises_by_code(own.mistakes, is_overcome=False) == {"transposed": ["linear_grad"]}
+    rows = re.findall("<code>([^<]*)</code>.*?</th><td>([^<]*)</td><td>([^<]*)</td>", certificate_page(cards, {}, DAY))
+    assert rows == [("transposed", "lin_grad", "linear_grad, relu_grad"), ("mean-for-sum", "lin_grad", "")]
     text = "\n".join("".join(part for part, _ in line) for line in certificate_lines(cards))
     assert f"1 of {sum(card.exercises for card in cards)} exercises solved" in text
-    assert "mistakes met: 2, overcome: 1" in text
+    assert "mistakes met: 4, overcome: 2" in text
     picture = certificate_svg(cards, DAY)
     words = [node.firstChild.data for node in minidom.parseString(picture).getElementsByTagName("text")]  # type: ignore[union-attr]
     assert [word[:2] for word in words if word[:2].isdigit() and "  " in word] == [card.unit[:2] for card in cards]
