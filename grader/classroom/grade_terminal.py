@@ -286,11 +286,21 @@ def score_line(results: StudentResults) -> str:
 
 
 def _mean(summary: ClassSummary) -> str:
-    """Return a sentence such as "Mean score 7.25 of 10 (28 of 30 students).", or that nobody has a score."""
+    """Return a sentence such as "Mean score 7.25 of 10 (28 of 30 students).", or that nobody has a score.
+
+    It says of whom if some have no score, or if the means of the units are of fewer students.
+    """
     if summary.mean_score is None:
         return "Nobody has a score."
-    some = f" ({summary.scored} of {summary.students} students)" if summary.scored < summary.students else ""
-    return f"Mean score {summary.mean_score:.2f} of {summary.max_score:g}{some}."
+    who = f" ({summary.scored} of {summary.students} students)" if summary.scored < summary.students else ""
+    if not who and _has_means_of_fewer(summary):
+        who = f" (all {summary.students} students)"
+    return f"Mean score {summary.mean_score:.2f} of {summary.max_score:g}{who}."
+
+
+def _has_means_of_fewer(summary: ClassSummary) -> bool:
+    """Return whether any unit has a mean of fewer students than the mean score is of, so that they do not add up."""
+    return any(unit.students < summary.scored for unit in summary.units.values())
 
 
 def _failure_lines(failures: Sequence[Failure], next_step: str) -> Iterator[str]:
@@ -411,7 +421,8 @@ def _first_few_titles(names: Sequence[str]) -> str:
 
 def _units(summary: ClassSummary) -> Table:
     """Return a table with a row for each unit: how many students submitted something of it, and their mean score."""
-    table = Table("unit", "handed in", "mean", box=None, pad_edge=False, title_justify="left")
+    mean = "mean of these" if _has_means_of_fewer(summary) else "mean"
+    table = Table("unit", "handed in", mean, box=None, pad_edge=False, title_justify="left")
     for name, unit in summary.units.items():
         table.add_row(name, str(unit.students), f"{unit.mean_score:.2f} of {unit.max_score:g}")
     return table

@@ -9,7 +9,7 @@ import pytest
 
 from grader.classroom.class_grading import GradingProgress
 from grader.classroom.grade_terminal import MOST_NAMES, pace, print_summary, showing_progress
-from grader.classroom.grades_table import ClassSummary, Failure, NothingToGrade
+from grader.classroom.grades_table import ClassSummary, Failure, NothingToGrade, UnitTotal
 from grader.course.course import Course
 
 
@@ -53,6 +53,21 @@ def test_how_many_more_students_have_notes_is_counted(course: Course, capsys, mo
     summary = ClassSummary(9, 9, 0, 0.0, 1.0, {}, (), (), 1.0, noted=noted, with_notes=len(noted))
     print_summary(course, summary, Path("results"))
     assert f"{says}: see grades.csv.\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("handed_in", "says"),
+    [(18, ("Mean score 5.00 of 10 (all 20 students).", "mean of these")), (20, ("Mean score 5.00 of 10.", "mean"))],
+)
+def test_each_mean_says_of_whom_it_is_where_they_do_not_add_up(
+    course: Course, capsys: pytest.CaptureFixture[str], handed_in: int, says: tuple[str, str]
+) -> None:
+    units = {"04_linear": UnitTotal(handed_in, 2.0, 4.0), "05_activations": UnitTotal(20, 3.0, 6.0)}
+    summary = ClassSummary(20, 20, 0, 5.0, 10.0, {}, (), (), 1.0, units=units, scored=20)
+    print_summary(course, summary, Path("results"))
+    _, mean, head, *_ = capsys.readouterr().out.splitlines()
+    assert mean.startswith(says[0])
+    assert head.rstrip().endswith(says[1])
 
 
 def test_they_have_no_points_stands_below_the_students_it_is_about(
