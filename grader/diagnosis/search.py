@@ -65,24 +65,29 @@ def explain(
     affordable = itertools.takewhile(lambda _: case.work <= budget, candidates)
     seconds = _by_own_rank(pairs_with_explaining_edit(case, operators)) if earlier is None else iter(())
     affordable_seconds = itertools.takewhile(lambda _: case.work <= most, seconds)
-    for rank, candidate in itertools.chain(affordable, affordable_seconds, _by_own_rank(others)):  # ends in facts
-        if rank > last:
+    is_complete = False  # whether no candidate is left that may change the explanations
+    for part in (affordable, affordable_seconds, _by_own_rank(others)):  # it ends in facts, whatever the budget
+        if is_complete and part is not affordable_seconds:  # a fact may explain what a second edit explains better
             break
-        comparisons = case.comparisons
-        try:
-            mistakes = candidate.explain(case)
-        except Exception:  # a bug in an operator costs its candidate alone: test_every_course_edit.py finds bugs
-            continue
-        if case.comparisons > comparisons:
-            case.suspects.append(candidate)
-        if mistakes:
-            contradicted = candidate.changes_right_answer(case)
-            fits.append(Fit(candidate.rank + CHANGES_RIGHT_ANSWER * contradicted, mistakes, contradicted))
-            last = last_rank(case, fits)
-            if last < float("inf"):  # every answer is explained
-                budget = most = min(budget, case.work + WORK_FOR_TIES)
-            elif explaining_edits(case):
-                budget = (1 - SHARE_FOR_SECOND) * most
+        for rank, candidate in part:
+            if rank > last:
+                is_complete = True
+                break
+            comparisons = case.comparisons
+            try:
+                mistakes = candidate.explain(case)
+            except Exception:  # a bug in an operator costs its candidate alone: test_every_course_edit.py finds bugs
+                continue
+            if case.comparisons > comparisons:
+                case.suspects.append(candidate)
+            if mistakes:
+                contradicted = candidate.changes_right_answer(case)
+                fits.append(Fit(candidate.rank + CHANGES_RIGHT_ANSWER * contradicted, mistakes, contradicted))
+                last = last_rank(case, fits)
+                if last < float("inf"):  # every answer is explained
+                    budget = most = min(budget, case.work + WORK_FOR_TIES)
+                elif explaining_edits(case):
+                    budget = (1 - SHARE_FOR_SECOND) * most
     return fewest_causes(case, fits)
 
 

@@ -346,6 +346,28 @@ def test_an_edit_that_explains_some_answers_may_have_no_effect_on_one_path() -> 
     assert "; on the path through `torch.tanh(x @ u)`" in said(found["x"])
 
 
+def test_no_fact_ends_the_search_before_second_edits_have_been_tried() -> None:
+    """The posterior is missing on the path to the means alone; where the gradient of x goes wrong is a fact, too."""
+
+    def forward(x: Tensor, y: Tensor, wp: Tensor, wm: Tensor, ws: Tensor) -> Tensor:
+        ls = x @ ws
+        e = (y[:, None] - x @ wm) / ls.exp()
+        return -torch.logsumexp(torch.log_softmax(x @ wp, 1) - ls - 0.5 * e**2, 1)
+
+    def wrong(x: Tensor, y: Tensor, wp: Tensor, wm: Tensor, ws: Tensor, g: Tensor) -> dict[str, Tensor]:
+        ls, prior = x @ ws, torch.log_softmax(x @ wp, 1)
+        e, g = (y[:, None] - x @ wm) / ls.exp(), g[:, None]
+        post = torch.softmax(prior - ls - 0.5 * e**2, 1)
+        dmu, dls, dlp = -g * e / ls.exp(), g * post * (1 - e**2), g * (prior.exp() - post)
+        dx = dlp @ wp.T + dmu @ wm.T + dls @ ws.T
+        return {"x": dx, "y": -dmu.sum(1), "wm": x.T @ dmu, "wp": x.T @ dlp, "ws": x.T @ dls}
+
+    case = case_of(forward, wrong, x="bs n", y="bs", wp="n m", wm="n m", ws="n m")
+    found = explain(case, OPERATORS, [FirstWrongGradient()])
+    assert set(found) == {"x", "y", "wm"}
+    assert said(found["x"]).startswith("missing-local: on the path through `y[:, None] - x @ wm`")
+
+
 def test_a_kernel_may_take_the_sums_of_a_softmax_from_the_right_output() -> None:
     """It computes the probabilities once more, here without the bias, but not the output."""
 
