@@ -20,6 +20,7 @@ from typing import IO
 from grader.safe_text import one_line
 
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
+NOTEBOOKS = (".ipynb", ".ipynb.txt", ".ipynb.json")  # the last two are what browsers save some as
 UNREAD_ARCHIVES = (".7z", ".rar", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".xz", ".bz2", ".gz")
 HOUSEKEEPING = frozenset({"__pycache__", "__MACOSX", "node_modules", "venv", "env"})
 DEEPEST_WORK = 3  # in a folder that is called as a tool's; below `lib/python3/site-packages` lies no student's work

@@ -24,6 +24,7 @@ from grader.errors import UsageError
 from .archives import is_unread_archive, open_tree
 from .file_tree import (
     ARCHIVES,
+    NOTEBOOKS,
     UNREAD_ARCHIVES,
     File,
     Folder,
@@ -49,7 +50,7 @@ LARGEST_METADATA = 256 << 20  # bytes: it holds the output of every test of ever
 IDENTITY = (":email", ":sid", ":name")  # the first that a submitter has identifies the student
 CLONES = "-submissions"  # what `gh classroom clone student-repos` adds to the assignment's name
 BRANCH = re.compile(r"-(?:main|master)$")  # what GitHub adds to a repository's name in that of its archive
-CODE = (".py", ".ipynb")
+CODE = (".py", ".py.txt", *NOTEBOOKS)
 LOOSE = (*CODE, *UNREAD_ARCHIVES)  # endings of files that may be somebody's whole work
 TIME = re.compile(  # a date; a date and the time of a day; or these and the zone
     r"(?P<day>\d{4}-\d\d-\d\d)(?:[T ](?P<clock>\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?) ?(?P<zone>Z|[+-]\d\d(?::?\d\d)?)?)?"

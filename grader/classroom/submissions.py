@@ -35,7 +35,7 @@ from grader.sandbox.source_text import Part, Source, UnreadableSource, decode
 from .archives import LARGEST_ARCHIVE, MOST_UNPACKED, SubmissionWalk, is_unread_archive, path_added_to_errors
 from .cluster_wire import pack_submission, unpack_submission
 from .exercise_names import ExerciseNames
-from .file_tree import File, Folder, UnreadableArchiveError, displayable_name, name_bytes
+from .file_tree import NOTEBOOKS, File, Folder, UnreadableArchiveError, displayable_name, name_bytes
 from .notebook_code import BROKEN, MOST_CELLS, UnreadableNotebook, exercises_defined, notebook_cells
 from .notebook_code import LARGEST as LARGEST_NOTEBOOK
 from .platform_names import KEEP_ONE, Submission, canvas_submission, platform_of_several
@@ -211,7 +211,7 @@ def find_answers(names: ExerciseNames, files: Sequence[File], notes: list[str]) 
 
 def _is_notebook(file: File) -> bool:
     """Return whether a file is a notebook, by its name."""
-    return file.name.lower().endswith(".ipynb")
+    return file.name.lower().endswith(NOTEBOOKS)
 
 
 def _folder_below(path: tuple[str, ...], folder: tuple[str, ...]) -> str:
@@ -986,13 +986,13 @@ def _suggested_name(names: ExerciseNames, file: File) -> str:
 
     Empty for any other file.
     """
-    ids = [exercise.id for exercise in names.wanted]
+    content = read_content(file) if file.name.lower().endswith(".py") else b""
+    defined = _wanted_exercises_defined(names, content) if isinstance(content, bytes) else []
+    ids = defined or [exercise.id for exercise in names.wanted]
     if similar := difflib.get_close_matches(os.path.splitext(file.name)[0].casefold(), ids, 1, 0.8):
         if names.course.find(similar[0]).is_quiz:
             return f" ({file.path} is no answer sheet: the quiz is handed in as {similar[0]}.yaml)"
         return f" (should {file.path} be {similar[0]}.py?)"
-    content = read_content(file) if file.name.lower().endswith(".py") else b""
-    defined = _wanted_exercises_defined(names, content) if isinstance(content, bytes) else []
     return f" ({file.path} {_name_question(defined[0]).removeprefix('it ')})" if defined else ""
 
 

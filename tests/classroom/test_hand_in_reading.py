@@ -198,6 +198,14 @@ def test_an_answer_in_a_text_cell_is_noted(course, tmp_path) -> None:
     assert (alone.files, alone.nothing) == ({}, why)
 
 
+@pytest.mark.parametrize("name", ["hw.ipynb.txt", "hw (1).ipynb.json", "env/Hw.IPYNB.txt"])
+def test_a_notebook_under_the_name_that_a_browser_gave_it_is_read(course, tmp_path, name: str) -> None:
+    """A class knew of such a file only that it was no exercise."""
+    assert read(course, put(tmp_path / "eve", {name: notebook(RIGHT)})).files == {"lin_grad": (RIGHT,)}
+    found = found_in(course, put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, name: notebook(RIGHT)}))
+    assert [submission.is_unclaimed for submission in found.submissions] == [False, name.startswith("hw")]
+
+
 def test_a_notebook_in_utf_16_is_read(course, tmp_path) -> None:
     found = read(course, put(tmp_path / "eve", {"hw.ipynb": notebook(RIGHT).encode("utf-16")}))
     assert found.files == {"lin_grad": (RIGHT,)}
@@ -381,6 +389,11 @@ def test_an_answer_may_import_files_of_its_folder_wherever_it_lies(course, tmp_p
         (
             {"lin_gard.py": RIGHT},
             "it holds lin_gard.py, and no file that is named after an exercise (should lin_gard.py be lin_grad.py?)",
+        ),
+        (
+            {"lin_grad_final.py": RIGHT},  # which is spelled more like lin_grad_nd
+            "it holds lin_grad_final.py, and no file that is named after an exercise (lin_grad_final.py defines "
+            "lin_grad: should it be lin_grad.py?)",
         ),
         ({"hw.rar": b"Rar!"}, "hw.rar: such archives are not read; ask for a .zip or a .tar.gz"),
         (

@@ -281,7 +281,9 @@ def test_the_file_names_on_the_page_are_understood(grade, tmp_path) -> None:
     named, canvas = [body for language, body in DOCUMENT.blocks if language == "text" and "lin_grad" in body]
     names = [name for line in named.splitlines() for name in line.split("   ")]
     answers = [name.strip() for name in names if not name.strip().startswith("quiz")]
-    points, _ = grade(put(tmp_path / "named", {f"s{number}/{name}": RIGHT for number, name in enumerate(answers)}))
+    answered = {name: notebook(RIGHT) if ".ipynb" in name else RIGHT for name in answers}
+    files = {f"s{number}/{name}": content for number, (name, content) in enumerate(answered.items())}
+    points, _ = grade(put(tmp_path / "named", files))
     assert points == {f"s{number}": 3 for number in range(len(answers))}
     uploads = canvas.split()
     points, summary = grade(put(tmp_path / "canvas", dict.fromkeys(uploads, RIGHT)))
