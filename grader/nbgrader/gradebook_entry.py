@@ -445,9 +445,9 @@ class GradebookWriter:
             unit.id, student, **({} if stamp is None else {"timestamp": stamp})
         )
         notebook = self.gradebook.find_submission_notebook(unit.id, unit.id, student)
-        before = _automatic_points(notebook)
+        before = _points(notebook)
         _enter_scores(notebook, self._cells[unit.id], results)
-        if (points := _automatic_points(notebook)) < before:
+        if (points := _points(notebook)) < before:
             self.lowered.append((student, f"{unit.id} ({before:g} before, {points:g} now)"))
         self.gradebook.db.commit()
         if submitted.total_seconds_late > 0 or notebook.late_submission_penalty is not None:
@@ -602,9 +602,10 @@ def _enter_scores(notebook: Any, cells: _Cells, results: list[ExerciseResult]) -
             entry.auto_comment = comments[name]
 
 
-def _automatic_points(notebook: Any) -> float:
-    """Return the points of a submitted notebook without those of answers that have a manual score."""
-    return total(grade.auto_score or 0.0 for grade in notebook.grades if grade.manual_score is None)
+def _points(notebook: Any) -> float:
+    """Return the points of a submitted notebook as formgrader shows them: manual scores and extra credit count."""
+    scores = (grade.auto_score if grade.manual_score is None else grade.manual_score for grade in notebook.grades)
+    return total([*(score or 0.0 for score in scores), *(grade.extra_credit or 0.0 for grade in notebook.grades)])
 
 
 def _timestamp(folder: Path | None, unit: Unit) -> datetime | None:

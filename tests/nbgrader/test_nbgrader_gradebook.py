@@ -207,12 +207,14 @@ def test_whose_points_become_fewer_is_named(own: Path):
     """A file beside a notebook replaces its points, and so may a wrong answer those of a right one."""
     with open_book(own) as gradebook:
         gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "late").manual_score = 1.0
+        gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "ann").manual_score = 0.5
+        gradebook.find_grade("lin_grad-w-g", UNIT, UNIT, "ann").extra_credit = 0.25
         gradebook.db.commit()
     for student in ("ann", "late"):
         (own / "submissions" / student / UNIT / "bmm_grad.py").unlink()
     hand_in(own, "late", lin_grad=WRONG, bmm_grad=BMM)
     said = handgrad("grade", "submissions", "--workers", "1", "--out", "out", "--gradebook", URL, cwd=own)
-    told = f"Fewer points than before in {URL}: ann {UNIT} (5 before, 3 now); of a notebook and files of the same unit,"
+    told = f"Fewer points than before in {URL}: ann {UNIT} (4.75 before, 2.75 now); of a notebook and files of the same"
     assert told in said
     assert "Fewer points" not in handgrad(
         "grade", "submissions", "--workers", "1", "--out", "out", "--gradebook", URL, cwd=own
