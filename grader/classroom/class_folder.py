@@ -78,7 +78,7 @@ def counted_submission(submissions: Sequence[Submission]) -> Submission:
     """Return the newest of a student's submissions, by the platform's number or time; the others do not count at all.
 
     If one of the submissions has no such number or time, or two have the greatest, the result is a submission without
-    folders whose `conflict` names all of them.
+    folders whose `conflict` names all of them, with the time at which they were handed in if they have one in common.
 
     Args:
         submissions: the submissions of one student, all with the same key; at least one.
@@ -92,12 +92,14 @@ def counted_submission(submissions: Sequence[Submission]) -> Submission:
         titles = {composed_name(submission.title) for submission in submissions}
         twice = ", spelled in two ways in Unicode" if len(titles) < len(submissions) else ""
         who = f"{len(submissions)} submissions of one student: {named_titles(submissions)}{twice}"
+        times = {submission.handed_in for submission in submissions}
         return Submission(
             first.key,
             (),
             frozenset().union(*(submission.known_as for submission in submissions)),
             origin=first.origin,
             section=first.section,
+            handed_in=first.handed_in if len(times) == 1 else None,
             conflict=f"{who}; {KEEP_ONE}",
             is_of_several=True,
         )

@@ -578,7 +578,7 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
             student = roster.students[place]
             former = matched.get(place)
             conflict = "; ".join([*([former.conflict] if former else []), _ambiguity(candidates, who)])
-            matched[place] = Submission(student.key, (), student.names, conflict=conflict)
+            matched[place] = Submission(student.key, (), student.names, handed_in=student.handed_in, conflict=conflict)
     absent = [place for place in range(len(roster.students)) if place not in matched]
     unused = roster.unused_aliases(class_folder.submissions, certain)
     remarks = [*_remarks_on_aliases(unused, unmatched), *_remarks_on_matches(roster, counted)]

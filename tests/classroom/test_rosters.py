@@ -202,6 +202,16 @@ def test_an_alias_decides_between_two_students_of_one_name(course, tmp_path) -> 
         matched(course, tmp_path, ["Wei"], text, Wei="9")
 
 
+def test_an_error_keeps_the_time_of_its_student(course, tmp_path) -> None:
+    """Points that a person gave for such an error lost nothing for lateness, and no word said so."""
+    day = "2026-11-20T10:00Z"
+    text = f"login,name,handed_in\na,Ada L,{day}\nb,Wei,{day}\nc,Wei,{day}\n"
+    found = matched(course, tmp_path, ["a", "Ada L", "Wei"], text)
+    times = {submission.key: submission.handed_in for submission in found.submissions if submission.conflict}
+    moment = datetime(2026, 11, 20, 10, tzinfo=UTC)
+    assert times == {"a": moment, "b": moment, "c": moment, "Wei": None}
+
+
 def test_two_students_of_one_name_are_told_every_submission_that_may_be_theirs(course, tmp_path) -> None:
     names = [f"{section}/john smith" for section in "ABC"]
     found = matched(course, tmp_path, names, "id,name\njs1,john smith\njs2,john smith\n", "sections")
