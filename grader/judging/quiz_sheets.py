@@ -11,6 +11,7 @@ from grader.course.questions import NOT_READ
 from grader.course.quiz import Quiz
 from grader.errors import InfrastructureError, ReadError
 from grader.quiz.answer_mistakes import mistake_in
+from grader.quiz.answer_reading import quoted
 from grader.quiz.answer_sheet import Sheet, decode_sheet, how_to_answer, read_sheet
 from grader.quiz.notebook_quiz import sheet_in
 from grader.quiz.variants import question_with_key
@@ -18,7 +19,6 @@ from grader.results.records import ASKED, AnswerResult, ExerciseResult, Status
 from grader.safe_text import plain
 
 TODO = "not answered yet"
-SHOWN = 40
 MOST_MISNAMED = 60
 BROKEN = "Look at that line and at the one above it. handgrad reset puts a fresh sheet there and keeps this one."
 BROKEN_CELL = "Compare that cell with the one that you were given: one name, one answer, one comma in each line."
@@ -98,22 +98,16 @@ def _grade_question(quiz: Quiz, name: str, sheet: Sheet, points: float) -> Answe
     try:
         mistake = mistake_in(question, answer)
     except InfrastructureError as error:
-        return AnswerResult(name, "error", 0.0, points, "error", plain(f"{_shortened(answer)}: {error}"))
+        return AnswerResult(name, "error", 0.0, points, "error", plain(f"{quoted(answer)}: {error}"))
     if mistake is None:
         return AnswerResult(name, "passed", points, points)
     if mistake.code == NOT_READ:  # no hint is used up, and nothing is counted: it is asked again
-        message = f"`{_shortened(answer)}` cannot be read: it has no points, and no mistake is counted. {mistake.says}"
-        hints: tuple[str, ...] = (how_to_answer(question),)
+        message = f"{quoted(answer)} cannot be read: it has no points, and no mistake is counted. {mistake.says}"
+        hints: tuple[str, ...] = (how_to_answer(question), *question.hints)
     else:
-        message, hints = f"`{_shortened(answer)}` is not it. {mistake.says}", question.hints
+        message, hints = f"{quoted(answer)} is not it. {mistake.says}", question.hints
     evidence = f"{ASKED}{question.text}"
     return AnswerResult(name, "failed", 0.0, points, mistake.code, message, evidence=evidence, hints=hints)
-
-
-def _shortened(answer: str) -> str:
-    """Return an answer as printable text on one line, of at most `SHOWN` characters, none of which is a backtick."""
-    text = plain(" ".join(answer.split())).replace("`", "'")
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
 def _misnamed(name: str, unknown: tuple[Text, ...]) -> str:

@@ -9,10 +9,11 @@ from pathlib import Path
 from grader.authoring.build import stub
 from grader.course.course import CourseExercise
 from grader.course.questions import NOT_READ, AnswerableQuestion, Choice, Choices, QuizMistake
-from grader.errors import InfrastructureError, ReadError, UsageError
+from grader.errors import ExpressionError, InfrastructureError, ReadError, UsageError
 from grader.files import remedy, write_atomically
-from grader.quiz.answer_mistakes import mistake_in
+from grader.quiz.answer_mistakes import mistake_in, unread
 from grader.quiz.answer_sheet import Sheet, decode_sheet, read_sheet, with_answer
+from grader.quiz.choice_reading import named_choices
 from grader.quiz.variants import options, question_with_key
 from grader.results.records import ExerciseResult
 
@@ -60,26 +61,31 @@ class Practice:
             UsageError: only in a subclass that writes answers down: the file is no longer an answer sheet.
             InfrastructureError: only in such a subclass: the file cannot be written.
         """
-        return _mistake_in(self.question(name), self.with_choice_names(name, typed))
+        try:
+            return _mistake_in(self.question(name), self.with_choice_names(name, typed))
+        except ExpressionError as error:
+            return unread(error)
 
     def with_choice_names(self, name: str, typed: str) -> str:
         """Return a typed answer with the letters of its question's choices replaced by their names.
 
-        "a, c", "a c" and "ac" become "adds, moves". If the question has no choices, the answer is only stripped.
+        "a, c", "a and c" and "ac" become "adds, moves". If the question has no choices, the answer is only stripped.
 
         Args:
             name: the name of the question.
             typed: the answer as it was typed.
+
+        Raises:
+            ExpressionError: the question has choices, and the answer names none, or something that is none.
         """
         question = self.question(name)
         if not isinstance(question, (Choice, Choices)):
             return typed.strip()
         by_letter = self.choices_by_letter(name, question)
-        labels = list(by_letter.values())
-        parts = typed.replace(",", " ").split()
-        if len(parts) == 1 and parts[0].lower() not in labels and set(parts[0].lower()) <= by_letter.keys():
-            parts = list(parts[0])
-        return ", ".join(by_letter.get(part.strip(".)").lower(), part) for part in parts)
+        letters = typed.strip().lower()
+        if letters not in by_letter.values() and set(letters) <= by_letter.keys():
+            typed = " ".join(letters)
+        return ", ".join(named_choices(question, typed, by_letter))
 
     def choices_by_letter(self, name: str, question: Choice | Choices) -> dict[str, str]:
         """Return the name of each choice of a question by the letter that the learner sees, such as "a": "adds"."""
@@ -89,16 +95,24 @@ class Practice:
         """Return the earlier answer to the question of this name; always empty here, where none is written down."""
         return ""
 
+    def earlier_mistake(self, name: str) -> QuizMistake | None:
+        """Return the mistake in the earlier answer to the question of this name; `None` if there is none."""
+        answer = self.earlier_answer(name)
+        return _mistake_in(self.question(name), answer) if answer else None
+
     def as_shown(self, name: str, answer: str) -> str:
         """Return an answer to the question of this name as the learner types it: choices as letters, such as "a c".
 
-        If the question has no choices, the answer is unchanged.
+        If the question has no choices, or the answer names none, the answer is unchanged.
         """
         question = self.question(name)
         if not isinstance(question, (Choice, Choices)):
             return answer
         letters = {label: letter for letter, label in self.choices_by_letter(name, question).items()}
-        return " ".join(letters.get(label, label) for label in answer.replace(",", " ").split())
+        try:
+            return " ".join(letters[label] for label in named_choices(question, answer))
+        except ExpressionError:
+            return answer
 
     def next_hint(self, name: str) -> tuple[int, int, str] | None:
         """Return the number of the next hint on the question of this name, how many there are, and the hint.
@@ -193,10 +207,10 @@ class QuizSession(Practice):
             InfrastructureError: the file cannot be written.
         """
         text = self.text()
-        answer, mistake = self.with_choice_names(name, typed), super().answer(name, typed)
+        mistake = super().answer(name, typed)
         if mistake is None or mistake.code != NOT_READ:
             try:
-                self._write(with_answer(text, self.exercise.quiz, name, answer))
+                self._write(with_answer(text, self.exercise.quiz, name, self.with_choice_names(name, typed)))
             except ReadError as error:
                 raise self._unreadable_sheet(error) from error
         return mistake

@@ -13,6 +13,7 @@ from rich.syntax import Syntax
 from grader.course.questions import NOT_READ, AnswerableQuestion, Choice, Choices, Expression, QuizMistake
 from grader.errors import UsageError
 from grader.quiz.answer_sheet import how_to_answer
+from grader.quiz.choice_reading import choice_texts
 from grader.rendering.console import code_theme, print_lines, report_width, terminal
 from grader.rendering.render_text import Line, Style, next_step
 from grader.results.records import ExerciseResult
@@ -114,8 +115,7 @@ def ask_question(taking: Practice, name: str, place: str) -> QuizMistake | None:
         if mistake.code != NOT_READ:
             print_lines(wrapped(_with_letters(taking, name, mistake, typed), first="Not yet. ", first_style="bad"))
             return mistake
-        says = f"There is no choice {typed!r}." if isinstance(question, (Choice, Choices)) else mistake.says
-        print_lines(wrapped(f"{says} It does not count. {_how_to_answer(question)}", "todo"))
+        print_lines(wrapped(f"{mistake.says} It does not count. {_how_to_answer(question)}", "todo"))
     return LEFT_OPEN
 
 
@@ -176,14 +176,15 @@ def _show(taking: Practice, name: str, question: AnswerableQuestion, place: str)
         code = Syntax(question.listing.rstrip(), "python", theme=code_theme(), background_color="default")
         terminal().print(Padding(code, (1, 0, 1, 4)))
     if isinstance(question, (Choice, Choices)):
-        texts = {label: right if isinstance(right, str) else right.text for label, right in question.right.items()}
-        texts |= {label: wrong.text for label, wrong in question.wrong.items()}
+        texts = choice_texts(question)
         print_lines([] if question.listing else [(("", ""),)])
         for letter, label in taking.choices_by_letter(name, question).items():
             print_lines(wrapped(texts[label], first=f"  {letter}  "))
     print_lines(wrapped(_how_to_answer(question), "dim"))
-    if before := taking.as_shown(name, taking.earlier_answer(name)):
-        print_lines(wrapped(f"It was not right: {before[:SHOWN]}{'…' if len(before) > SHOWN else ''}", "dim"))
+    if (mistake := taking.earlier_mistake(name)) is not None:
+        before = taking.as_shown(name, taking.earlier_answer(name))
+        verdict = "It could not be read" if mistake.code == NOT_READ else "It was not right"
+        print_lines(wrapped(f"{verdict}: {before[:SHOWN]}{'…' if len(before) > SHOWN else ''}", "dim"))
 
 
 def _how_to_answer(question: AnswerableQuestion) -> str:
@@ -191,7 +192,7 @@ def _how_to_answer(question: AnswerableQuestion) -> str:
     if isinstance(question, Choice):
         return "Answer with a letter."
     if isinstance(question, Choices):
-        return "Answer with the letters of all that are right, such as: a c"
+        return "Answer with the letters of all that are right, separated by commas."
     return how_to_answer(question)
 
 

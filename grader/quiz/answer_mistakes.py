@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from grader.course.questions import AnswerableQuestion, Choice, Choices, Expression, Number, Option, QuizMistake, Shape
 from grader.errors import ExpressionError, InfrastructureError, describe_error
 
 from .answer_reading import LONGEST_MESSAGE, TypedQuestion, key_values, points_of, readings
+from .choice_reading import named_choices
 
 if TYPE_CHECKING:
     import numpy as np
 
     from .answer_reading import Values
 
-LONGEST_CHOICE, LONGEST_REASON = 60, 200
+LONGEST_REASON = 200
 ROUNDING = 1e-9
 DECIMAL = re.compile(r"[-+−]?(\d*)[.,](\d+)\s*(%?)")
 LEAST_DIGITS = 3  # of a decimal, without zeros in front, that may be the right number rounded
@@ -42,13 +42,11 @@ def mistake_in(question: AnswerableQuestion, answer: str) -> QuizMistake | None:
     try:
         if len(answer) > LONGEST_MESSAGE:
             raise ExpressionError(f"it has {len(answer)} characters: the answer is much shorter")
-        if isinstance(question, Choice):
-            return _choice_mistake(question, answer)
-        return _choices_mistake(question, answer) if isinstance(question, Choices) else _typed_mistake(question, answer)
+        if isinstance(question, (Choice, Choices)):
+            return _choices_mistake(question, answer)
+        return _typed_mistake(question, answer)
     except ExpressionError as error:
-        message = str(error)
-        sentence = f"{message[0].upper()}{message[1:]}{'' if message.endswith('?') else '.'}"
-        return QuizMistake(code=error.code, says=sentence)
+        return unread(error)
     except RecursionError:
         return QuizMistake(code="not-read", says="It is nested too deeply: the answer is much simpler.")
     except Exception as error:  # an answer is any text: an unforeseen one must not end the judging of the others
@@ -59,46 +57,25 @@ def mistake_in(question: AnswerableQuestion, answer: str) -> QuizMistake | None:
         ) from error
 
 
-def _choice_mistake(question: Choice, answer: str) -> QuizMistake | None:
-    """Return the mistake of naming a wrong choice; `None` if the right one is named.
-
-    Raises:
-        ExpressionError: the answer names no choice.
-    """
-    label = _label(answer, [*question.right, *question.wrong])
-    return None if label in question.right else question.wrong[label]
+def unread(error: ExpressionError) -> QuizMistake:
+    """Return the mistake of an answer that cannot be read or evaluated, with its error's message as a sentence."""
+    message = str(error)
+    return QuizMistake(code=error.code, says=f"{message[0].upper()}{message[1:]}{'' if message.endswith('?') else '.'}")
 
 
-def _choices_mistake(question: Choices, answer: str) -> QuizMistake | None:
+def _choices_mistake(question: Choice | Choices, answer: str) -> QuizMistake | None:
     """Return the mistake in an answer that names choices, such as "a, c"; `None` if it names exactly the right ones.
 
     It is the mistake of the first wrong choice that the answer names, else of the first right one that it leaves out.
 
     Raises:
-        ExpressionError: a part of the answer names no choice.
+        ExpressionError: the answer names no choice, or something that is none.
     """
-    known = [*question.right, *question.wrong]
-    chosen = {_label(part, known) for part in re.split(r"[\s,;]+", answer) if part}
+    chosen = named_choices(question, answer)
+    if isinstance(question, Choice):
+        return question.wrong.get(chosen[0])
     options: Mapping[str, Option] = {**question.wrong, **question.right}
-    return next((option for label, option in options.items() if (label in chosen) != (label in question.right)), None)
-
-
-def _label(text: str, known: Collection[str]) -> str:
-    """Return the label of a choice as it is declared, for a text such as "(A)".
-
-    Args:
-        text: the learner's text.
-        known: the labels of the choices.
-
-    Raises:
-        ExpressionError: the text is no label; the message says which are known.
-    """
-    label = text.strip().strip("\"'`.()").lower()
-    if label not in known:
-        near = difflib.get_close_matches(label, known, 1) if len(label) <= LONGEST_CHOICE else []
-        hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(sorted(known))}"
-        raise ExpressionError(f"there is no choice {label[:16]!r}: {hint}")
-    return label
+    return next((option for name, option in options.items() if (name in chosen) != (name in question.right)), None)
 
 
 def _typed_mistake(question: TypedQuestion, answer: str) -> QuizMistake | None:

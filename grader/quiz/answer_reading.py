@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.course.questions import Expression, Given, Number, Shape, Word
 from grader.errors import ExpressionError
+from grader.safe_text import plain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     Values = str | list[np.ndarray]
 
 LONGEST_MESSAGE = 4000
+SHOWN = 40
 TypedQuestion = Number | Shape | Expression | Word
 
 _A = r"(?:(?:it|this|that|python|pytorch|torch|the last line)\s+)?"
@@ -117,6 +119,12 @@ def readings(question: TypedQuestion, text: str) -> Iterator[Values]:
         yield number(question, english)
         if english != bare and bare.count(",") == 1 and "." not in bare:  # `78,400` may be a decimal comma
             yield number(question, bare)
+
+
+def quoted(text: str) -> str:
+    """Return a text in backticks, on one line, of at most `SHOWN` characters, none of which is a backtick."""
+    line = plain(" ".join(text.split())).replace("`", "'")
+    return f"`{line}`" if len(line) <= SHOWN else f"`{line[: SHOWN - 1]}…`"
 
 
 def _unquoted(text: str) -> str:

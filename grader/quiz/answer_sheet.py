@@ -239,9 +239,9 @@ def _question(number: int, name: str, question: Question, variant: int) -> list[
 def how_to_answer(question: Question | AnswerableQuestion) -> str:
     """Return the sentence that says which kind of answer a question has."""
     if isinstance(question, Choice):
-        return "Answer with one of the words on the left."
+        return "Answer with the word in front of the right choice."
     if isinstance(question, Choices):
-        return "Answer with every word on the left that is right, separated by commas."
+        return "Answer with the words in front of all right choices, separated by commas."
     if isinstance(question, Number):
         return f"Answer with a number, in {question.unit}." if question.unit else "Answer with a number."
     if isinstance(question, Shape):

@@ -22,6 +22,8 @@ from grader.course.questions import (
 from grader.course.quiz import Quiz
 from grader.errors import ExpressionError, SpecError
 
+from .choice_reading import choice_texts
+
 PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 ParameterValues = Mapping[str, float]
 
@@ -108,8 +110,7 @@ def values_text(values: ParameterValues) -> str:
 
 def options(name: str, question: Choice | Choices, variant: int) -> dict[str, str]:
     """Return the text of each choice by its label, in the order of a variant, for the question `name`."""
-    texts = {label: right if isinstance(right, str) else right.text for label, right in question.right.items()}
-    texts |= {label: wrong.text for label, wrong in question.wrong.items()}
+    texts = choice_texts(question)
     return {label: texts[label] for label in shuffled(name, texts, variant)}
 
 

@@ -126,7 +126,9 @@ def test_hints_come_one_at_a_time_and_end_at_the_lesson(take: Take) -> None:
 def test_what_cannot_be_read_is_said_and_asked_again_at_once(take: Take, course: Course) -> None:
     code, shown = take("maybe", "", "quite a lot", "", "", "", "2x + y", "x.__class__", "h", "hint", "2*x + h", "q")
     assert code == 1
-    assert "There is no choice 'maybe'. It does not count. Answer with a letter." in shown
+    assert "There is no choice `maybe`: choose from a, b, c, d. It does not count. Answer with a letter." in " ".join(
+        shown.split()
+    )
     assert "Write the number alone, with its sign" in shown
     assert "It does not count." in shown
     assert "There is no y here; there is x, h." in shown
@@ -145,7 +147,7 @@ def test_what_cannot_be_read_counts_as_no_mistake_and_uses_no_hint(take: Take, c
     found = {answer.name: answer for answer in result.answers}
     assert (found["how_far"].code, found["calls"].code) == ("not-read", "used-autograd")
     assert progress.met == {"used-autograd": {ID: 1}}
-    assert found["how_far"].hints == ("Answer with a number.",)
+    assert found["how_far"].hints == ("Answer with a number.", *exercise.quiz.questions["how_far"].hints)
 
 
 def test_a_wrong_choice_is_shown_with_its_letter_when_it_is_asked_again(take: Take, taking: QuizSession) -> None:
@@ -157,11 +159,29 @@ def test_a_wrong_choice_is_shown_with_its_letter_when_it_is_asked_again(take: Ta
 def test_choices_are_named_by_letters_in_any_spelling(taking: QuizSession) -> None:
     other = QuizSession(taking.exercise.course.find("quiz_02_chain_rule"), 0)
     a, b = (letter(other, "true_of_backward", label) for label in ("adds", "scalar"))
-    for typed in (f"{a} {b}", f"{a},{b}", f"{a}{b}", f"{a}, {b}.", f"{a.upper()}) {b})", "adds scalar", f"adds, {b}"):
+    for typed in (
+        f"{a} {b}",
+        f"{a},{b}",
+        f"{a}{b}",
+        f"{a}, {b}.",
+        f"{a.upper()}) {b})",
+        f"{a} and {b}",
+        f"both {a} & {b}",
+        "adds scalar",
+        f"adds, {b}",
+    ):
         assert other.with_choice_names("true_of_backward", typed).split(", ") == ["adds", "scalar"]
     assert other.answer("true_of_backward", f"{a}{b}") is None
     assert other.answer("true_of_backward", a) is not None
     assert not set("hqs") & set(LETTERS)
+
+
+def test_an_earlier_answer_that_could_not_be_read_is_not_called_wrong(take: Take, course: Course) -> None:
+    course.find(ID).path.write_text("variant: 0\nfalls_by_4: something else\nhow_far: far away\n")
+    shown = take("", "", "q")[1]
+    assert "It could not be read: something else\n" in shown
+    assert "It could not be read: far away\n" in shown
+    assert "It was not right" not in shown
 
 
 @pytest.mark.parametrize("columns", [40, 60, 100])

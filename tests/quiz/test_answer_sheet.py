@@ -93,7 +93,7 @@ entries: null
 #      good  This one.
 #      bad   That one.
 #
-#    Answer with one of the words on the left.
+#    Answer with the word in front of the right choice.
 pick: null
 
 # 3. Which of these?
@@ -102,7 +102,7 @@ pick: null
 #      p  P
 #      q  Q
 #
-#    Answer with every word on the left that is right, separated by commas.
+#    Answer with the words in front of all right choices, separated by commas.
 both: null
 
 # 4. What is it?

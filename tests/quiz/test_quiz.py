@@ -165,7 +165,11 @@ def test_every_variant_can_be_drawn(variant: int) -> None:
     assert fill_in_values(question, draw_values("q", question, variant)).right in {"1", "2", "3"}  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("answer", ["good", " good ", "Good", '"good"', "`good`", "good."])
+@pytest.mark.parametrize(
+    "answer",
+    ["good", " good ", "Good", '"good"', "`good`", "good.", "only good", "the good (this one)", "This one", "this one.",
+     "good: this one", "good because it is", "good, good"],
+)  # fmt: skip
 def test_a_choice_is_named_by_its_word(read: Read, answer: str) -> None:
     assert told(question_with_key(read(QUIZ), "pick", 0), answer) is None
 
@@ -174,8 +178,17 @@ def test_a_word_that_is_no_choice_is_said_so_with_the_nearest(read: Read) -> Non
     question = question_with_key(read(QUIZ), "pick", 0)
     found = mistake_in(question, "goood")
     assert found is not None
-    assert (found.code, found.says) == ("not-read", "There is no choice 'goood': did you mean good?")
+    assert (found.code, found.says) == ("not-read", "There is no choice `goood`: did you mean good?")
     assert told(question, "good, bad") == "not-read"
+    assert told(question, "not good") == "not-read"
+    assert told(question, "good (not bad)") == "not-read"
+
+
+def test_an_answer_that_is_no_choice_is_quoted_with_a_mark_where_it_is_cut(read: Read) -> None:
+    found = mistake_in(question_with_key(read(QUIZ), "pick", 0), f"what {'very ' * 20}bad people do")
+    assert found is not None
+    cut = f"what {'very ' * 20}"[:39]
+    assert found.says == f"There is no choice `{cut}…`: choose from bad, good, ugly."
 
 
 CHOICES = Choices.model_validate(
@@ -193,10 +206,18 @@ CHOICES = Choices.model_validate(
         ("p, q", None), ("q p", None), ("p;q", None), ("q, p, q", None),
         ("p", "partial-batch"), ("q", "missing-path"), ("p, q, r", "transposed"), ("p, q, s", "overwritten"),
         ("p, s, r", "transposed"), ("r", "transposed"), ("p, t", "not-read"),
+        ("p and q", None), ("both q & p", None), ("p + q.", None), ("p and not q", "not-read"), ("p or q", "not-read"),
     ],
 )  # fmt: skip
 def test_choices_are_right_when_all_are_named_and_no_other(answer: str, code: str | None) -> None:
     assert told(CHOICES, answer) == code
+
+
+def test_a_list_with_something_that_is_no_choice_is_told_how_lists_are_written() -> None:
+    found = mistake_in(CHOICES, "p, x and y")
+    assert found is not None
+    says = "There is no choice `x and y`: write names from this list, separated by commas: p, q, r, s."
+    assert found.says == says
 
 
 NUMBER = Number.model_validate(

@@ -111,8 +111,9 @@ def test_a_verdict_has_the_mistake_its_code_and_the_questions_hints(judge: Judge
         "`2y` cannot be read: it has no points, and no mistake is counted. There is no y here: write a number, such as "
         "0.025 or 1/40."
     )
-    assert found["vjp_entry"].hints == ("Answer with a number.",), "no hint is used up"
-    assert found["shows_0"].message.endswith("There is no choice 'shwon': did you mean shown?")
+    how, *hints = found["vjp_entry"].hints
+    assert (how, len(hints)) == ("Answer with a number.", 2), "the hints of the question are still to be had"
+    assert found["shows_0"].message.endswith("There is no choice `shwon`: did you mean shown?")
     assert (found["calls"].status, found["calls"].message) == ("todo", "not answered yet")
     assert result.status == "failed"
 
@@ -202,7 +203,7 @@ def test_an_answer_that_cannot_be_judged_is_that_answers_alone(judge: Judge, mon
     found = {answer.name: answer for answer in result.answers}
     assert (found["how_far"].status, found["how_far"].code, found["how_far"].score) == ("error", "error", 0)
     assert found["how_far"].message == (
-        "4.00: handgrad cannot judge this answer (KeyError: 'nobody foresaw this'), which is a fault of its own: "
+        "`4.00`: handgrad cannot judge this answer (KeyError: 'nobody foresaw this'), which is a fault of its own: "
         "please report it, with the answer"
     )
     assert (found["grad_shape"].status, found["vjp_entry"].status) == ("passed", "failed")

@@ -1,0 +1,109 @@
+"""The choices that an answer names: by their names, by their texts or by letters, with words and signs between them."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+from collections.abc import Mapping
+
+from grader.course.questions import Choice, Choices
+from grader.errors import ExpressionError
+
+from .answer_reading import quoted
+
+LONGEST_PART = 60  # of an answer, that is compared with the names of the choices
+SHORTEST_PART = 6  # of an answer, that is looked for in the texts of the choices
+_BETWEEN = re.compile(
+    r"""[\s,;:&+/|.=()\[\]{}"'`]|[–-](?!\d)"""
+    r"|\b(?:and|both|also|as well as|just|only|always|it|is|the|an?|answer|are|choices?)\b", re.I
+)  # fmt: skip
+"""What changes no choice before, between and behind their names."""
+_PART = re.compile(r"[^,;\n]*")
+_REASON = re.compile(r"[\s,.:;–-]*(?:because|since)\b.*", re.I | re.S)
+_PIECE = re.compile(r"\w+|[^\w\s]")
+SAME_SIGNS = str.maketrans("−–·×’", "--**'")
+
+
+def choice_texts(question: Choice | Choices) -> dict[str, str]:
+    """Return the text of each choice by its name, the right ones first."""
+    texts = {name: right if isinstance(right, str) else right.text for name, right in question.right.items()}
+    return texts | {name: wrong.text for name, wrong in question.wrong.items()}
+
+
+def named_choices(question: Choice | Choices, answer: str, letters: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the names of the choices in an answer such as "b", "(A)", "w1.g and b1.g" or "adds: it adds to x.grad".
+
+    Args:
+        question: the question.
+        answer: the answer as typed.
+        letters: the name of each choice by the letter that the learner sees, if choices are shown with letters.
+
+    Returns:
+        Each name once, in the order of the answer; exactly one for a `Choice`.
+
+    Raises:
+        ExpressionError: a part of the answer is no choice; or several are named where one is wanted, or none.
+    """
+    texts = choice_texts(question)
+    spellings = {text.rstrip("."): name for name, text in texts.items()}
+    spellings |= {name: name for name in texts} | dict(letters or {})
+    answer, named, place = answer.translate(SAME_SIGNS), list[str](), 0
+    patterns = [(_pattern(spelled), name) for spelled, name in spellings.items()]
+    while place < len(answer):
+        matches = [(match.end(), name) for pattern, name in patterns if (match := pattern.match(answer, place))]
+        if matches:
+            place, name = max(matches, key=lambda match: match[0])
+            named.append(name)
+            if _REASON.match(answer, place) or _is_explained(answer[place:], texts[name]):
+                break
+        elif (match := _BETWEEN.match(answer, place)) is not None:
+            place = match.end()
+        else:
+            raise ExpressionError(_unknown_message(question, _part_at(answer, place), [*(letters or texts)]))
+    if not named:
+        raise ExpressionError(_unknown_message(question, answer, [*(letters or texts)]))
+    names = tuple(dict.fromkeys(named))
+    if len(names) > 1 and isinstance(question, Choice):
+        raise ExpressionError("it names more than one choice: write the one that is right")
+    return names
+
+
+def _pattern(spelled: str) -> re.Pattern[str]:
+    """Return the pattern of a name or a text of a choice: in any case, with any blanks, and `-` or blanks for `_`."""
+    pieces = _PIECE.findall(spelled.translate(SAME_SIGNS).replace("_", " ")) or [spelled]
+    pattern = re.escape(pieces[0])
+    for before, piece in itertools.pairwise(pieces):
+        both_words = before[-1].isalnum() and piece[0].isalnum()
+        pattern += (r"[\s_-]+" if both_words else r"\s*") + re.escape(piece)
+    begin = r"(?<!\w)(?<!\d\.)" if pieces[0][0].isalnum() else ""
+    return re.compile(begin + pattern + (r"(?!\w|\.\d)" if pieces[-1][-1].isalnum() else ""), re.I)
+
+
+def _is_explained(remark: str, text: str) -> bool:
+    """Return whether what stands behind the name of a choice is a part of the choice's text."""
+    words = " ".join(re.findall(r"\w+", remark.lower()))
+    return len(words) >= SHORTEST_PART and words in " ".join(re.findall(r"\w+", text.lower()))
+
+
+def _part_at(answer: str, place: int) -> str:
+    """Return the part of an answer, between commas, semicolons or line ends, in which a place is."""
+    return next(match[0] for match in _PART.finditer(answer) if match.end() > place).strip()
+
+
+def _unknown_message(question: Choice | Choices, part: str, known: list[str]) -> str:
+    """Return the message that a part of an answer is no choice, with the choice that is meant, or all of them.
+
+    Args:
+        question: the question.
+        part: the part of the answer.
+        known: the names, or the letters, that the learner may write.
+    """
+    texts = choice_texts(question)
+    near = difflib.get_close_matches(part.lower(), known, 1) if len(part) <= LONGEST_PART else []
+    if len(part) >= SHORTEST_PART and not near and set(known) == set(texts):
+        near = [name for name, text in texts.items() if _is_explained(part, text)]
+    if len(near) == 1:
+        return f"there is no choice {quoted(part)}: did you mean {near[0]}?"
+    advice = "choose from" if isinstance(question, Choice) else "write names from this list, separated by commas:"
+    return f"there is no choice {quoted(part)}: {advice} {', '.join(sorted(known))}"
