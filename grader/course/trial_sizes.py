@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 DISTINCT_SIZES = (2, 3, 4, 5, 6, 7)  # of ordinary trials
 Allowed = Mapping[str, tuple[int, ...]]  # by axis, the sizes that it may have
 SIDES = (3, 4, 5)  # of a square
+DIFFERENT_KIND = "pairwise different sizes"  # but for fixed ones, and those of an axis with few sizes to choose from
 ONE_KIND = "a batch of one"
 LARGE_UPSTREAM_KIND = "a large upstream gradient"
 OTHER_UPSTREAM_KIND = "another upstream gradient"
@@ -93,7 +94,7 @@ def settings(
         return sizes
 
     kinds = [
-        ("pairwise different sizes", different(), 2),
+        (DIFFERENT_KIND, different(), 2),
         ("a trial with other sizes", different(), 1),
         (ONE_KIND if batch else "a trial with further sizes", different(batch), 3),
         ("a square case", {axis: _allowed_size(side, allowed.get(axis, ())) for axis in axes}, 2),

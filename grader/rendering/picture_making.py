@@ -19,6 +19,7 @@ from grader.course.course import CourseExercise
 from grader.course.exercise import Answer, Declaration, Exercise
 from grader.course.sampling import Array
 from grader.course.shapes import Axes, axes_in_all, describe, guess_axes
+from grader.course.trial_sizes import DIFFERENT_KIND
 from grader.diagnosis.diagnose import find_mistakes, recorded_mistakes
 from grader.diagnosis.evidence import NUDGE, shown_sample
 from grader.diagnosis.mistake import Mistake
@@ -56,7 +57,7 @@ USED_SEVERAL_TIMES = "where a value is used several times"
 TAKEN_TWICE = re.compile(r"where (a step|\w+) takes the same value twice")
 OF_TWO = frozenset(("add", "sub", "mul", "div", "matmul"))  # the steps that take two values
 COMMANDS = frozenset(("backward", "zero_grad"))  # steps that compute no value
-SEEN = 4  # trials by whose sizes the axes of the graph are named
+SEEN = 8  # trials by whose sizes the axes of the graph are named: in four, two axes may have the same size by chance
 MANY_RIGHT = "More than one answer is right here, so there is no other array to compare it with."
 
 
@@ -173,11 +174,16 @@ def _wrong_sample(judge: Judge, answer: Answer, result: AnswerResult) -> Sample 
 
 
 def _describe_trial(trial: Trial) -> str:
-    """Return a trial in words: its kind, the sizes of its axes, and its options."""
-    sizes = ", ".join(f"{axis}={size}" for axis, size in trial.setting.sizes.items() if not axis.startswith("_"))
-    chosen = describe_options(trial)
-    kind = trial.setting.kind if trial.setting.sizes else ""  # a trial of plain numbers has no sizes
-    return ", ".join(part for part in (kind, sizes, chosen and f"where {chosen}") if part)
+    """Return a trial in words: its kind, the sizes of its axes, and its options.
+
+    There is no kind if a trial has no sizes, as of plain numbers, or should have different ones and has not.
+    """
+    named = {axis: size for axis, size in trial.setting.sizes.items() if not axis.startswith("_")}
+    are_different = len(set(named.values())) == len(named)
+    is_shown = bool(trial.setting.sizes) and (are_different or trial.setting.kind != DIFFERENT_KIND)
+    sizes, chosen = ", ".join(f"{axis}={size}" for axis, size in named.items()), describe_options(trial)
+    parts = (trial.setting.kind if is_shown else "", sizes, chosen and f"where {chosen}")
+    return ", ".join(filter(None, parts))
 
 
 def _grids(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tuple[tuple[Grid, ...], str]:

@@ -34,7 +34,15 @@ from grader.rendering.picture_data import (
 from grader.rendering.picture_html import _corner as html_corner
 from grader.rendering.picture_html import graph_svg, pictures_html
 from grader.rendering.picture_labels import LONGEST_CHANGE, change_of
-from grader.rendering.picture_making import KEPT_BACK, MANY_RIGHT, RIGHT, RecordedMistakes, make_pictures, shade
+from grader.rendering.picture_making import (
+    KEPT_BACK,
+    MANY_RIGHT,
+    RIGHT,
+    RecordedMistakes,
+    _describe_trial,
+    make_pictures,
+    shade,
+)
 from grader.rendering.picture_text import _corner as text_corner
 from grader.rendering.picture_text import picture_lines, pictures_in_words
 from grader.rendering.render_text import as_text
@@ -72,6 +80,13 @@ def test_three_grids_show_yours_the_measured_one_and_the_difference(see: See, co
     assert {grid.limit for grid in drawn.grids} == {max(np.abs(values(grid)).max() for grid in drawn.grids)}
     assert drawn.where == f"pairwise different sizes, bs={sizes['bs']}, n={sizes['n']}, m={sizes['m']}"
     assert "finite differences" in drawn.note
+
+
+def test_sizes_are_called_different_only_where_they_are(course: Course) -> None:
+    """A kernel has so few sizes to choose from that it may be as wide as the batch is large."""
+    (trial, *_) = Grader(6).trials(course.find("conv2d_grad")).judged_trials
+    assert trial.setting.sizes["bs"] == trial.setting.sizes["kw"]
+    assert _describe_trial(trial).startswith("bs=2, kh=3,")
 
 
 def test_a_trial_of_plain_numbers_names_no_sizes(see: See) -> None:
@@ -539,7 +554,8 @@ CHANCE = 1301  # a seed by which sizes that have nothing to do with each other a
     ("seed", "submission", "shape"),
     [(CHANCE, "10_convolution/conv1d_grad: weights from the first place only", "(bs=4, o=6, 6)"),
      (CHANCE, "12_attention/rope_grad: turned forward once more", "(bs=2, t=6, 6)"),
-     (77, "10_convolution/avgpool2d_grad: multiplied by inp", "(bs=4, c=2, 2, 4)")],
+     (77, "10_convolution/avgpool2d_grad: multiplied by inp", "(bs=4, c=2, 2, 4)"),
+     (6, "10_convolution/conv2d_grad: columns of the kernel turned round", "(bs=2, o=5, 4, 5)")],
 )  # fmt: skip
 def test_an_axis_in_the_graph_has_no_name_that_fits_by_chance(
     course: Course, worker: Worker, seed: int, submission: str, shape: str
