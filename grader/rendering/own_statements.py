@@ -11,7 +11,7 @@ import re
 import textwrap
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from grader.results.records import AnswerResult
@@ -20,6 +20,7 @@ LONGEST = 100_000  # characters of a file or a cell that is read
 MOST_STATEMENTS, MOST_LINES = 3, 6
 MOST_NODES = 1_000  # of an answer's statement and of what its variables are made of
 LINE_OF_ERROR = re.compile(r"\(\S+, line (\d+): ")
+CALLED_WITH = re.compile(r"\b(?:takes .*positional arguments? but|missing \d+ required positional|takes no arguments)")
 CHANGED_ARGUMENT = re.compile(r"the function changes `(\S+?)` in place")
 VIEWS = (  # of an array, which share its memory or may do so
     "T", "data", "detach", "expand", "flatten", "numpy", "permute", "ravel", "reshape", "squeeze", "t", "transpose",
@@ -28,6 +29,7 @@ VIEWS = (  # of an array, which share its memory or may do so
 COUNTS = ("len", "numel", "size", "shape", "float", "int")  # what a size is made with
 NEW_ARRAYS = ("zeros", "zeros_like", "empty", "empty_like", "full", "full_like", "tensor")
 RULE_OF_ENGINE = "backward rule of "
+MISUSED_PARTNERS = ("wrongly-transposed", "kernel-turned", "reshaped-in-product", "inverse-in-product")  # operators
 NO_VALUES = ("g", "shape", "dtype", "ndim", "device", "numel", "size", "dim")  # of `inp.shape`, the values are not read
 UNREADING = ("len", "zeros_like", "ones_like", "empty_like", "full_like")  # functions that read no values either
 
@@ -42,11 +44,13 @@ class Statement:
         line: the number of its first line in its file or cell, from 1.
         text: its lines, without the indentation that they share.
         marked: where in the text the part begins and ends that is wrong; `None` where that is not certain.
+        role: what it does, such as "where w.g is stored", if it may be right; empty if what is wrong is in it.
     """
 
     line: int
     text: str
     marked: tuple[int, int] | None = None
+    role: str = ""
 
 
 def statements_of(
@@ -54,10 +58,11 @@ def statements_of(
 ) -> list[Statement]:
     """Return the statements of a function that a wrong answer is about, at most `MOST_STATEMENTS`, in order.
 
-    They store the answer or return it, or fill its entries afterwards. If there is one, and its value is only a
-    variable, as in `w.g = total`, the last assignment to that variable stands before it. If the message names the line
-    of an error, it is the statement of that line; if it names an argument that is changed in place, they are the
-    statements that change it.
+    If the message names the line of an error, it is the statement of that line; if it says that the function was called
+    with too many or too few arguments, the head of its definition; if it names an argument that is changed in place,
+    they are the statements that change it. If the mistake is in how an array is used, it is the only statement that can
+    use it. Else they store the answer or return it, or fill its entries afterwards. If there is one, and its value is
+    only a variable, as in `w.g = total`, the last assignment to that variable stands before it.
 
     Args:
         code: the text of the file, or of each cell in the order in which they ran; the last definition of the function
@@ -75,13 +80,35 @@ def statements_of(
     for text in reversed(code):
         definition = _definition(text, function)
         if definition is not None:
+            if CALLED_WITH.search(answer.message):
+                return [_head(text, definition)]
             try:
-                chosen = _chosen_statements(definition, answer)
+                faulty = _faulty_statements(definition, answer)
+                is_known = bool(faulty) or CHANGED_ARGUMENT.search(answer.message) is not None
+                chosen = faulty if is_known else _giving_statements(definition, answer.name)
             except RecursionError:  # a formula that Python parses, but that is nested too deeply to be searched
                 return []
             wrong = _wrong_part(definition, chosen, answer)
-            return [_statement(text, node, wrong) for node in chosen[:MOST_STATEMENTS]]
+            found = [(node, _statement(text, node, wrong)) for node in chosen[:MOST_STATEMENTS]]
+            return [
+                shown if is_known or shown.marked else replace(shown, role=_role(node, answer.name))
+                for node, shown in found
+            ]
     return []
+
+
+def _head(text: str, definition: ast.FunctionDef) -> Statement:
+    """Return the head of a function, its name and its parameters, as a statement."""
+    lines = text.splitlines()[definition.lineno - 1 : max(definition.body[0].lineno - 1, definition.lineno)]
+    return Statement(definition.lineno, "\n".join(lines[:MOST_LINES]))
+
+
+def _role(statement: ast.stmt, answer: str) -> str:
+    """Return what a statement does for an answer: "where w.g is stored", "where it is returned" or "... computed"."""
+    if isinstance(statement, ast.Return):
+        return "where it is returned"
+    is_stored = any(_is_part_of(target, {answer}) for target in _targets(statement))
+    return f"where {answer} is stored" if is_stored else "where it is computed"
 
 
 def _definition(text: str, function: str) -> ast.FunctionDef | None:
@@ -98,19 +125,102 @@ def _definition(text: str, function: str) -> ast.FunctionDef | None:
     return next(definitions, None)
 
 
-def _chosen_statements(definition: ast.FunctionDef, answer: AnswerResult) -> list[ast.stmt]:
-    """Return the statements of a function that a wrong answer is about, as `statements_of` does."""
+def _faulty_statements(definition: ast.FunctionDef, answer: AnswerResult) -> list[ast.stmt]:
+    """Return the statements of a function in which an answer goes wrong for certain; none where that is not known."""
     if (changed := CHANGED_ARGUMENT.search(answer.message)) is not None:
         return list(_changing_statements(definition, {changed[1]}))
     if (line := LINE_OF_ERROR.search(answer.message)) is not None:
         at = [each for each in _statements(definition.body) if each.lineno <= int(line[1]) <= (each.end_lineno or 0)]
-        if at:
-            return at[-1:]
-    given = list(_answer_statements(definition, answer.name))
-    before = _assigned_before(definition, given, answer.name) if len(given) == 1 else []
+        return at[-1:]
+    edits = (answer.mistake or {}).get("edits") or []
+    if len(edits) != 1 or edits[0].get("operator") not in MISUSED_PARTNERS:
+        return []
+    using = _uses_with_gradient(definition, answer.name, _partners(edits[0].get("parameters") or {}))
+    return using if len(using) == 1 else []
+
+
+def _partners(parameters: Mapping[str, Any]) -> set[str]:
+    """Return the names in the operation of a mistake but for that of the operand whose gradient is wrong.
+
+    Such as wh for the gradient of h through `h @ wh`.
+    """
+    try:
+        step = ast.parse(str(parameters.get("step", "")).strip("`"), mode="eval")
+    except SyntaxError:
+        return set()
+    called = {node.func for node in ast.walk(step) if isinstance(node, ast.Call)}
+    names = {node.id for node in ast.walk(step) if isinstance(node, ast.Name) and node not in called}
+    return names - {str(parameters.get("factor", "")), str(parameters.get("operand", ""))}
+
+
+def _uses_with_gradient(definition: ast.FunctionDef, answer: str, names: Collection[str]) -> list[ast.stmt]:
+    """Return the statements that an answer depends on in which arrays of these names meet a gradient.
+
+    Args:
+        definition: the function; if it contains other functions, nothing is returned.
+        answer: the name of the answer.
+        names: the names of the arrays.
+    """
+    if any(isinstance(node, ast.FunctionDef | ast.Lambda) for node in ast.walk(definition) if node is not definition):
+        return []
+    statements = [
+        each for each in _statements(definition.body) if _targets(each) or isinstance(each, ast.Return | ast.Expr)
+    ]
+    own = {node.arg for node in ast.walk(definition.args) if isinstance(node, ast.arg)}
+    own |= {_base(target) for each in statements for target in _targets(each)}
+    reads = {id(each): _names_read(each) for each in statements}
+    writes = {id(each): _names_written(each, own) for each in statements}
+    gradients = {name for read in reads.values() for name in read if name == "g" or name.endswith((".g", "_g"))}
+    needed = {answer}
+    for _ in statements:  # a loop passes a value on to an earlier statement
+        for each in statements:
+            gradients |= writes[id(each)] if reads[id(each)] & gradients else set()
+            is_given = answer.startswith("return") and isinstance(each, ast.Return)
+            needed |= reads[id(each)] if is_given or writes[id(each)] & needed else set()
+    is_needed = (each for each in statements if isinstance(each, ast.Return) or writes[id(each)] & needed)
+    return [each for each in is_needed if reads[id(each)] & gradients and not reads[id(each)].isdisjoint(names)]
+
+
+def _names_written(statement: ast.stmt, own: Collection[str]) -> set[str]:
+    """Return the variables and attributes that a statement changes, by an assignment or by a method of theirs.
+
+    Args:
+        statement: the statement.
+        own: the variables and attributes of the function; a method of anything else, such as `torch`, changes nothing.
+    """
+    called = getattr(getattr(statement, "value", None), "func", None) if isinstance(statement, ast.Expr) else None
+    changed = {_base(called.value)} if isinstance(called, ast.Attribute) else set()
+    changed = {name for name in changed if name in own or name.partition(".")[0] in own}
+    return changed | {_base(target) for target in _targets(statement)}
+
+
+def _base(target: ast.expr) -> str:
+    """Return the variable or attribute that an assignment changes: "w.g" for `w.g[0, i]`."""
+    while isinstance(target, ast.Subscript | ast.Starred):
+        target = target.value
+    return ast.unparse(target)
+
+
+def _names_read(statement: ast.stmt) -> set[str]:
+    """Return the variables, and the attributes `.g` of variables, that a statement reads for their values."""
+    value: ast.AST = getattr(statement, "value", None) or statement
+    parts = [*ast.walk(value)]
+    unread = {part.value for part in parts if isinstance(part, ast.Attribute) and part.attr in NO_VALUES}
+    names = {part.id for part in parts if isinstance(part, ast.Name) and part not in unread}
+    names |= {ast.unparse(part) for part in parts if isinstance(part, ast.Attribute) and part.attr == "g"}
+    return names | ({_base(statement.target)} if isinstance(statement, ast.AugAssign) else set())
+
+
+def _giving_statements(definition: ast.FunctionDef, answer: str) -> list[ast.stmt]:
+    """Return the statements of a function that store an answer or return it, or fill its entries afterwards.
+
+    Before a statement that gives only a variable stands the last assignment to that variable.
+    """
+    given = list(_answer_statements(definition, answer))
+    before = _assigned_before(definition, given, answer) if len(given) == 1 else []
     names = {ast.unparse(target) for each in [*before, *given] for target in _targets(each)}
-    is_stored = not answer.name.startswith("return")
-    filled = list(_changing_statements(definition, {answer.name} if is_stored else names))
+    is_stored = not answer.startswith("return")
+    filled = list(_changing_statements(definition, {answer} if is_stored else names))
     if filled:  # what it began with, and that it is returned, is not what is wrong
         given = [*(each for each in [*before, *given] if not _is_beginning(each)), *filled]
         given = [each for each in given if not (isinstance(each, ast.Return) and isinstance(each.value, ast.Name))]

@@ -144,7 +144,8 @@ class ResultDisplay:
             )
         )
         return "".join(
-            f'<pre class="source"><span class="dim">line {statement.line}</span>\n{_with_mark(statement)}</pre>'
+            f'<pre class="source"><span class="dim">line {statement.line}{", " * bool(statement.role)}'
+            f"{text_html(statement.role)}</span>\n{_with_mark(statement)}</pre>"
             for statement in statements
         )
 

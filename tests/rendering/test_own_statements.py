@@ -41,9 +41,15 @@ def _marked(body: str, answer: AnswerResult) -> list[str]:
 @pytest.mark.parametrize(
     ("answer", "found"),
     [
-        ("inp.g", [Statement(3, "inp.g = out.g @ w.t()")]),
-        ("w.g", [Statement(5, "w.g += inp[row]")]),
-        ("b.g", [Statement(6, "total = out.g.sum(0)"), Statement(7, "b.g = total")]),
+        ("inp.g", [Statement(3, "inp.g = out.g @ w.t()", role="where inp.g is stored")]),
+        ("w.g", [Statement(5, "w.g += inp[row]", role="where w.g is stored")]),
+        (
+            "b.g",
+            [
+                Statement(6, "total = out.g.sum(0)", role="where it is computed"),
+                Statement(7, "b.g = total", role="where b.g is stored"),
+            ],
+        ),
         ("return", []),
     ],
 )
@@ -119,6 +125,49 @@ def test_the_line_of_an_error_is_shown_and_none_for_a_rule_of_an_engine() -> Non
     assert statements_of([text], "f", replace(rule, message="the same mistake as in return.0"), rule) == []
 
 
+RECURRENCE = """\
+def rnn_grad(x, h0, wx, wh, out):
+    states = [h0]
+    for i in range(3):
+        states.append((x[:, i] @ wx + states[-1] @ wh).tanh())
+    h_g = out.g
+    for i in reversed(range(3)):
+        sums_g = (1 - states[i + 1] ** 2) * h_g
+        x.g[:, i] = sums_g @ wx.t()
+        h_g = {}
+    h0.g = h_g
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("sums_g @ wh", [(9, "")]),
+        ("sums_g @ turned", [(8, "where x.g is stored")]),  # made before the first line, perhaps
+        ("(lambda g: g @ wh)(sums_g)", [(8, "where x.g is stored")]),
+    ],
+)
+def test_the_only_statement_that_uses_an_array_in_a_wrong_way_is_shown(line: str, found: list[tuple[int, str]]) -> None:
+    """It is not where x.g is stored: that line is right."""
+    wrong = _wrong("x.g", "wrongly-transposed", step="`h @ wh`", factor="h", arrangement="wh must be transposed")
+    statements = statements_of([RECURRENCE.format(line)], "rnn_grad", wrong)
+    assert [(each.line, each.role) for each in statements] == found
+    other = _wrong("x.g", "sign-flipped", step="`h @ wh`", factor="h")
+    assert [each.line for each in statements_of([RECURRENCE.format(line)], "rnn_grad", other)] == [8]
+
+
+def test_no_statement_is_chosen_among_several_that_use_the_array() -> None:
+    text = RECURRENCE.format("sums_g @ wh\n        h_g.add_(sums_g @ wh)")
+    wrong = _wrong("x.g", "wrongly-transposed", step="`h @ wh`", factor="h")
+    assert [each.line for each in statements_of([text], "rnn_grad", wrong)] == [8]
+
+
+def test_the_head_of_a_function_is_shown_if_it_takes_too_few_arguments() -> None:
+    text = "def lin_grad(\n    inp, w, b\n):\n    inp.g = b.g\n"
+    wrong = AnswerResult("inp.g", "failed", 0, 1, "error", "lin_grad() takes 3 positional arguments but 4 were given")
+    assert statements_of([text], "lin_grad", wrong) == [Statement(1, "def lin_grad(\n    inp, w, b\n):")]
+
+
 def test_a_return_is_found_and_a_long_statement_is_cut() -> None:
     text = "def slope(f, x):\n    return sum([\n" + "        x,\n" * 20 + "    ])\n"
     (statement,) = statements_of([text], "slope", _wrong("return.0"))
@@ -128,7 +177,7 @@ def test_a_return_is_found_and_a_long_statement_is_cut() -> None:
 
 def test_of_several_cells_the_last_definition_counts() -> None:
     cells = ["def f(x):\n    return 1", "def f(x):\n    return 2", "f(3)"]
-    assert statements_of(cells, "f", _wrong("return")) == [Statement(2, "return 2")]
+    assert statements_of(cells, "f", _wrong("return")) == [Statement(2, "return 2", role="where it is returned")]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +189,7 @@ def test_what_is_no_python_or_no_function_has_none(text: str) -> None:
 
 def test_a_doubtful_escape_is_no_warning() -> None:
     text = 'def f(x):\n    "\\d"\n    return 1'
-    assert statements_of([text], "f", _wrong("return")) == [Statement(3, "return 1")]
+    assert statements_of([text], "f", _wrong("return")) == [Statement(3, "return 1", role="where it is returned")]
 
 
 SHAPES = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x6 and 2x6) (f.py, line 2: ...). Here"
