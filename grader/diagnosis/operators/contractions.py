@@ -210,14 +210,31 @@ def _untransposed(program: Program, place: Place) -> int:
     return program.source(place)
 
 
+def _share_of_factor(program: Program, place: Place) -> str:
+    """Return which of two contributions an edge makes where both factors are one value, perhaps transposed; else "".
+
+    For the edge of x.T in `x.T @ x`: "contribution of the left factor to the ", in front of "gradient of x".
+
+    Args:
+        program: the program of a trial.
+        place: the edge (product of two arrays, slot of the factor).
+    """
+    node, twin = program.reader(place), (place[0], partner_slot(program.reader(place), place[1]))
+    if node.operand(twin[1]) is None or _untransposed(program, twin) != _untransposed(program, place):
+        return ""
+    sides = ("left", "right") if node.name == "matmul" else ("first", "second")
+    return f"contribution of the {sides[place[1]]} factor to the "
+
+
 @operator(
     "wrongly-transposed",
     code="transposed",
     rank=1.5,
     at=products,
     choices=arrangements,
-    message="in the gradient of {factor} through {step}, {arrangement}",
+    message="in the {share}gradient of {factor} through {step}, {arrangement}",
     fields=lambda program, place, choice: {
+        "share": _share_of_factor(program, place),
         "factor": program.name_of(_untransposed(program, place)),
         "arrangement": describe_arrangement(program, place, choice),
     },
@@ -306,6 +323,20 @@ def _() -> Example:
         return {"b": 2 * (a @ b) * g @ a.T}
 
     return Example(forward, wrong, {"a": "n n", "b": "n n"})
+
+
+@transpose_wrongly.example
+def _() -> Example:
+    """Show sum(sin(x.T @ x) * c) whose gradient of x is twice x @ dz, although dz is not symmetric."""
+
+    def forward(x: Tensor, c: Tensor) -> Tensor:
+        return (torch.sin(x.T @ x) * c).sum()
+
+    def wrong(x: Tensor, c: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take the upstream gradient of the left factor as it is, and not transposed."""
+        return {"x": 2 * x @ (g * c * torch.cos(x.T @ x))}
+
+    return Example(forward, wrong, {"x": "bs n", "c": "n n"})
 
 
 # Reshapes -------------------------------------------------------------------------------------------------------------
