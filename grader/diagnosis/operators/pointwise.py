@@ -119,13 +119,73 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
+def is_scaled_by_negative_number(program: Program, place: Place) -> bool:
+    """Return whether the operand of an edge is multiplied or divided by a negative number other than -1: x in -2 * x.
+
+    Args:
+        program: the program of a trial.
+        place: the edge.
+    """
+    node = program.reader(place)
+    is_multiple = node.name == "mul" or (node.name == "div" and place[1] == 0)
+    return is_multiple and has_minus(node, place[1]) and bool(np.asarray(node.values[1 - place[1]]) != -1)
+
+
+def name_of_size(program: Program, place: Place, choice: None) -> dict[str, str]:
+    """Return the field `what` of a message: "the factor 2 of `-2 * x`" for the edge of x.
+
+    Args:
+        program: the program of the trial that the message is for.
+        place: the edge.
+        choice: not read.
+    """
+    node = program.reader(place)
+    number, step = f"{abs(float(np.asarray(node.values[1 - place[1]]))):g}", expression_of(program, node)
+    what = f"the factor {number} of" if node.name == "mul" else f"the division by {number} in the derivative of"
+    return {"what": f"{what} {step}"}
+
+
+@operator(
+    "number-missing-but-its-sign",
+    code="missing-local",
+    rank=1.6,  # as likely as a missing derivative, which has no sign either
+    at=pointwise.where(is_scaled_by_negative_number),
+    choices=lambda program, place: (None,),
+    message="{what} is missing",
+    fields=name_of_size,
+)
+def leave_out_size(program: Program, place: Place, choice: None) -> Program:
+    """Contribute -g where the operand is multiplied by a negative number such as -2, or divided by one.
+
+    Args:
+        program: the right program.
+        place: the edge (product or quotient, slot of the operand).
+        choice: always `None`: there is nothing to choose.
+    """
+    return program.with_vjp(place, lambda at: -unbroadcast(at.g, at.x))
+
+
+@leave_out_size.example
+def _() -> Example:
+    """Show u * exp(-s) + v * exp(-2 * s) whose gradient of s loses the factor 2, and not the minus sign."""
+
+    def forward(u: Tensor, v: Tensor, s: Tensor) -> Tensor:
+        return u * torch.exp(-s) + v * torch.exp(-2 * s)
+
+    def wrong(u: Tensor, v: Tensor, s: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Differentiate exp(-2 * s) as if it were exp(-s), taken at 2 * s."""
+        return {"s": -(g * (u * torch.exp(-s) + v * torch.exp(-2 * s))).sum(0)}
+
+    return Example(forward, wrong, {"u": "bs n", "v": "bs n", "s": "n"})
+
+
 def may_have_wrong_sign(program: Program, place: Place) -> bool:
     """Return whether a learner may write a wrong sign in the vjp of the edge `place` itself.
 
     True for a pointwise operation, but for x + 1 that is read once, where the sign may as well be wrong in what its
-    reader contributes; for a contraction of two operands that get a gradient, such as `x @ w`, where the gradient of
-    the partner operand stays right; for an inverse, whose vjp has a minus sign; and for an operation whose value is a
-    target, such as the step `mean`, where the learner's own answer for that value may be right.
+    reader contributes; for a product of two operands that get a gradient, such as `x @ w` or a cross product, where the
+    gradient of the partner operand stays right; for an inverse, whose vjp has a minus sign; and for an operation whose
+    value is a target, such as the step `mean`, where the learner's own answer for that value may be right.
     """
     node = program.reader(place)
     family = node.operation.family
@@ -133,7 +193,8 @@ def may_have_wrong_sign(program: Program, place: Place) -> bool:
         return True
     if family == "pointwise":
         return has_distinct_sign(program, place)
-    return has_minus(node, place[1]) or (family == "contraction" and len(program.forward.edges[node.id]) > 1)
+    is_product = family in ("contraction", "other") and len(program.forward.edges[node.id]) > 1
+    return has_minus(node, place[1]) or is_product
 
 
 @operator(
@@ -184,6 +245,25 @@ def _() -> Example:
         return {"v": dv}
 
     return Example(forward, wrong, {"q": "n", "k": "t n", "v": "t m"})
+
+
+@flip_sign.example
+def _() -> Example:
+    """Show the square of cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0]), whose first factor's gradient has a lost sign."""
+
+    def forward(x: Tensor) -> Tensor:
+        first, second = x[:, 1] - x[:, 0], x[:, 2] - x[:, 0]
+        product: Tensor = torch.linalg.cross(first, second)
+        return product**2
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Exchange the operands of the cross product that gives the first edge its gradient."""
+        first, second = x[:, 1] - x[:, 0], x[:, 2] - x[:, 0]
+        g = g * 2 * torch.linalg.cross(first, second)
+        dfirst, dsecond = torch.linalg.cross(g, second), torch.linalg.cross(g, first)
+        return {"x": torch.stack([-dfirst - dsecond, dfirst, dsecond], 1)}
+
+    return Example(forward, wrong, {"x": "bs 3 3"})
 
 
 @flip_sign.example
