@@ -818,7 +818,7 @@ class FactorOnPath:
         for name in self.names:
             factor = explained_factor(case, name, partial(self._arrays, name))
             if factor is not None:
-                part = f"the contribution of {self._readers(wording_program(self.edit, case))}"
+                part = f"the contribution of {self._readers(wording_program(self.edit, case), name)}"
                 mistakes[name] = replace(factor.mistake(part=part), at=edited_places(self.edit, case))
         return mistakes
 
@@ -830,18 +830,30 @@ class FactorOnPath:
         """
         return bool(self.edit.code) and case.changes_right_answer(self.edit)
 
-    def _readers(self, program: Program) -> str:
+    def _readers(self, program: Program, name: str) -> str:
         """Return in words what reads the edges that have the factor: `` `h @ u` and `x * h` ``.
 
-        An edge of a sum is called by the summand, if an operation computes it.
+        An edge of a sum is called by the summand, if an operation computes it. Where a reader contributes to the target
+        by another edge as well, the operand is told: `` `cross` to the gradient of `p1 - p0` ``.
+
+        Args:
+            program: the program of the trial that the message is for.
+            name: the target.
         """
+        forward = program.forward
         dropped = [place for place, rule in self.edit.apply(program).edited_vjps.items() if rule is zero_vjp]
+        goal, sources = forward.targets[name], list(dict.fromkeys(map(program.source, dropped)))
+        readers = {reader for reader, _ in dropped if reader != SINK}
+        further = [each for reader in readers for slot, each in forward.edges[reader] if (reader, slot) not in dropped]
         named = []
         for place in dropped:
             reader, summand = program.reader(place), program.nodes[program.source(place)]
             is_summand = reader.name in ("add", "sub") and summand.operation.family != "input"
             named.append(summand if is_summand else reader)
         texts = " and ".join(dict.fromkeys(expression_of(program, node) for node in named))
+        is_in_part = any(forward.ancestors[each] >> goal & 1 for each in further)
+        if is_in_part and sources != [goal] and len(sources) == 1:
+            texts += f" to the gradient of {program.name_of(sources[0])}"
         return with_short_names(program, texts)
 
     def _arrays(self, name: str, sample: ProgramSample) -> tuple[Array, Array]:

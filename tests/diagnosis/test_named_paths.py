@@ -35,6 +35,21 @@ def _cubed(x: torch.Tensor) -> torch.Tensor:
     return x * x * x.sin()
 
 
+def _area(x: torch.Tensor) -> torch.Tensor:
+    first, second = x[:, 1] - x[:, 0], x[:, 2] - x[:, 0]
+    product: torch.Tensor = torch.linalg.cross(first, second)
+    return product**2
+
+
+def _area_with_first_edge_thrice(v: dict[str, Any]) -> torch.Tensor:
+    x = v["x"]
+    first, second = x[:, 1] - x[:, 0], x[:, 2] - x[:, 0]
+    g = v["out_g"] * 2 * torch.linalg.cross(first, second)
+    dfirst, dsecond = 3 * torch.linalg.cross(second, g), torch.linalg.cross(g, first)
+    return torch.stack([-dfirst - dsecond, dfirst, dsecond], 1)
+
+
+AREA = Exercise("a cross product squared", _area, {"x": normal("bs 3 3"), "out_g": upstream()}, returned("x"))
 RESIDUAL = Exercise(
     "h.exp() of a residual", _residual, {"x": normal("bs n"), "w": normal("n n"), "out": output()}, returned("x")
 )
@@ -55,6 +70,8 @@ CUBED = Exercise("x * x * sin(x)", _cubed, {"x": normal("n m"), "out_g": upstrea
          "missing-path: the direct path from x to h, through the term x of `x + torch.tanh(x @ w)`, is missing"),
         (CUBED, lambda v: v["out_g"] * (v["x"] * v["x"].sin() + v["x"] ** 2 * v["x"].cos()),
          "missing-path: one of the two paths from x through `x * x` is missing"),
+        (AREA, _area_with_first_edge_thrice,
+         "wrong-factor: `cross` to the gradient of `x[:, 1] - x[:, 0]` is 3 times what it should be"),
         (TWICE, lambda v: v["out_g"] * v["x"].cos(), "wrong-local: are multiplied; multiply each"),
         (TWICE, lambda v: v["x"].sin() + v["x"] * v["x"].cos(),
          "missing-upstream: is missing: your code treats it as 1"),
