@@ -267,17 +267,38 @@ class IterationsToKeep:
         """
         return places[self.count :] if self.end == "last" else places[: -self.count]
 
+    def values_alike(self, program: Program, value: int) -> tuple[int, ...]:
+        """Return the ids of a value that a loop makes, and of initial ones that edges of the kind lead to as well.
+
+        In `s[t] = f(s[t - 1], s[t - 2])` the initial s[0] is read like those that the loop makes. Of a value that is
+        made before a loop, its own id alone.
+
+        Args:
+            program: the program of any trial.
+            value: the id of the value.
+        """
+        nodes, slot = program.nodes, self.edge_kind.slot
+        is_initial = len(program.forward.by_key[nodes[value].key]) == 1
+        if slot is None or self.edge_kind.iterations is not None or is_initial:
+            return (value,)
+        read = (nodes[reader].operand(slot) for reader in program.forward.by_key.get(self.edge_kind.key, ()))
+        others = {each for each in read if each is not None and nodes[each].key != nodes[value].key}
+        return (value, *sorted(others))
+
 
 def kept_iterations(program: Program, place: Place) -> Iterator[IterationsToKeep]:
     """Yield `IterationsToKeep`: the only iterations of a loop whose contributions to the value `place` are kept.
 
     For each kind of edges by which three iterations or more read the value: the first one, two and three iterations,
-    and the last one and two; of three iterations, not the first three, which are all.
+    and the last one and two; of three iterations, not the first three, which are all. Where two iterations read each
+    value that a loop makes: the first one or the last one.
     """
+    is_made_in_loop = len(program.forward.by_key[program.nodes[place[0]].key]) > 1
     for edge_kind, places in edges_by_kind(program, place[0]).items():
         iterations = len({program.nodes[reader].iteration for reader, _ in places if reader != SINK})
-        if iterations > 2:
+        if iterations > 2 or (iterations == 2 and is_made_in_loop):
             yield from (IterationsToKeep(edge_kind, end, 1) for end in ("first", "last"))
+        if iterations > 2:
             yield IterationsToKeep(edge_kind, "last", 2)
             yield from (IterationsToKeep(edge_kind, "first", count) for count in (2, 3) if count < iterations)
 
@@ -304,10 +325,14 @@ def keep_iterations_at_one_end(program: Program, place: Place, choice: Iteration
 
     The choice is a kind of edges, the end of the loop, and the number of iterations. For a weight w in the `h @ w` of
     each iteration and `IterationsToKeep(the kind of h @ w, "first", 1)`: the contribution of the first iteration alone,
-    as if dw were assigned and not added to. Returns `None` where no edges of this kind lead to the value.
+    as if dw were assigned and not added to. Of a state that several later steps read, the initial one is treated like
+    those that the loop makes. Returns `None` where no edges of this kind lead to the value.
     """
-    dropped = choice.dropped_edges(choice.edge_kind.places(program, place[0]))
-    return program.without(*dropped) if choice.edge_kind.places(program, place[0]) else None
+    if not choice.edge_kind.places(program, place[0]):
+        return None
+    alike = choice.values_alike(program, place[0])
+    dropped = (choice.dropped_edges(choice.edge_kind.places(program, value)) for value in alike)
+    return program.without(*itertools.chain(*dropped))
 
 
 @keep_iterations_at_one_end.example
@@ -332,6 +357,32 @@ def _() -> Example:
         return {"w": dw}
 
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
+
+
+@keep_iterations_at_one_end.example
+def _() -> Example:
+    """Show states made of the two before each, the first one included, whose gradients are assigned."""
+
+    def forward(x: Tensor, h: Tensor) -> Tensor:
+        states = [h]
+        for t in range(len(x)):
+            states.append(torch.stack([torch.tanh(x[t] * state) for state in states[-2:]]).sum(0))
+        return states[-1]
+
+    def wrong(x: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Assign the gradient of a state in each step that reads it: that of the next step, visited last, remains."""
+        states = [h]
+        for t in range(len(x)):
+            states.append(torch.stack([torch.tanh(x[t] * state) for state in states[-2:]]).sum(0))
+        dx, dstates = torch.zeros_like(x), [g for _ in states]
+        for t in reversed(range(len(x))):
+            for s in reversed(range(max(0, t - 1), t + 1)):
+                dz = dstates[t + 1] * (1 - torch.tanh(x[t] * states[s]) ** 2)
+                dx[t] += dz * states[s]
+                dstates[s] = dz * x[t]
+        return {"x": dx, "h": dstates[0]}
+
+    return Example(forward, wrong, {"x": "t bs n", "h": "bs n"})
 
 
 def contributes_to_a_part(program: Program, place: Place) -> bool:
