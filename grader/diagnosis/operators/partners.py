@@ -2258,6 +2258,120 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "h": "bs m"})
 
 
+# In a loop, what is computed from its states -------------------------------------------------------------------------
+
+MOST_OF_STATE = 8  # operations between loop-carried values and what is computed of them
+
+
+def is_made_of_states(program: Program, value: int) -> bool:
+    """Return whether a loop computes a value from loop-carried values and constants alone: `u.roll(1) - u`.
+
+    A few operations do it, in each of three iterations or more, and all of them read what the iteration before makes.
+
+    Args:
+        program: the program of a trial.
+        value: the id of the value.
+    """
+    carried = {(each.key, each.slot) for each in cached_loop_carried_values(program)}
+    count, made, waiting = len(iterations_of(program, value)), set[int](), [value]
+    while waiting:
+        node = program.nodes[waiting.pop()]
+        made.add(node.id)
+        if count < 3 or len(iterations_of(program, node.id)) != count or len(made) > MOST_OF_STATE:
+            return False
+        further = [operand for slot, operand in node.operands if (node.key, slot) not in carried]
+        if any(len(iterations_of(program, operand)) == 1 for operand in further):
+            return False
+        waiting += [operand for operand in further if operand not in made]
+    return True
+
+
+def array_of_state_after(program: Program, value: int) -> Array:
+    """Return what the operations that make a value of a loop give for the loop-carried values after its iteration.
+
+    The forward pass computes it in the next iteration, or, after the last one, not at all.
+
+    Args:
+        program: the program of any trial.
+        value: the id of the value, for which `is_made_of_states` holds.
+
+    Raises:
+        NoCandidate: numpy cannot compute it.
+    """
+    nodes, by_key, node = program.nodes, program.forward.by_key, program.nodes[value]
+    carried = {(each.key, each.slot): each for each in cached_loop_carried_values(program)}
+    values = list(node.values)
+    for slot in range(len(values)):
+        operand = node.operand(slot)
+        if (node.key, slot) in carried:
+            values[slot] = nodes[by_key[nodes[carried[node.key, slot].made[0]].key][node.iteration]].value
+        elif operand is not None:
+            values[slot] = array_of_state_after(program, operand)
+    return node.operation.run(tuple(values), node.options)
+
+
+def partners_made_of_states(program: Program, place: Place) -> Iterator[int]:
+    """Yield the slots of the partner operands of the edge `place` that its loop computes from loop-carried values."""
+    for slot, operand in program.reader(place).operands:
+        same_loop = len(iterations_of(program, operand)) == len(iterations_of(program, place[0]))
+        if slot != place[1] and same_loop and is_made_of_states(program, operand):
+            yield slot
+
+
+@operator(
+    "partner-of-state-after",
+    code="wrong-operand",
+    rank=2.4,
+    at=edges.where(has_partner).in_every_iteration,
+    choices=partners_made_of_states,
+    message="in the gradient of {operand} through {step}, {own} of the state after the iteration is used in place of"
+    " {own} of the state before it",
+    fields=lambda program, place, choice: {"own": program.name_of(program.source((place[0], choice)))},
+    hints=OTHER_FACTOR,
+)
+def take_partner_after(program: Program, place: Place, choice: int) -> Program | None:
+    """Compute the contribution of an edge with a partner that is made of the states after the iteration.
+
+    For the steps `u = u + c * (u.roll(1) - u)` and the edge of c: the differences of the new u in place of the old.
+
+    Args:
+        program: the right program.
+        place: the edge.
+        choice: the slot of the partner.
+
+    Returns:
+        The rewritten program; `None` where the partner is a constant in this trial.
+    """
+    own = program.reader(place).operand(choice)
+    if own is None:
+        return None
+    array = partial(array_of_state_after, program, own)
+    return program.with_vjp(place, lambda at: at.right(operands={choice: array()}))
+
+
+@take_partner_after.example
+def _() -> Example:
+    """Show steps u = u + c * (u.roll(1) - u), whose gradient of `c` has the differences of u after each step."""
+
+    def forward(u: Tensor, c: Tensor) -> Tensor:
+        for _ in range(4):
+            u = u + torch.sin(c * (u.roll(1, 1) - u))
+        return u
+
+    def wrong(u: Tensor, c: Tensor, g: Tensor) -> dict[str, Tensor]:
+        states, dc = [u], torch.zeros_like(c)
+        for _ in range(4):
+            u = u + torch.sin(c * (u.roll(1, 1) - u))
+            states.append(u)
+        for t in reversed(range(4)):
+            dz = g * torch.cos(c * (states[t].roll(1, 1) - states[t]))
+            dc += (dz * (states[t + 1].roll(1, 1) - states[t + 1])).sum(0)
+            g = g + (dz * c).roll(-1, 1) - dz * c
+        return {"c": dc, "u": g}
+
+    return Example(forward, wrong, {"u": "bs n", "c": "n"})
+
+
 def factor_chain(program: Program, place: Place) -> tuple[Place, ...]:
     """Return the edges by which the operand of the edge `place`, a factor, goes through products and quotients.
 
