@@ -73,7 +73,7 @@ class Evaluation:
                 return self._value_of_name(name)
             case ast.BinOp(ast.BinOp(left, ast.Mult(), ast.Name(name)), ast.Mult(), right) if name in INFIX:
                 if isinstance(right, ast.Tuple):
-                    raise ExpressionError("brackets behind something that is no function: write * between them")
+                    raise ExpressionError("brackets behind something that is no function: write `*` between them")
                 return perform(self.work, name, [self.value_of(left), self.value_of(right)], title=INFIX[name])
             case ast.BinOp(left, sign, right) | ast.Compare(left, [sign], [right]):
                 return self._sign(sign, [left, right])
@@ -99,10 +99,10 @@ class Evaluation:
             case ast.ListComp(body, loops) | ast.GeneratorExp(body, loops):
                 return tuple(self._loop_values(body, loops))
             case ast.Starred():
-                raise ExpressionError("* has no place here")
+                raise ExpressionError("`*` has no place here")
             case ast.Compare():
-                raise ExpressionError("two comparisons stand in a row: write one at a time, and & between them")
-        raise ExpressionError("there is something in it that only a program has, such as :=")
+                raise ExpressionError("two comparisons stand in a row: write one at a time, and `&` between them")
+        raise ExpressionError("there is something in it that only a program has, such as `:=`")
 
     def _sign(self, sign: ast.AST, operands: Sequence[ast.expr]) -> Any:
         """Return the result of an operator on operands, which are evaluated first.
@@ -115,7 +115,7 @@ class Evaluation:
             ExpressionError: the operator is `in`, which only stands behind `for`.
         """
         if type(sign) not in SIGNS:
-            raise ExpressionError("in has no place here but behind for")
+            raise ExpressionError("`in` has no place here but behind `for`")
         name = SIGNS[type(sign)]
         return perform(
             self.work, name, [self.value_of(operand) for operand in operands], title=name.replace("neg", "-")
@@ -140,7 +140,7 @@ class Evaluation:
             return
         loop, *others = loops
         if loop.ifs:
-            raise ExpressionError("a loop with if cannot be read here: multiply by the condition")
+            raise ExpressionError("a loop with `if` cannot be read here: multiply by the condition")
         for value in self.work.items(self.value_of(loop.iter)):
             self._unpack(loop.target, value)
             yield from self._loop_values(body, others)
@@ -154,7 +154,7 @@ class Evaluation:
                 for part, item in zip(parts, self._as_many(len(parts), value), strict=True):
                     self._unpack(part, item)
             case _:
-                raise ExpressionError("behind for a name is missing")
+                raise ExpressionError("behind `for` a name is missing")
 
     def _as_many(self, count: int, value: Any) -> Sequence[Any]:
         """Return the items of a value, of which there must be `count`.
@@ -187,7 +187,7 @@ class Evaluation:
                 return known[name]
         if all(np.ndim(self.values.get(letter, ())) == 0 for letter in name):  # `xh`, where both are numbers
             return math.prod(float(self.values[letter]) for letter in name)
-        raise ExpressionError(f"there is no {shown_name(name)} here{self._known_names()}")
+        raise ExpressionError(f"there is no `{shown_name(name)}` here{self._known_names()}")
 
     def _known_names(self) -> str:
         """Return the end of a message that lists the variables: "; there is x, w".
@@ -197,7 +197,7 @@ class Evaluation:
         """
         names = [name for name in self.values if name not in self.work.sizes] or [*self.values]
         if not names:
-            return ": write a number, such as 0.025 or 1/40"
+            return ": write a number"
         return f"; there is {', '.join(map(shown_name, names))}"
 
     def _constant(self, name: str) -> Any:
@@ -208,7 +208,7 @@ class Evaluation:
         """
         if name in CONSTANTS:
             return CONSTANTS[name]
-        raise ExpressionError(f"there is no {name} here")
+        raise ExpressionError(f"there is no `{name}` here")
 
     def _is_library(self, node: ast.expr) -> bool:
         """Return whether a part is the name of a library or of a module in one, such as `torch.nn`."""
@@ -233,7 +233,7 @@ class Evaluation:
             case ast.Call(ast.Name(name) | ast.Attribute(_, name), [], made) if name in MODULES:  # nn.Softmax(dim=0)(x)
                 options = {option.arg or "**": option.value for option in made}
                 return self._apply(MODULES[name], self._items(node.args), options)
-        raise ExpressionError("brackets behind something that is no function: write * between them")
+        raise ExpressionError("brackets behind something that is no function: write `*` between them")
 
     def _apply(
         self, name: str, arguments: Any, options: Mapping[str, ast.expr] | None = None, library: str = ""
@@ -254,9 +254,9 @@ class Evaluation:
         if key is None:
             bare = name.strip(".")
             if bare in self.values:
-                raise ExpressionError(f"a dot before {shown_name(bare)} is no product: write *")
-            hint = f": write {bare}()" if bare in OPERATIONS and name.startswith(".") else ""
-            raise ExpressionError(f"there is no {shown_name(bare)} here{hint or self._known_names()}")
+                raise ExpressionError(f"a dot before `{shown_name(bare)}` is no product: write `*`")
+            hint = f": write `{bare}()`" if bare in OPERATIONS and name.startswith(".") else ""
+            raise ExpressionError(f"there is no `{shown_name(bare)}` here{hint or self._known_names()}")
         named = {option: self.value_of(value) for option, value in (options or {}).items()}
         return perform(self.work, key, values, named, title=name.strip("."))
 

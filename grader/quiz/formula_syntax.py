@@ -27,7 +27,8 @@ DEEPEST = 30
 SAME_SIGNS = str.maketrans("−–×∗⊙∘⋅∙÷≈’‘“”∂\xa0", "--****··/=''\"\"d ")
 WORDS = {
     "≤": "<=", "≥": ">=", "≠": "!=", "ᵀ": ".T", "⊤": ".T", "…": "...", "π": "pi", "∞": "inf", "Σ": "sum", "∑": "sum",
-    "σ": "sigmoid", "√": "sqrt",
+    "σ": "sigmoid", "√": "sqrt", "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "eps",
+    "μ": "mu", "θ": "theta",
 }  # fmt: skip
 FRACTIONS = "½⅓¼¾⅕⅛"
 RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -40,9 +41,9 @@ OF_ONE_NUMBER = OF_MATHEMATICS - {"log", "tan", "sum"}  # log may have a base
 NO_NAMES = frozenset(keyword.kwlist) - {"None", "True", "False"} | {"eval", "exec"}
 LINKS = frozenset("for in if else".split())
 REFUSED = {
-    "and": "and cannot be read here: write &",
-    "or": "or cannot be read here: write |",
-    "not": "not cannot be read here: write ~",
+    "and": "`and` cannot be read here: write `&`",
+    "or": "`or` cannot be read here: write `|`",
+    "not": "`not` cannot be read here: write `~`",
 }
 _TOKEN = re.compile(
     r"(?P<space>[ \t\r]+|#[^\n]*)|(?P<newline>\n)"
@@ -280,7 +281,7 @@ def _statements(tokens: Sequence[Token]) -> Iterator[tuple[tuple[str, ...], list
             if value and value[0].kind == "name" and value[0].text == "return":
                 del value[0]
             if not value and token.written != "end":
-                raise ExpressionError("something is missing before ;")
+                raise ExpressionError("something is missing before `;`")
             yield targets, value
             targets, value = (), []
     if value:
@@ -365,9 +366,9 @@ def _in_python(tokens: Sequence[Token], known: Collection[str]) -> Iterator[Toke
         bracket, is_call = brackets[-1], token.text == "(" and can_be_called
         if before.ends_operand and token.starts_operand and not is_call and not (token.opens and token.text == "["):
             if before.kind == "text" or not (token.opens or token.kind == "name" or token.written[-1] in FRACTIONS):
-                raise ExpressionError(f"between {before.written} and {token.written} an operator is missing")
+                raise ExpressionError(f"between `{before.written}` and `{token.written}` an operator is missing")
             if bracket.is_divided:
-                raise ExpressionError(f"what is {token.written} divided by? Put brackets there")
+                raise ExpressionError(f"what is `{token.written}` divided by? Put brackets there")
             yield Token("sign", "·", token.written)
         if token.kind == "name" and token.text in NO_NAMES - LINKS:
             raise ExpressionError(REFUSED.get(token.text, _misplaced_message(before, token)))
@@ -377,7 +378,7 @@ def _in_python(tokens: Sequence[Token], known: Collection[str]) -> Iterator[Toke
             brackets.append(_Bracket(token.text, is_call and is_module))
         elif token.closes:
             if len(brackets) == 1:
-                raise ExpressionError(f"{token.text} closes a bracket that was never opened")
+                raise ExpressionError(f"`{token.text}` closes a bracket that was never opened")
             if bracket.opened + token.text not in ("()", "[]"):
                 raise ExpressionError(_never_closed_message(bracket.opened))
             brackets.pop()
@@ -406,23 +407,23 @@ def _check_attribute(name: Token) -> None:
     if name.kind != "name":
         raise ExpressionError("a name is missing behind a point")
     if name.text.startswith("_"):
-        raise ExpressionError(f".{name.text} is not allowed: only arithmetic and array methods are")
+        raise ExpressionError(f"`.{name.text}` is not allowed: only arithmetic and array methods are")
 
 
 def _never_closed_message(opened: str) -> str:
     """Return the message for a bracket that is never closed."""
-    return f"the bracket {opened} is never closed: put {')' if opened == '(' else ']'} where it ends"
+    return f"the bracket `{opened}` is never closed: put `{')' if opened == '(' else ']'}` where it ends"
 
 
 def _misplaced_message(before: Token, token: Token) -> str:
     """Return the message for a token that may not follow the one before it."""
     if token.text == "*" and before.text in ("", "(", "["):
-        return "* has no place here"
+        return "`*` has no place here"
     if token.kind == "end":
         return "it ends too early: something is missing at its end"
     if before.ends_operand:
-        return f"between {before.written} and {token.written} an operator is missing"
-    return f"something is missing before {token.written}"
+        return f"between `{before.written}` and `{token.written}` an operator is missing"
+    return f"something is missing before `{token.written}`"
 
 
 def _tree(tokens: Sequence[Token]) -> ast.expr:
@@ -443,7 +444,7 @@ def _tree(tokens: Sequence[Token]) -> ast.expr:
         return tree
     except SyntaxError as error:
         if "'else'" in error.msg:
-            raise ExpressionError("behind if, else is missing") from error
+            raise ExpressionError("behind `if`, `else` is missing") from error
         if not error.msg.startswith("invalid syntax"):
             raise ExpressionError(f"it cannot be read ({error.msg})") from error
         ends = itertools.accumulate(len(piece) + 1 for piece in pieces)
@@ -482,7 +483,7 @@ class _Applications(ast.NodeTransformer):
         if not _is_applied(function):
             return node
         if self.tokens.get((node.end_col_offset or 0) + 1, END).text == "/":
-            raise ExpressionError(f"where does {function.text} end? Put brackets there")
+            raise ExpressionError(f"where does `{function.text}` end? Put brackets there")
         return ast.Call(ast.Name(function.text), [node.operand], [])
 
 

@@ -146,6 +146,7 @@ def perform(
         ExpressionError: the operation does not fit its arguments, or there is too much work.
     """
     title = title or name
+    shown = title if " " in title else f"`{title}`"
     is_of_list = arguments and isinstance(arguments[0], tuple) and f"list.{name}" in OPERATIONS
     known = OPERATIONS[f"list.{name}" if is_of_list else name]
     try:
@@ -153,11 +154,11 @@ def perform(
         work.spend_entries(known.count(call))
         result = known.function(*call.args, **call.kwargs)
     except (TypeError, ArithmeticError, AttributeError, KeyError) as error:
-        raise ExpressionError(f"{title} cannot be used like this: look at what stands in its brackets") from error
+        raise ExpressionError(f"{shown} cannot be used like this: look at what stands in its brackets") from error
     except (ValueError, IndexError, MemoryError) as error:
         arrays = [value for value in arguments if hasattr(value, "shape")][:MOST_SHOWN]
         shapes = " and ".join(shape_text(array.shape, work.sizes) for array in arrays)
-        raise ExpressionError(f"{title} does not fit {shapes or 'what stands in its brackets'}", "error") from error
+        raise ExpressionError(f"{shown} does not fit {shapes or 'what stands in its brackets'}", "error") from error
     if isinstance(result, Array):
         work.check_size(result.size, result.ndim)
     return result
@@ -221,7 +222,7 @@ def multiply_beside(a: Array, b: Array) -> Any:
         ExpressionError: the two arrays have different shapes, so that a matrix product might be meant.
     """
     if a.ndim and b.ndim and a.shape != b.shape:
-        raise ExpressionError("which product is meant? Write * entry by entry, @ for a matrix product")
+        raise ExpressionError("which product is meant? Write `*` entry by entry, `@` for a matrix product")
     return a * b
 
 
@@ -233,7 +234,7 @@ def choose(condition: Array, first: Any, second: Any) -> Any:
         ExpressionError: the condition is an array.
     """
     if condition.ndim:
-        raise ExpressionError("if decides once, and not for each entry: write torch.where(condition, a, b)")
+        raise ExpressionError("`if` decides once, and not for each entry: write `torch.where(condition, a, b)`")
     return first if condition else second
 
 
@@ -481,7 +482,7 @@ enter_all({
     "cumsum": lambda a, dim=None: np.cumsum(a, dim), "cumprod": lambda a, dim=None: np.cumprod(a, dim),
     "softmax": lambda a, dim=-1: np.exp(log_softmax(a, dim)), "softmin": lambda a, dim=-1: np.exp(log_softmax(-a, dim)),
     ".values": lambda extremes: extremes.values, ".indices": lambda extremes: extremes.indices,
-    "add.reduce": lambda work, x, dim=0, **options: perform(work, "sum", [x, dim], options),
+    "add.reduce": lambda work, x, *dims, **options: perform(work, "sum", [x, *(dims or (0,))], options),
     "normalize": lambda work, x, p=2.0, dim=1: perform(
         work, "/", [x, perform(work, "norm", [x], {"p": p, "dim": dim, "keepdim": True})]),
 })  # fmt: skip

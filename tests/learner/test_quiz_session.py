@@ -131,8 +131,8 @@ def test_what_cannot_be_read_is_said_and_asked_again_at_once(take: Take, course:
     )
     assert "Write the number alone, with its sign" in shown
     assert "It does not count." in shown
-    assert "There is no y here; there is x, h." in shown
-    assert ".__class__ is not allowed" in shown
+    assert "There is no `y` here; there is x, h." in shown
+    assert "`.__class__` is not allowed" in shown
     assert "It gives other values." in shown, "h is a variable there, and no command"
     assert answers(course) == {"forward_of_square": "h"}
 

@@ -108,8 +108,7 @@ def test_a_verdict_has_the_mistake_its_code_and_the_questions_hints(judge: Judge
     assert (found["grad_shape"].status, found["grad_shape"].score) == ("passed", 0.25)
     assert found["vjp_entry"].code == "not-read"
     assert found["vjp_entry"].message == (
-        "`2y` cannot be read: it has no points, and no mistake is counted. There is no y here: write a number, such as "
-        "0.025 or 1/40."
+        "`2y` cannot be read: it has no points, and no mistake is counted. There is no `y` here: write a number."
     )
     how, *hints = found["vjp_entry"].hints
     assert (how, len(hints)) == ("Answer with a number.", 2), "the hints of the question are still to be had"
@@ -170,7 +169,7 @@ HOSTILE = {
     "no variant": (b"how_far: 4\n", "the line `variant: N` is missing"),
     "long": (b"variant: 0\nforward_of_square: " + b"x" * 30_000, "It has 30000 characters"),
     "power": (b"variant: 0\nforward_of_square: 9**9**9**9\n", "Its value is not finite"),
-    "attribute": (b"variant: 0\nforward_of_square: x.__class__\n", ".__class__ is not allowed"),
+    "attribute": (b"variant: 0\nforward_of_square: x.__class__\n", "`.__class__` is not allowed"),
     "escape": (b'variant: 0\nhow_far: "\\e[31m4"\n', "how_far"),
     "near misses": (b"variant: 0\n" + b"".join(b"how_fa%d: 1\n" % i for i in range(2300)), "did you mean how_far?"),
     "much work": (b"variant: 0\nhow_far: sum(i*j for i in range(5000) for j in range(5000))\n", "far more work"),
