@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -77,10 +78,19 @@ class _Question(StrictModel):
 
     @property
     def text(self) -> str:
-        """Return the question on one line, with its listing behind it: "What is c? Code: `a = 1; c = 2 * a; c`"."""
-        lines = [line.strip() for line in self.listing.splitlines() if line.strip()]
-        code = "; ".join(lines).replace(":; ", ": ")
-        return " ".join(self.ask.split()) + (f" Code: `{code}`" if code else "")
+        """Return the question on one line, with its listing behind it: "What is c? Code: `a = 1; c = 2 * a; c`".
+
+        A block is set apart: "Code: `c = 0`, then `for a in (1, 2): c += a`, then `c`".
+        """
+        lines = [line.rstrip() for line in self.listing.splitlines() if line.strip()]
+        parts: list[list[str]] = []
+        for before, line in itertools.pairwise(["", *lines]):
+            is_apart = line.endswith(":") or before.startswith(" ")
+            if not parts or (is_apart and not line.startswith(" ")):
+                parts.append([])
+            parts[-1].append(line.strip())
+        code = ", then ".join(f"`{'; '.join(part).replace(':; ', ': ')}`" for part in parts)
+        return " ".join(self.ask.split()) + (f" Code: {code}" if code else "")
 
 
 class Choice(_Question):
@@ -118,7 +128,7 @@ class Number(_Question):
         tolerance: how far an answer may be off, in `unit`; if it is not 0, a decimal with three digits or more may
             also be rounded.
         unit: the unit of the answer, which the learner may leave out.
-        units: by name of another unit, how many of `unit` it is worth.
+        units: by name of another unit, how many of `unit` it is worth; units of memory are known without it.
     """
 
     kind: Literal["number"]
