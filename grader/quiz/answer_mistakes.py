@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from grader.course.questions import AnswerableQuestion, Choice, Choices, Expression, Number, Option, QuizMistake, Shape
 from grader.errors import ExpressionError, InfrastructureError, describe_error
 
-from .answer_reading import LONGEST_MESSAGE, TypedQuestion, key_values, points_of, readings
+from .answer_reading import LONGEST_MESSAGE, TypedQuestion, key_values, points_of, readings, worth_of_units
 from .choice_reading import named_choices
 
 if TYPE_CHECKING:
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 LONGEST_REASON = 200
 ROUNDING = 1e-9
+PERCENT = 0.01
 DECIMAL = re.compile(r"[-+−]?(\d*)[.,](\d+)\s*(%?)")
 LEAST_DIGITS = 3  # of a decimal, without zeros in front, that may be the right number rounded
 COMPUTED = re.compile(r"[-+*/@]|\.(?!t\()\w+\(")
 NOT_IT = "Look at the question again, and try it with small numbers."
 WRONG_NUMBER = "Look at the question again, and write down each step that leads to the number."
+UNIT = QuizMistake(code="wrong-factor", says="The digits are right; the unit or the point in them is not.")
 SIGN = QuizMistake(code="wrong-sign", says="The size is right; the sign is not.")
 
 
@@ -148,13 +150,20 @@ def _undeclared_mistake(question: TypedQuestion, values: Values, right: Values) 
         if sorted(values[0]) == sorted(right[0]):
             return QuizMistake(code="transposed", says="These are the right axes, in another order.")
         return QuizMistake(code="wrong-shape", says="That is not its shape. Ask of each axis: what does it count?")
-    return _wrong_formula(question, values, right) if isinstance(question, Expression) else _wrong_number(values, right)
+    if isinstance(question, Expression):
+        return _wrong_formula(question, values, right)
+    return _wrong_number(question, values, right)
 
 
-def _wrong_number(values: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> QuizMistake:
-    """Return the mistake in a wrong number: a wrong sign, or else the mistake `unknown`."""
-    has_other_sign = right[0] and abs(float(values[0] / right[0]) + 1) < ROUNDING
-    return SIGN if has_other_sign else QuizMistake(code="unknown", says=WRONG_NUMBER)
+def _wrong_number(question: TypedQuestion, values: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> QuizMistake:
+    """Return the mistake in a wrong number: a wrong sign, a wrong unit, or else the mistake `unknown`."""
+    ratio = float(values[0] / right[0]) if right[0] else 0.0
+    if abs(ratio + 1) < ROUNDING:
+        return SIGN
+    factors = {*worth_of_units(question).values()} if isinstance(question, Number) else set()
+    factors |= {PERCENT} if abs(float(right[0])) < 1 else set()
+    is_unit = any(abs(ratio / factor - 1) < ROUNDING for factor in factors)
+    return UNIT if is_unit else QuizMistake(code="unknown", says=WRONG_NUMBER)
 
 
 def _wrong_formula(question: Expression, values: list[np.ndarray], right: list[np.ndarray]) -> QuizMistake:

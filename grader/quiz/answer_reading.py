@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from grader.course.questions import Expression, Given, Number, Shape, Word
+from grader.course.questions import NOT_READ, Expression, Given, Number, Shape, Word
 from grader.errors import ExpressionError
 from grader.safe_text import plain
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Values = str | list[np.ndarray]
 
 LONGEST_MESSAGE = 4000
+LONGEST_PROSE = 500  # in which parts and definitions are looked for
 SHOWN = 40
 TypedQuestion = Number | Shape | Expression | Word
 
@@ -47,7 +48,14 @@ _ABOUT = re.compile(
     r"|all)"
     r"\s+|[~=≈×]\s*|x\s*(?=\d)", re.I
 )  # fmt: skip
-_REMARK = re.compile(r"(.*[\d.)%])\s*\([A-Za-z][A-Za-z ]*\)", re.S)  # `4 (the diagonal)`
+_REASON = re.compile(r"[\s,;:.(–-]+(?:because|since)\b.*", re.I | re.S)
+_BRACKET = re.compile(r"(.*\S)\s+\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.S)  # `4 (the diagonal)`
+_SPLIT = re.compile(r"[,;:]\s+(?:i\.e\.|that is|which is|so|thus)?|\s+(?:i\.e\.|that is|which is|so|[–-]|=)\s", re.I)
+_REMARK = re.compile(r"[A-Za-z'’ -]+")
+_NAMED = r"(?=[A-Za-z_][\w.]*\s*=(?!=))"  # `p = ` follows
+_WHERE = re.compile(rf"[\s,;(]+(?:where|with|for|using)\s+{_NAMED}|(?<=[\w)\]]),\s+{_NAMED}", re.I)
+_NEXT_NAMED = re.compile(rf"(?:\s*,|\s+and)\s+{_NAMED}", re.I)
+_SAME_AS = re.compile(r"(?:it )?(?:is |equals )?(?:exactly )?(?:the )?(?:same as|equal to|identical to)\s+", re.I)
 _WORDS_BEFORE = re.compile(r"([A-Za-z]+(?: [A-Za-z]+)*) (?=[-+−.]?\d)")
 _WORDS = re.compile(r"[A-Za-z]{2,}\s+\w|\d\s*[A-Za-z]+\s+\w")
 _PROSE = re.compile(r"[\w)] (?:of|over|the|by|from|with|for|along|is|and) [\w(]", re.I)
@@ -55,7 +63,10 @@ DIRECTIONS = frozenset(
     "not no never minus down up less more fewer falls fall rises rise drops drop smaller larger lower higher".split()
 )  # words that may change a number which they stand before
 _WITH_UNIT = re.compile(r"(.*?[\d.)])\s*([A-Za-z]+(?: [a-z]+)*)", re.S)
-_ENGLISH = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
+_ENGLISH = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:(?:,\d{3})+(?![\d,])|(?:\.\d{3}){2,}(?![\d,.]))")
+_OF_PERCENT = re.compile(r"\s*(?:%|percent|per cent)\s+of\s+(?=[\d.])", re.I)
+_OF_ALL = re.compile(r"(\d+) (?:out )?of (?:the |all )?(\d+)\b.*", re.I)
+_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)s?")
 _CARDINALS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
@@ -76,13 +87,29 @@ DENOMINATORS: Mapping[str, int] = {
     **{f"{word[:-1]}ieth": 10 * value for value, word in enumerate(_TENS, start=2)},
 }  # fmt: skip
 SCALES: Mapping[str, int] = {"thousand": 1000, "million": 10**6}
-MULTIPLES: Mapping[str, str] = {"twice": "2", "double": "2", "doubles": "2", "triple": "3", "halves": "1/2"}
-COUNTS = frozenset(("times", "x", "fold", "everywhere", "nats"))
-AROUND = frozenset("just only always it is the a an by answer there are".split())  # words that change no number
+MULTIPLES: Mapping[str, str] = {
+    **dict.fromkeys(("twice", "double", "doubles", "doubled"), "2"), **dict.fromkeys(("triple", "tripled"), "3"),
+    "halves": "1/2", "halved": "1/2",
+}  # fmt: skip
+COUNTS = frozenset("times x fold everywhere nats only altogether total in overall exactly".split())
+AROUND = frozenset("just only always exactly it is the a an by answer there are so then therefore".split())
+"""Words before an answer that change nothing."""
+OF_FORMULAS = frozenset("just only it is the answer formula result gradient so then therefore".split())
+CHANGES = frozenset(
+    "or minus negative transposed reversed swapped halved doubled squared times percent wrong maybe per".split()
+)  # words that may change an answer which they stand behind
+BYTES: Mapping[str, float] = {
+    "b": 1.0, "byte": 1.0, "bytes": 1.0,
+    **{f"{letter}{end}": size**power for power, letter in enumerate("kmgt", 1)
+       for end, size in (("b", 1000.0), ("ib", 1024.0))},
+    **{f"{prefix}byte{end}": 1000.0**power for power, prefix in enumerate(("kilo", "mega", "giga", "tera"), 1)
+       for end in ("", "s")},
+}  # fmt: skip
+"""How many bytes each unit of memory is, in small letters."""
 _ASKED_CHANGE = re.compile(r"how (?:far|much) do(?:es)? .*?\b(fall|rise|drop|grow|shrink)\b", re.I)
 _SAME = re.compile(r"(?:it )?(?:is |stays |does )?(?:unchanged|the same|not change(?:d)?)|no change", re.I)
 
-_THE = r"(?:it has |it is |has )?(?:the\s+)?"
+_THE = r"(?:it has |it is |is |has )?(?:the\s+)?"
 _SHAPE_OF = re.compile(
     rf"{_THE}(?:same(?:\s+(?:shape|size))?\s+as|like|(?:shape|size)\s+of|as)\s+(?:that of )?(.+)", re.I
 )
@@ -106,19 +133,107 @@ def readings(question: TypedQuestion, text: str) -> Iterator[Values]:
     Raises:
         ExpressionError: the answer cannot be read; says which part is not understood.
     """
-    bare = _unquoted(text)
-    word = _known_word(question, bare) or _word(bare)
+    bare = _REASON.sub("", _unquoted(text))
+    try:
+        yield from _whole_readings(question, bare)
+    except ExpressionError:
+        values = _meaning_of_parts(question, bare)
+        if values is None:
+            raise
+        yield values
+
+
+def _whole_readings(question: TypedQuestion, text: str) -> Iterator[Values]:
+    """Yield the meanings that an answer may have, the likeliest first, if nothing stands before it or behind it.
+
+    Raises:
+        ExpressionError: the answer cannot be read; says which part is not understood.
+    """
+    word = _known_word(question, text) or _word(text)
     if word is not None:
         yield word
     elif isinstance(question, Shape):
-        yield shape(question, bare)
+        yield shape(question, text)
     elif isinstance(question, Expression):
-        yield formula(question, bare)
+        yield formula(question, text)
     else:
-        english = bare if "[" in bare else _ENGLISH.sub(lambda match: match[0].replace(",", ""), bare)
+        english = text if "[" in text else _ENGLISH.sub(lambda match: re.sub("[,.]", "", match[0]), text)
         yield number(question, english)
-        if english != bare and bare.count(",") == 1 and "." not in bare:  # `78,400` may be a decimal comma
-            yield number(question, bare)
+        if english != text and text.count(",") == 1 and "." not in text and not re.search(r"0(?!\d)", text):
+            yield number(question, text)  # `78,401` may be a decimal comma; of `7,840` nobody would write the 0
+
+
+def _meaning_of_parts(question: TypedQuestion, text: str) -> Values | None:
+    """Return the meaning of an answer with words around it, or given twice; `None` if there is no such meaning.
+
+    These are `just out.g`, `4 (the diagonal)`, `the factor is: 4`, and `same as h, (bs, m)`, of which both parts have
+    the same meaning.
+
+    Args:
+        question: the question.
+        text: the answer, which cannot be read as a whole.
+
+    Raises:
+        ExpressionError: it is a formula with a remark behind it, which may change it.
+    """
+    if len(text) > LONGEST_PROSE:
+        return None
+    bracket = _BRACKET.fullmatch(text.rstrip("."))
+    pairs = [(bracket[1].rstrip(",:; "), bracket[2])] if bracket is not None else []
+    splits = [match for match in _SPLIT.finditer(text) if _is_outside(text[: match.start()])]
+    pairs += [(text[: match.start()], text[match.end() :]) for match in dict.fromkeys((*splits[:1], *splits[-1:]))]
+    for before, behind in pairs:
+        first, second = _meaning(question, before), _meaning(question, behind)
+        if first is not None and second is not None and _same_meaning(first, second):
+            return first
+        if second is not None and first is None and _change_nothing(question, before):
+            return second
+        if bracket is not None and first is not None and second is None and _REMARK.fullmatch(behind):
+            words = set(re.findall(r"[a-z]+", behind.lower()))
+            if isinstance(question, Expression):
+                raise ExpressionError(f"write the formula alone: leave out {quoted(f'({behind})')}")
+            if not words & (CHANGES | NUMBER_WORDS.keys() - AROUND):
+                return first
+    while (match := re.match(r"([A-Za-z]+)\s+(?=\S)", text)) is not None and _change_nothing(question, match[1]):
+        text = text[match.end() :]
+        if (values := _meaning(question, text)) is not None:
+            return values
+    return None
+
+
+def _meaning(question: TypedQuestion, text: str) -> Values | None:
+    """Return the likeliest meaning of a part of an answer; `None` if it has none."""
+    try:
+        return next(_whole_readings(question, text.strip()))
+    except ExpressionError:
+        return None
+
+
+def _same_meaning(first: Values, second: Values) -> bool:
+    """Return whether two parts of an answer have the same meaning."""
+    if isinstance(first, str) or isinstance(second, str):
+        return first == second
+    from .formula_equivalence import same_values
+
+    return same_values(first, second)
+
+
+def _is_outside(text: str) -> bool:
+    """Return whether as many brackets are closed as are opened in what stands before a place."""
+    return text.count("(") == text.count(")") and text.count("[") == text.count("]")
+
+
+def _definitions_first(text: str) -> str:
+    """Return a formula with what it is followed by, `p - targ, where p = sigmoid(inp)`, as statements in order."""
+    for match in _WHERE.finditer(text[:LONGEST_PROSE]):
+        value, definitions = text[: match.start()], text[match.end() :]
+        if _is_outside(value) and (match[0].startswith(",") <= (re.fullmatch(r"[\w.]+", value) is None)):
+            definitions = definitions if _is_outside(definitions) else definitions.removesuffix(")")
+            commas = [comma for comma in _NEXT_NAMED.finditer(definitions) if _is_outside(definitions[: comma.start()])]
+            for comma in reversed(commas):
+                definitions = f"{definitions[: comma.start()]}; {definitions[comma.end() :]}"
+            return f"{definitions}; {value}"
+    return text
 
 
 def quoted(text: str) -> str:
@@ -160,10 +275,16 @@ def number(question: Number | Word, text: str) -> list[np.ndarray]:
     """
     try:
         return _number(question, text)
-    except ExpressionError:
-        if _WORDS.search(text) and not {"(", "["} & set(text):
-            raise ExpressionError("write the number alone, with its sign, such as 0.025 or -1/40") from None
+    except ExpressionError as error:
+        if error.code == NOT_READ and _is_prose(text):
+            message = "write the number alone, with its sign, as a decimal, a fraction or a product of numbers"
+            raise ExpressionError(message) from None
         raise
+
+
+def _is_prose(text: str) -> bool:
+    """Return whether words stand side by side in a text that has no call in it."""
+    return _WORDS.search(text) is not None and re.search(r"\w\(|\[", text) is None
 
 
 def _number(question: Number | Word, text: str) -> list[np.ndarray]:
@@ -183,9 +304,11 @@ def _number(question: Number | Word, text: str) -> list[np.ndarray]:
     bare = _GIVES.sub("", text, count=1).rstrip(",")
     while (match := _ABOUT.match(bare)) and match.end() < len(bare):
         bare = bare[match.end() :]
-    if (match := _REMARK.fullmatch(bare)) is not None:
-        bare = match[1]
-    if (match := _WORDS_BEFORE.match(bare)) is not None and _change_nothing(question, match[1]):
+    bare = _OF_PERCENT.sub("/100*", re.sub(r"^(?:minus|negative)\s+(?=[\d.])", "-", bare, flags=re.I))
+    if (match := _OF_ALL.fullmatch(bare)) is not None and match[2] in re.findall(r"\d+", question.ask):
+        bare = match[1]  # `10 of 100`, where the question says that there are 100
+    match = _WORDS_BEFORE.match(bare)
+    if match is not None and _in_digits(bare) == bare and _change_nothing(question, match[1]):
         bare = bare[match.end() :]
     bare = "1" if "factor" in _words_of_question(question) and _SAME.fullmatch(bare) else bare
     bare = _in_digits(_without_counted(question, bare))
@@ -195,7 +318,7 @@ def _number(question: Number | Word, text: str) -> list[np.ndarray]:
     if re.fullmatch(r"\d{1,3}(?: \d{3})+(?:[.,]\d+)?", bare):
         bare = bare.replace(" ", "")
     bare = re.sub(r"(?<=\d)(?<!\b0)\s*x\s*(?=\d)", "*", bare)  # not `0x10`
-    return [np.asarray(arithmetic(bare) * worth)]
+    return [np.asarray(arithmetic(_definitions_first(bare)) * worth)]
 
 
 def _in_digits(text: str) -> str:
@@ -210,7 +333,9 @@ def _in_digits(text: str) -> str:
         return sign + MULTIPLES[words[0]]
     if words in (["a"], ["an"]):
         return text  # it counts only before a noun, as in `a third`; alone it may be the letter of a choice
+    ordinal = _ORDINAL.fullmatch(words[-1]) if len(words) > 1 else None
     below = DENOMINATORS.get(words[-1].removesuffix("s").replace("halve", "half"), 0) if words else 0
+    below = int(ordinal[1]) if ordinal is not None else below
     above = _cardinal(words[:-1] or ["one"]) if below else _cardinal(words)
     if above is None:
         return text
@@ -252,18 +377,27 @@ def _without_unit(question: Number | Word, text: str) -> tuple[str, float]:
         return text, 1.0
     number_text, unit = match[1], match[2]
     if isinstance(question, Number) and question.unit:
-        worth = {name.lower(): value for name, value in {question.unit: 1.0, **question.units}.items()}
+        worth = worth_of_units(question)
         if unit.lower() not in worth:
-            raise ExpressionError(f"{unit[:16]} is no unit here: give the number in {question.unit}")
+            raise ExpressionError(f"{quoted(unit)} is no unit here: give the number in {question.unit}")
         return number_text, worth[unit.lower()]
     return (number_text, 1.0) if set(unit.lower().split()) <= _words_of_question(question) | COUNTS else (text, 1.0)
 
 
-def _change_nothing(question: Number | Word, words: str) -> bool:
-    """Return whether the words before a number may be dropped: all are in the question, or are such as "just" and "is".
+def worth_of_units(question: Number) -> dict[str, float]:
+    """Return how many of the question's unit each unit is that an answer may have, by its name in small letters."""
+    unit = question.unit.lower()
+    memory = {name: worth / BYTES[unit] for name, worth in BYTES.items()} if unit in BYTES else {}
+    return {**memory, unit: 1.0, **{name.lower(): worth for name, worth in question.units.items()}}
 
-    The answer `row 3` is 3 if the question has the word "row".
+
+def _change_nothing(question: TypedQuestion, words: str) -> bool:
+    """Return whether words before an answer may be dropped: all are in the question, or are such as "just" and "is".
+
+    The answer `row 3` is 3 if the question has the word "row". A formula may have words of the question in it.
     """
+    if isinstance(question, Expression):
+        return set(words.lower().split()) <= OF_FORMULAS - question.given.keys()
     question_change = _ASKED_CHANGE.search(question.ask)
     change = {question_change[1].lower(), f"{question_change[1].lower()}s"} if question_change is not None else set()
     return set(words.lower().split()) <= (_words_of_question(question) - DIRECTIONS) | AROUND | change
@@ -279,7 +413,7 @@ def _without_counted(question: Number | Word, text: str) -> str:
     return shortened if _in_digits(shortened) != shortened else text
 
 
-def _words_of_question(question: Number | Word) -> set[str]:
+def _words_of_question(question: TypedQuestion) -> set[str]:
     """Return the words of a question, in small letters."""
     return set(re.findall(r"[a-z]+", question.ask.lower()))
 
@@ -329,9 +463,9 @@ def formula(question: Expression, text: str) -> list[np.ndarray]:
     """
     from .formula_equivalence import as_arrays, evaluate
 
-    bare = re.sub(r"(?<=[\w)\]]) transposed\b", ".T", re.sub(r" times (?=[\w(\[-])", " · ", text))
+    bare = re.sub(r"(?<=[\w)\]]) transposed\b", ".T", re.sub(r" times (?=[\w(\[-])", " · ", _SAME_AS.sub("", text)))
     try:
-        return as_arrays(evaluate(bare, points_of(question)))
+        return as_arrays(evaluate(_definitions_first(bare), points_of(question)))
     except ExpressionError:
         if _PROSE.search(text):
             raise ExpressionError("write a formula of operators and functions, not a sentence") from None

@@ -249,7 +249,7 @@ def how_to_answer(question: Question | AnswerableQuestion) -> str:
     if isinstance(question, Expression):
         names = list(question.given)
         return f"Answer with a formula in {_join_words(names)}, as you would write it in Python."
-    return "Answer with what its last line gives: a number, a shape, a word such as None or True; error if it stops."
+    return "Answer with what its last line gives: a number, a shape, None, True or False; error if it stops."
 
 
 def _join_words(words: Iterable[str]) -> str:

@@ -19,9 +19,10 @@ from hypothesis import given
 
 from grader.course.course import load_course
 from grader.course.plain_yaml import read_map
-from grader.course.questions import AnswerableQuestion, Expression
+from grader.course.questions import AnswerableQuestion, Choice, Choices, Expression
 from grader.quiz.answer_mistakes import mistake_in
-from grader.quiz.variants import question_with_key
+from grader.quiz.answer_sheet import how_to_answer
+from grader.quiz.variants import every_values, question_with_key, question_with_values
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "tests/quiz_answers").glob("*.yaml"))
@@ -74,6 +75,22 @@ def test_what_a_question_defines_may_be_used_in_the_answer() -> None:
                 defined = re.findall(r"(?<![\w.(])([a-z]\w*) = ", asked.ask)
                 missing += [(name, variable) for variable in defined if variable not in asked.given]
     assert not missing
+
+
+def test_no_example_of_an_answer_is_an_answer() -> None:
+    """What is said of the form of an answer, and of one that cannot be read, holds no right one."""
+    accepted = []
+    for quiz in (exercise.quiz for exercise in COURSE.exercises if exercise.is_quiz):
+        for name, asked in quiz.questions.items():
+            for values in every_values(asked):
+                drawn = question_with_values(quiz, name, values)
+                if isinstance(drawn, Choice | Choices):
+                    continue
+                unread = mistake_in(drawn, "something that nobody reads")
+                assert unread is not None
+                examples = re.findall(r"\([^()]*\)|-?\d[\d./]*", f"{how_to_answer(asked)} {unread.says}")
+                accepted += [(name, example) for example in examples if mistake_in(drawn, example) is None]
+    assert not accepted
 
 
 def test_the_collection_is_as_large_as_it_says() -> None:

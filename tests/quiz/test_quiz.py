@@ -223,7 +223,7 @@ def test_a_list_with_something_that_is_no_choice_is_told_how_lists_are_written()
 NUMBER = Number.model_validate(
     {
         **COMMON, "kind": "number", "right": "10.04", "tolerance": 0.01, "unit": "MB",
-        "units": {"kB": 0.001, "GB": 1000},
+        "units": {"floppies": 1.44},
         "wrong": {"2.51": {"code": "wrong-factor", "says": "4 bytes."}},
     }
 )  # fmt: skip
@@ -233,9 +233,10 @@ NUMBER = Number.model_validate(
     ("answer", "code"),
     [
         ("10.04", None), ("10.045", None), ("10.03", None), ("10.04 MB", None), ("10.04MB", None), ("10040 kB", None),
-        ("0.01004GB", None), ("1.004e1", None), ("1004/100", None), ("(1004/100) MB", None), ("10.06", "unknown"),
-        ("2.51", "wrong-factor"), ("2510 kB", "wrong-factor"), ("-10.04", "wrong-sign"), ("10.04 kB", "unknown"),
-        ("10.04 MiB", "not-read"), ("ten", "unknown"), ("10,04", None), ("10.04 MB!", "not-read"),
+        ("0.01004GB", None), ("6.9722 floppies", None),
+        ("1.004e1", None), ("1004/100", None), ("(1004/100) MB", None), ("10.06", "unknown"),
+        ("2.51", "wrong-factor"), ("2510 kB", "wrong-factor"), ("-10.04", "wrong-sign"), ("10.04 kB", "wrong-factor"),
+        ("10.04 MiB", "wrong-factor"), ("ten", "unknown"), ("10,04", None), ("10.04 MB!", "not-read"),
         ("9**9**9**9", "not-finite"), ("nan", "unknown"), ("1e999", "not-finite"), ("10_04", "unknown"),
         ("0x10", "not-read"), ("1" * 501, "not-read"), ("none", "unknown"), ("true", "unknown"),
     ],
@@ -320,6 +321,37 @@ def test_a_variable_is_drawn_where_its_author_says() -> None:
     root = Expression.model_validate({**EXPRESSION.model_dump(), **changes})
     assert told(root, "log(a**2) / 2") is None
     assert told(root, "log(a - 2)") == "not-finite"
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("it is not much", "Write the number alone, with its sign, as a decimal, a fraction or a product of numbers."),
+        ("np.mode(3)", "There is no `mode` here: write a number."),
+        ("10.04 parsecs", "`parsecs` is no unit here: give the number in MB."),
+        ("10.04 kB", "The digits are right; the unit or the point in them is not."),
+        ("10.04 TB", "The digits are right; the unit or the point in them is not."),
+    ],
+)
+def test_what_is_said_of_a_number_and_its_unit(answer: str, says: str) -> None:
+    found = mistake_in(NUMBER, answer)
+    assert found is not None
+    assert found.says == says
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("out.g.mode(0)", "There is no `mode` here; there is inp, out.g, w."),
+        ("not out.g", "`not` cannot be read here: write `~`."),
+        ("out.g (not averaged)", "Write the formula alone: leave out `(not averaged)`."),
+        ("sum of the rows of out.g", "Write a formula of operators and functions, not a sentence."),
+    ],
+)
+def test_code_is_quoted_as_it_was_typed(answer: str, says: str) -> None:
+    found = mistake_in(EXPRESSION, answer)
+    assert found is not None
+    assert found.says == says
 
 
 WORD = Word.model_validate({**COMMON, "kind": "word", "right": "RuntimeError", "wrong": {"None": WRONG}})
@@ -407,6 +439,12 @@ def test_keys_are_stored_as_one_line_for_each_question(tmp_path: Path) -> None:
     (tmp_path / "quiz_keys.json").write_text("{")
     with pytest.raises(SpecError, match="write it anew"):
         read_quiz(tmp_path / "quiz.yaml")
+
+
+def test_a_question_on_one_line_keeps_a_loop_apart_from_what_follows_it() -> None:
+    text = predict("s = 0\nfor a in (1, 2):\n    b = 2 * a\n    s += b\n\ns").questions["q"].text
+    assert text.endswith(" Code: `s = 0`, then `for a in (1, 2): b = 2 * a; s += b`, then `s`")
+    assert predict("a = 1\na").questions["q"].text.endswith(" Code: `a = 1; a`")
 
 
 def test_every_kind_of_question_is_known_by_its_name() -> None:
