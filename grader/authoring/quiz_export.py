@@ -21,6 +21,7 @@ from grader.course.course import Course, CourseExercise
 from grader.course.questions import AnswerableQuestion, Choice, Choices, Expression, Number, QuizMistake, Shape
 from grader.errors import UsageError
 from grader.files import write_atomically
+from grader.quiz.answer_reading import worth_of_units
 from grader.quiz.formula_evaluation import arithmetic
 from grader.quiz.variants import options, question_with_key, shuffled
 
@@ -140,7 +141,7 @@ def _item(id: str, unit: str, name: str, question: AnswerableQuestion, variant: 
         ask += " Which of these formulas is right?"
     elif isinstance(question, Number):
         kind, tolerance = "number", question.tolerance
-        units = {question.unit: 1.0, **question.units} if question.unit else None
+        units = worth_of_units(question) if question.unit else None
         wrong = {_decimal(number): mistake for number, mistake in question.wrong.items()}
         answers = tuple(_typed_answers([_decimal(question.right)], wrong))
         ask += f" Answer in {question.unit}." if question.unit else ""

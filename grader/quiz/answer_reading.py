@@ -99,13 +99,12 @@ CHANGES = frozenset(
     "or minus negative transposed reversed swapped halved doubled squared times percent wrong maybe per".split()
 )  # words that may change an answer which they stand behind
 BYTES: Mapping[str, float] = {
-    "b": 1.0, "byte": 1.0, "bytes": 1.0,
-    **{f"{letter}{end}": size**power for power, letter in enumerate("kmgt", 1)
-       for end, size in (("b", 1000.0), ("ib", 1024.0))},
-    **{f"{prefix}byte{end}": 1000.0**power for power, prefix in enumerate(("kilo", "mega", "giga", "tera"), 1)
-       for end in ("", "s")},
+    "B": 1, "byte": 1, "bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+    "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
+    "kilobyte": 1e3, "megabyte": 1e6, "gigabyte": 1e9, "terabyte": 1e12,
+    "kilobytes": 1e3, "megabytes": 1e6, "gigabytes": 1e9, "terabytes": 1e12,
 }  # fmt: skip
-"""How many bytes each unit of memory is, in small letters."""
+"""How many bytes each unit of memory is."""
 _ASKED_CHANGE = re.compile(r"how (?:far|much) do(?:es)? .*?\b(fall|rise|drop|grow|shrink)\b", re.I)
 _SAME = re.compile(r"(?:it )?(?:is |stays |does )?(?:unchanged|the same|not change(?:d)?)|no change", re.I)
 
@@ -377,7 +376,7 @@ def _without_unit(question: Number | Word, text: str) -> tuple[str, float]:
         return text, 1.0
     number_text, unit = match[1], match[2]
     if isinstance(question, Number) and question.unit:
-        worth = worth_of_units(question)
+        worth = {name.lower(): value for name, value in worth_of_units(question).items()}
         if unit.lower() not in worth:
             raise ExpressionError(f"{quoted(unit)} is no unit here: give the number in {question.unit}")
         return number_text, worth[unit.lower()]
@@ -385,10 +384,9 @@ def _without_unit(question: Number | Word, text: str) -> tuple[str, float]:
 
 
 def worth_of_units(question: Number) -> dict[str, float]:
-    """Return how many of the question's unit each unit is that an answer may have, by its name in small letters."""
-    unit = question.unit.lower()
-    memory = {name: worth / BYTES[unit] for name, worth in BYTES.items()} if unit in BYTES else {}
-    return {**memory, unit: 1.0, **{name.lower(): worth for name, worth in question.units.items()}}
+    """Return how many of the question's unit each unit is that an answer may have, by name; that unit is the first."""
+    memory = {name: worth / BYTES[question.unit] for name, worth in BYTES.items()} if question.unit in BYTES else {}
+    return {question.unit: 1.0, **memory, **question.units}
 
 
 def _change_nothing(question: TypedQuestion, words: str) -> bool:
