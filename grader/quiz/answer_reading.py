@@ -92,11 +92,14 @@ MULTIPLES: Mapping[str, str] = {
     "halves": "1/2", "halved": "1/2",
 }  # fmt: skip
 COUNTS = frozenset("times x fold everywhere nats only altogether total in overall exactly".split())
+LARGER = frozenset("as large larger much many great greater big bigger".split())
+"""Words behind a factor that change nothing: `10 times as large`."""
 AROUND = frozenset("just only always exactly it is the a an by answer there are so then therefore".split())
 """Words before an answer that change nothing."""
 OF_FORMULAS = frozenset("just only it is the answer formula result gradient so then therefore".split())
 CHANGES = frozenset(
-    "or minus negative transposed reversed swapped halved doubled squared times percent wrong maybe per".split()
+    "or minus negative transposed reversed swapped halved doubled squared times plus over divided multiplied "
+    "added percent wrong maybe per".split()
 )  # words that may change an answer which they stand behind
 BYTES: Mapping[str, float] = {
     "B": 1, "byte": 1, "bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
@@ -304,7 +307,8 @@ def _number(question: Number | Word, text: str) -> list[np.ndarray]:
     while (match := _ABOUT.match(bare)) and match.end() < len(bare):
         bare = bare[match.end() :]
     bare = _OF_PERCENT.sub("/100*", re.sub(r"^(?:minus|negative)\s+(?=[\d.])", "-", bare, flags=re.I))
-    if (match := _OF_ALL.fullmatch(bare)) is not None and match[2] in re.findall(r"\d+", question.ask):
+    match = _OF_ALL.fullmatch(bare)
+    if match is not None and match[2] in re.findall(r"\d+", question.ask) and int(match[1]) <= int(match[2]):
         bare = match[1]  # `10 of 100`, where the question says that there are 100
     match = _WORDS_BEFORE.match(bare)
     if match is not None and _in_digits(bare) == bare and _change_nothing(question, match[1]):
@@ -380,7 +384,9 @@ def _without_unit(question: Number | Word, text: str) -> tuple[str, float]:
         if unit.lower() not in worth:
             raise ExpressionError(f"{quoted(unit)} is no unit here: give the number in {question.unit}")
         return number_text, worth[unit.lower()]
-    return (number_text, 1.0) if set(unit.lower().split()) <= _words_of_question(question) | COUNTS else (text, 1.0)
+    known = _words_of_question(question) | COUNTS
+    known |= LARGER if "factor" in known else set()
+    return (number_text, 1.0) if set(unit.lower().split()) <= known else (text, 1.0)
 
 
 def worth_of_units(question: Number) -> dict[str, float]:

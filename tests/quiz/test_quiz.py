@@ -182,6 +182,9 @@ def test_a_word_that_is_no_choice_is_said_so_with_the_nearest(read: Read) -> Non
     assert told(question, "good, bad") == "not-read"
     assert told(question, "not good") == "not-read"
     assert told(question, "good (not bad)") == "not-read"
+    unread = mistake_in(question, "good: I am not sure")
+    assert unread is not None
+    assert unread.says == "Write the name of the choice alone: leave out `I am not sure`."
 
 
 def test_an_answer_that_is_no_choice_is_quoted_with_a_mark_where_it_is_cut(read: Read) -> None:
@@ -206,6 +209,7 @@ CHOICES = Choices.model_validate(
         ("p, q", None), ("q p", None), ("p;q", None), ("q, p, q", None),
         ("p", "partial-batch"), ("q", "missing-path"), ("p, q, r", "transposed"), ("p, q, s", "overwritten"),
         ("p, s, r", "transposed"), ("r", "transposed"), ("p, t", "not-read"),
+        ("p (first), q (second)", None), ("p (or r), q", "not-read"),
         ("p and q", None), ("both q & p", None), ("p + q.", None), ("p and not q", "not-read"), ("p or q", "not-read"),
     ],
 )  # fmt: skip
