@@ -15,7 +15,7 @@ from torch import Tensor
 from grader.course.sampling import normal, sized
 from grader.diagnosis.hints import EVERY_ITERATION
 from grader.diagnosis.words import list_in_words
-from grader.program.forward import SINK, Forward, Node, Place
+from grader.program.forward import SINK, Forward, Key, Node, Place
 from grader.program.operation import Array
 from grader.program.program import EdgeContext, EdgeVjp, Program
 from grader.program.queries import EdgeKind, edges_by_kind, skip_connections
@@ -634,7 +634,13 @@ def nodes_of_call(program: Program, value: int) -> tuple[Node, ...]:
     if not node.call:
         return ()
     within = node.key[:-3]  # but for the innermost instruction, the operation and the part
-    return tuple(other for other in program.nodes if other.key[: len(within)] == within)
+    known = _NODES_WITHIN.setdefault(program.forward, {})
+    if within not in known:
+        known[within] = tuple(other for other in program.nodes if other.key[: len(within)] == within)
+    return known[within]
+
+
+_NODES_WITHIN: WeakKeyDictionary[Forward, dict[Key, tuple[Node, ...]]] = WeakKeyDictionary()  # by a key's beginning
 
 
 def edges_out_of_call(program: Program, value: int, target: str) -> tuple[Place, ...]:

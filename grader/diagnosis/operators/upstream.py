@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from grader.diagnosis.hints import STORED_IN_ANOTHER
-from grader.program.forward import SINK, Place
+from grader.program.forward import SINK, Forward, Place
 from grader.program.operation import OPERATIONS, Array
 from grader.program.program import EdgeContext, EdgeVjp, Program, Sweep
 from grader.program.queries import EdgeKind, edges_by_kind, nodes_between
@@ -106,10 +107,16 @@ def passes_ones_on(program: Program, place: Place) -> bool:
     node, forward = program.nodes[place[0]], program.forward
     if node.name != "sub" or node.id in forward.outputs:
         return True
-    part = replace(forward, nodes=forward.nodes[: node.id + 1], outputs=(node.id,))
-    reached = {name: value for name, value in forward.targets.items() if value <= node.id}
-    gradients = Program(replace(part, targets=reached), (np.ones_like(node.value),)).gradients().values()
-    return any(np.abs(gradient).max(initial=0.0) > VANISHING for gradient in gradients)
+    known = _PASSES_ONES_ON.setdefault(forward, {})
+    if node.id not in known:
+        part = replace(forward, nodes=forward.nodes[: node.id + 1], outputs=(node.id,))
+        reached = {name: value for name, value in forward.targets.items() if value <= node.id}
+        gradients = Program(replace(part, targets=reached), (np.ones_like(node.value),)).gradients().values()
+        known[node.id] = any(np.abs(gradient).max(initial=0.0) > VANISHING for gradient in gradients)
+    return known[node.id]
+
+
+_PASSES_ONES_ON: WeakKeyDictionary[Forward, dict[int, bool]] = WeakKeyDictionary()  # by the id of the difference
 
 
 @operator(
