@@ -837,6 +837,63 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n n"})
 
 
+# A factor that is averaged ------------------------------------------------------------------------------------------
+
+
+def axes_of_partner(program: Program, place: Place) -> Iterator[int]:
+    """Yield the axes of a partner factor of three axes or more, such as heads, that is no constant.
+
+    Args:
+        program: the program of a trial.
+        place: the edge (product of two arrays, slot of the factor).
+    """
+    node = program.reader(place)
+    slot = partner_slot(node, place[1])
+    if node.operand(slot) is not None and np.ndim(node.values[slot]) > 2:
+        yield from range(np.ndim(node.values[slot]))
+
+
+@operator(
+    "partner-averaged",
+    code="wrong-operand",
+    rank=2.6,  # after other values in place of the partner
+    at=products,
+    choices=axes_of_partner,
+    message="in the gradient of {operand} through {step}, {partner} is averaged over its axis {choice}; it must be used"
+    " as it is",
+)
+def average_partner(program: Program, place: Place, choice: int) -> Program:
+    """Multiply by the mean of the partner factor along one axis, the same for all entries of it.
+
+    For the weights a, shape (heads, n, m), and `a @ v`: a.mean(0, keepdim=True).mT @ g.
+
+    Args:
+        program: the right program.
+        place: the edge (product of two arrays, slot of the factor).
+        choice: the axis.
+    """
+
+    def mean(partner: Array) -> Array:
+        """Return the mean along the axis, repeated along it."""
+        return np.broadcast_to(partner.mean(choice, keepdims=True), partner.shape)
+
+    return program.with_vjp(place, lambda at: contribution_with(at, {"partner": mean}))
+
+
+@average_partner.example
+def _() -> Example:
+    """Show softmax(q @ k.mT) @ v whose gradient of v takes the mean of the probabilities over the heads."""
+
+    def forward(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return torch.softmax(q @ k.mT, -1) @ v
+
+    def wrong(q: Tensor, k: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        p = torch.softmax(q @ k.mT, -1).mean(0, keepdim=True)
+        return {"v": p.mT @ g}
+
+    return Example(forward, wrong, {"q": "h t d", "k": "h s d", "v": "h s m"})
+
+
 # The diagonal alone ---------------------------------------------------------------------------------------------------
 
 
