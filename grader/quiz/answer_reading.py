@@ -109,7 +109,10 @@ BYTES: Mapping[str, float] = {
 }  # fmt: skip
 """How many bytes each unit of memory is."""
 _ASKED_CHANGE = re.compile(r"how (?:far|much) do(?:es)? .*?\b(fall|rise|drop|grow|shrink)\b", re.I)
-_SAME = re.compile(r"(?:it )?(?:is |stays |does )?(?:unchanged|the same|not change(?:d)?)|no change", re.I)
+_SAME = re.compile(
+    r"(?:(?:it )?(?:is |stays |remains |does )?(?:unchanged|the same|not change(?:d)?)|(?:it )?doesn['’]t change"
+    r"|no change)(?: at all)?|not at all", re.I
+)  # fmt: skip
 
 _THE = r"(?:it has |it is |is |has )?(?:the\s+)?"
 _SHAPE_OF = re.compile(
