@@ -22,7 +22,6 @@ from grader.errors import UsageError
 from .file_tree import (
     ARCHIVES,
     DEEPEST_WORK,
-    NOTEBOOKS,
     UNREAD_ARCHIVES,
     File,
     Folder,
@@ -521,7 +520,7 @@ class SubmissionWalk:
             files = [entry for entry in entries if isinstance(entry, File) and not is_housekeeping(entry.name)]
             answers = [file for file in files if self.may_answer(place.name, file.name)]
             if path == above and not folder.name.startswith("."):  # there, editors keep notebooks of their own
-                answers += [file for file in files if file.name.lower().endswith(NOTEBOOKS)]
+                answers += [file for file in files if file.is_notebook]
             if answers:
                 kept = [file for file in files if file in answers or file.name.endswith(".py")]
                 yield from self._files_below(

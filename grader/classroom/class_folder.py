@@ -27,7 +27,6 @@ from .exercise_names import ExerciseNames
 from .file_tree import (
     ARCHIVES,
     DEEPEST_WORK,
-    NOTEBOOKS,
     File,
     Folder,
     displayable_name,
@@ -575,8 +574,7 @@ class _LayoutFinder:
         candidates = [inner for inner in inside if isinstance(inner, Folder) or not inner.name.startswith(APPLE_DOUBLE)]
         depth = DEEPEST_WORK if entry.name[:1].isalpha() else 1  # a person may be called env, but not .x
         return self._holds_exercise(candidates, depth) or any(
-            isinstance(inner, File) and (inner.is_archive or inner.name.lower().endswith(NOTEBOOKS))
-            for inner in candidates
+            isinstance(inner, File) and (inner.is_archive or inner.is_notebook) for inner in candidates
         )
 
     def _holds_exercise(self, entries: Iterable[File | Folder], depth: int) -> bool:

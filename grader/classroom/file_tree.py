@@ -68,6 +68,11 @@ class File:
         """Return whether the file may be unpacked, judged by its name."""
         return self.name.lower().endswith(ARCHIVES) and not self.why_unread
 
+    @property
+    def is_notebook(self) -> bool:
+        """Return whether the file is a notebook, judged by its name."""
+        return self.name.lower().endswith(NOTEBOOKS)
+
     def read(self, limit: int) -> bytes:
         """Return the first `limit + 1` bytes of the file, so that a longer result shows that it exceeds `limit`.
 

@@ -35,7 +35,7 @@ from grader.sandbox.source_text import Part, Source, UnreadableSource, decode
 from .archives import LARGEST_ARCHIVE, MOST_UNPACKED, SubmissionWalk, is_unread_archive, path_added_to_errors
 from .cluster_wire import pack_submission, unpack_submission
 from .exercise_names import ExerciseNames
-from .file_tree import NOTEBOOKS, File, Folder, UnreadableArchiveError, displayable_name, name_bytes
+from .file_tree import File, Folder, UnreadableArchiveError, displayable_name, name_bytes
 from .notebook_code import BROKEN, MOST_CELLS, UnreadableNotebook, exercises_defined, notebook_cells
 from .notebook_code import LARGEST as LARGEST_NOTEBOOK
 from .platform_names import KEEP_ONE, Submission, canvas_submission, platform_of_several
@@ -153,7 +153,7 @@ def read_content(file: File, limit: int = SIZE_LIMIT) -> bytes | UnreadFile:
     except OSError as error:
         return UnreadFile("error", f"the file cannot be read ({error.strerror}): check its permissions")
     if len(content) > limit:
-        step = "clear its outputs, and hand it in again" if _is_notebook(file) else "hand in the answers alone"
+        step = "clear its outputs, and hand it in again" if file.is_notebook else "hand in the answers alone"
         return UnreadFile.by_student(f"it is larger than {limit >> 20} MiB; {step}")
     return content
 
@@ -193,8 +193,8 @@ def find_answers(names: ExerciseNames, files: Sequence[File], notes: list[str]) 
     }
     answers, others, notebooks = list[AnswerFile](), list[File](), 0
     for file in files:
-        notebooks += _is_notebook(file)
-        if _is_notebook(file) and notebooks > MOST_NOTEBOOKS:
+        notebooks += file.is_notebook
+        if file.is_notebook and notebooks > MOST_NOTEBOOKS:
             notes.append(f"{file.path} was ignored: there are more than {MOST_NOTEBOOKS} notebooks")
             continue
         if any(
@@ -205,13 +205,8 @@ def find_answers(names: ExerciseNames, files: Sequence[File], notes: list[str]) 
         with path_added_to_errors(file):
             file_answers = list(_from_file(names, file, notes))
         answers += file_answers
-        others += [] if file_answers or _is_notebook(file) else [file]
+        others += [] if file_answers or file.is_notebook else [file]
     return [*answers, *_from_exported_notebooks(names, others)], others
-
-
-def _is_notebook(file: File) -> bool:
-    """Return whether a file is a notebook, by its name."""
-    return file.name.lower().endswith(NOTEBOOKS)
 
 
 def _folder_below(path: tuple[str, ...], folder: tuple[str, ...]) -> str:
@@ -230,7 +225,7 @@ def _from_file(names: ExerciseNames, file: File, notes: list[str]) -> Iterator[A
     unit = names.unit_of(file.folders[-1]) if file.folders else ""
     above = file.folders[:-1] if unit else file.folders
     above = above[:-1] if above and above[-1] == "exercises" else above
-    if _is_notebook(file):
+    if file.is_notebook:
         yield from _from_notebook(names, file, above, notes)
     elif (match := names.find(file.name, unit)) is not None:
         is_in_course_folder = unit == match.exercise.unit or len(above) < len(file.folders) or not above
