@@ -84,15 +84,16 @@ def statements_of(
                 return [_head(text, definition)]
             try:
                 faulty = _faulty_statements(definition, answer)
-                is_known = bool(faulty) or CHANGED_ARGUMENT.search(answer.message) is not None
-                chosen = faulty if is_known else _giving_statements(definition, answer.name)
+                chosen = _giving_statements(definition, answer.name) if faulty is None else faulty
             except RecursionError:  # a formula that Python parses, but that is nested too deeply to be searched
                 return []
             wrong = _wrong_part(definition, chosen, answer)
-            found = [(node, _statement(text, node, wrong)) for node in chosen[:MOST_STATEMENTS]]
+            statements = [(node, _statement(text, node, wrong)) for node in chosen[:MOST_STATEMENTS]]
             return [
-                shown if is_known or shown.marked else replace(shown, role=_role(node, answer.name))
-                for node, shown in found
+                statement
+                if faulty is not None or statement.marked
+                else replace(statement, role=_role(node, answer.name))
+                for node, statement in statements
             ]
     return []
 
@@ -125,18 +126,22 @@ def _definition(text: str, function: str) -> ast.FunctionDef | None:
     return next(definitions, None)
 
 
-def _faulty_statements(definition: ast.FunctionDef, answer: AnswerResult) -> list[ast.stmt]:
-    """Return the statements of a function in which an answer goes wrong for certain; none where that is not known."""
+def _faulty_statements(definition: ast.FunctionDef, answer: AnswerResult) -> list[ast.stmt] | None:
+    """Return the statements of a function in which an answer goes wrong for certain; `None` where they are not known.
+
+    The list is empty if the message names an argument that is changed in place, but no statement that changes it is
+    recognised.
+    """
     if (changed := CHANGED_ARGUMENT.search(answer.message)) is not None:
         return list(_changing_statements(definition, {changed[1]}))
     if (line := LINE_OF_ERROR.search(answer.message)) is not None:
         at = [each for each in _statements(definition.body) if each.lineno <= int(line[1]) <= (each.end_lineno or 0)]
-        return at[-1:]
+        return at[-1:] or None
     edits = (answer.mistake or {}).get("edits") or []
     if len(edits) != 1 or edits[0].get("operator") not in MISUSED_PARTNERS:
-        return []
+        return None
     using = _uses_with_gradient(definition, answer.name, _partners(edits[0].get("parameters") or {}))
-    return using if len(using) == 1 else []
+    return using if len(using) == 1 else None
 
 
 def _partners(parameters: Mapping[str, Any]) -> set[str]:
