@@ -141,8 +141,8 @@ def name_of_size(program: Program, place: Place, choice: None) -> dict[str, str]
     """
     node = program.reader(place)
     number, step = f"{abs(float(np.asarray(node.values[1 - place[1]]))):g}", expression_of(program, node)
-    what = f"the factor {number} of" if node.name == "mul" else f"the division by {number} in the derivative of"
-    return {"what": f"{what} {step}"}
+    part = f"the factor {number} of" if node.name == "mul" else f"the division by {number} in the derivative of"
+    return {"what": f"{part} {step}"}
 
 
 @operator(
