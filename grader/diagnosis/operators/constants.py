@@ -70,6 +70,29 @@ class ConstantChange:
         return replace(call, args=(*call.args[: self.argument], other, *call.args[self.argument + 1 :])).run()
 
 
+def calls_by_key(program: Program) -> dict[tuple[object, ...], ConstantCall]:
+    """Return by its key each call that makes a constant which nodes read; in a loop the call of the last iteration."""
+    return {call.key: call for call in program.forward.constants.read_calls}
+
+
+def first_call(program: Program, key: tuple[object, ...]) -> ConstantCall:
+    """Return the call with a key, which makes a constant that nodes read; in a loop that of the first iteration."""
+    return next(call for call in program.forward.constants.read_calls if call.key == key)
+
+
+def slot_in_source(call: ConstantCall, argument: int) -> int:
+    """Return on which side of an operator an argument stands in the source: 0 on the left, 1 on the right.
+
+    Python calls the operator of `1 - x` with x first.
+
+    Args:
+        call: the call.
+        argument: the position of the argument in the call.
+    """
+    is_reversed = call.name.startswith("__r") or call.name == "rsub"
+    return int((argument != 0) is not is_reversed)
+
+
 def _numbers_of_call(call: ConstantCall) -> dict[int | str | None, float]:
     """Return the plain numbers among the arguments of a call, by position or keyword.
 
@@ -95,7 +118,7 @@ def constant_changes(program: Program, place: Place) -> Iterator[ConstantChange]
         program: the program of a trial.
         place: not read: the constants of the whole program are meant.
     """
-    for call in {call.key: call for call in program.forward.constants.read_calls}.values():
+    for call in calls_by_key(program).values():
         name = operation_name(call.name)
         if name in COUNTING:
             yield from (ConstantChange(call.key, name, None, how) for how in BY_ONE)
@@ -116,15 +139,14 @@ def constant_fields(program: Program, place: Place, choice: ConstantChange) -> d
         place: not read.
         choice: the call, the number in it, and what becomes of that.
     """
-    call = next(call for call in program.forward.constants.read_calls if call.key == choice.key)
+    call = first_call(program, choice.key)
     step = f"`{call.text or call.name}`"
     if choice.argument is None:
         first = next(iter(call.result.flatten().tolist()), 0)
         wrong = OTHER_NUMBERS[choice.how](first)
         return {"mistake": f"{call.variable or step} starts at {wrong:g}; it must start at {first:g}"}
-    is_reversed = call.name.startswith("__r") or call.name == "rsub"  # 1 - x is called with x first
-    on_right = bool(choice.argument) is not is_reversed
-    right = operand_source(call.text, choice.name, int(on_right)) or f"{choice.number(call):g}"
+    slot = slot_in_source(call, choice.argument) if isinstance(choice.argument, int) else 1
+    right = operand_source(call.text, choice.name, slot) or f"{choice.number(call):g}"
     return {"mistake": f"in {step}, {as_code(changed_number(right, choice.how))} is used in place of {as_code(right)}"}
 
 
@@ -285,7 +307,7 @@ def constant_omissions(program: Program) -> Iterator[ConstantOmission]:
     Args:
         program: the program of a trial.
     """
-    for call in {call.key: call for call in program.forward.constants.read_calls}.values():
+    for call in calls_by_key(program).values():
         for position, operand in enumerate(call.args):
             if isinstance(operand, Tensor) and _is_other_of_its_kind(operand, call.result):
                 yield ConstantOmission(call.key, position)
@@ -310,11 +332,10 @@ def omission_clause(program: Program, choice: ConstantOmission) -> str:
         program: the program of a trial.
         choice: the call, and the argument that is used in its place.
     """
-    call = next(call for call in program.forward.constants.read_calls if call.key == choice.key)
+    call = first_call(program, choice.key)
     name, step = operation_name(call.name), f"`{call.text or call.name}`"
-    is_reversed = call.name.startswith("__r") or call.name == "rsub"  # 1 - x is called with x first
-    kept_slot = int((choice.kept == 1) is not is_reversed)
-    omitted, kept = (operand_source(call.text, name, slot) for slot in (1 - kept_slot, kept_slot))
+    slot = slot_in_source(call, choice.kept)
+    omitted, kept = operand_source(call.text, name, 1 - slot), operand_source(call.text, name, slot)
     if omitted and name != "pow":
         return f"{as_code(omitted)} in {step} is left out"
     if kept and name != "pow":
@@ -354,7 +375,7 @@ def leave_out_of_constant(program: Program, place: Place, choice: ConstantOmissi
         The rewritten program; `None` where no node of this trial reads such a constant.
 
     Raises:
-        NoCandidate: the constant gets another shape.
+        NoCandidate: the constant cannot be made in this way, or gets another shape.
     """
     return with_constants(program, changed_constants(program, choice))
 
