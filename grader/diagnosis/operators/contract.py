@@ -37,7 +37,7 @@ from grader.course.trial_sizes import Setting
 from grader.diagnosis.mistake import Hints
 from grader.diagnosis.words import list_in_words
 from grader.program.forward import SINK, Key, Place
-from grader.program.operation import Array
+from grader.program.operation import Array, NoCandidate
 from grader.program.program import Program, as_code
 from grader.program.queries import EdgeKind
 from grader.program.recording import record
@@ -200,10 +200,24 @@ class Operator(Generic[C]):
             own["operand"] = name_read_by(program, place[0], program.source(place))
         return {**own, **self._own_fields(program, spot, place, choice)}
 
+    def _fields_if_edited(self, program: Program, place: Place, choice: C) -> Mapping[str, str] | None:
+        """Return what `fields` returns at a place; `None` where the choice of another operation cannot be made there.
+
+        Args:
+            program: the right program of a trial.
+            place: the place.
+            choice: the choice, such as an axis that the operation there may not have.
+        """
+        try:
+            return None if self(program, place, choice) is None else self.fields(program, place, choice)
+        except (NoCandidate, LookupError):
+            return None
+
     def _own_fields(self, program: Program, spot: Spot, place: Place, choice: C) -> dict[str, str]:
         """Return what the operator's own `fields` returns at a place of a spot.
 
-        Where several operations are edited, and a field has another name for each, it is a list of the names.
+        Where several operations are edited, and a field has another name for each, it is a list of the names. A field
+        that is a part of a sentence, such as "x in ", stays that of the given place.
 
         Args:
             program: the right program of a trial.
@@ -216,11 +230,11 @@ class Operator(Generic[C]):
             return fields
         operations = {program.reader(each).key: each for each in reversed(spot.places(program))}
         others = [each for key, each in reversed(operations.items()) if key != program.reader(place).key]
-        edited = (each for each in others if self(program, each, choice) is not None)
-        further = [self.fields(program, each, choice) for each in edited]
+        further = [more for each in others if (more := self._fields_if_edited(program, each, choice)) is not None]
         for name, text in fields.items():
             names = dict.fromkeys([text, *(more[name] for more in further)])
-            if len(names) <= MOST_NAMED and not any(CLAUSE.search(each) for each in names):
+            are_names = all(each and each == each.strip() and not CLAUSE.search(each) for each in names)
+            if are_names and len(names) <= MOST_NAMED:
                 fields[name] = list_in_words(names)
         return fields
 
