@@ -403,10 +403,12 @@ class PartnerOmission:
     Args:
         slot: the slot of the constant in its reader.
         omission: what is left out.
+        code: the public code.
     """
 
     slot: int
     omission: ConstantOmission
+    code: str
 
 
 _OMITTED: WeakKeyDictionary[Forward, dict[ConstantOmission, dict[ConstantPlace, Array]]] = WeakKeyDictionary()
@@ -430,15 +432,22 @@ def constants_by_omission(program: Program) -> dict[ConstantOmission, dict[Const
 
 def partner_omissions(program: Program, place: Place) -> Iterator[PartnerOmission]:
     """Yield `PartnerOmission`s: each operation that makes a constant factor of the contribution of the edge `place`."""
+    calls = calls_by_key(program)
     for omission, constants in constants_by_omission(program).items():
+        code = "missing-local" if has_number_as_factor(calls[omission.key]) else "wrong-operand"
         for reader, slot in constants:
             if reader == place[0] and slot != place[1]:
-                yield PartnerOmission(slot, omission)
+                yield PartnerOmission(slot, omission, code)
+
+
+def has_number_as_factor(call: ConstantCall) -> bool:
+    """Return whether a call multiplies or divides a constant array by a number, such as the share that a mask keeps."""
+    return operation_name(call.name) in PRODUCTS and any(isinstance(each, int | float) for each in call.args)
 
 
 @operator(
     "constant-factor-mistaken",
-    code="wrong-operand",
+    code=lambda choice: choice.code,
     rank=3.6,  # as in both passes
     at=edges.where(lambda program, place: bool(program.forward.constants.read_calls)).in_every_iteration,
     choices=partner_omissions,
