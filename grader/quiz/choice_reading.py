@@ -85,7 +85,8 @@ def _named_one_by_one(question: Choice | Choices, answer: str, letters: Mapping[
             end, name = max(matches, key=lambda match: match[0])
             place = end
             named.append(name)
-            if _REASON.match(answer, place) or _is_part_of(answer[place:], texts[name]):
+            is_names = {*_words(answer[place:])} <= texts.keys()  # also if they stand side by side in its text
+            if _REASON.match(answer, place) or (not is_names and _is_part_of(answer[place:], texts[name])):
                 break
             match = (_LAST_REMARK if isinstance(question, Choice) else _REMARK).match(answer, place)
             if match is not None and not NEGATIONS & {*_words(match[0])}:

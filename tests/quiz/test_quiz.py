@@ -458,3 +458,17 @@ def test_every_kind_of_question_is_known_by_its_name() -> None:
 def test_an_answer_far_too_long_is_refused_by_every_kind(read: Read) -> None:
     for question in (question_with_key(read(QUIZ), "pick", 0), CHOICES, NUMBER, SHAPE, EXPRESSION, WORD):
         assert told(question, "x, " * 40_000) == "not-read"
+
+
+def test_a_second_name_is_no_remark_though_it_stands_in_the_text_of_the_first() -> None:
+    right = {
+        "direct": {"text": "The entry itself, in inp - mean", "code": "missing-path", "says": "The entry is missing."},
+        "mean": {"text": "The mean of the row", "code": "missing-path", "says": "The mean is missing."},
+        "width": {"text": "The deviation of the row", "code": "missing-path", "says": "The deviation is missing."},
+    }
+    question = Choices.model_validate(
+        {**COMMON, "kind": "choices", "right": right, "wrong": {"rows": {**WRONG, "text": "Rows"}}}
+    )
+    mistake = mistake_in(question, "direct, mean")
+    assert mistake is not None
+    assert mistake.says == "The deviation is missing."
