@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from itertools import chain
 
@@ -29,6 +30,7 @@ DELIMITERS = ",;\t"
 NAMED = 5
 ROUNDING = 1e-6  # points
 MOST_FEEDBACK = 60
+DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 WORDS = re.compile(r"[^\W_]+")
 PARTICIPANT = re.compile(r"(?:\A|\D)(\d+)\Z")
 HANDED_IN = re.compile(r"_(\d+)_assignsubmission_")
@@ -104,6 +106,12 @@ class CellTable:
     def values(self, row: int) -> list[str]:
         """Return the texts of the cells of the row with this index, from 0, which is the header."""
         return [cell.value for cell in self.rows[row]]
+
+    @cached_property
+    def decimal_mark(self) -> str:
+        """Return what its numbers have before their decimals: a comma if any cell is such a number, else a point."""
+        cells = (cell.value.strip() for row in self.rows[1:] for cell in row)
+        return "," if any(map(DECIMAL_COMMA.fullmatch, cells)) else "."
 
     def put(self, row: int, column: int, value: str) -> None:
         """Write a value into the cell with these indices, from 0, in quotes if the value needs them."""
@@ -308,7 +316,7 @@ def _filled_sheet(
         scaled |= abs(possible - record.max_score) > ROUNDING
         late += record.score != record.raw_score
         filled += 1
-        sheet.table.put(row, sheet.column, points)
+        sheet.table.put(row, sheet.column, points.replace(".", sheet.table.decimal_mark))
         if sheet.feedback is not None and sheet.feedback < len(sheet.table.rows[row]):
             sheet.table.put(row, sheet.feedback, no_formula(_feedback(record)))
     notes = [f"{filled} of {len(most)} rows filled; {changed} had other points before."]

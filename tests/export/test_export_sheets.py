@@ -126,6 +126,16 @@ def test_a_student_is_known_by_number_login_or_name(course: Course, student: str
     assert made.notes[0].endswith("1 had other points before.")
 
 
+def test_points_are_written_with_the_decimal_comma_of_the_file(course: Course) -> None:
+    sheet = CANVAS.replace(",", ";").replace("Lovelace;", "Lovelace,").replace("Franklin;", "Franklin,")
+    sheet = sheet.replace("7.5", "7,5").replace("10.00", "10,00").replace("Linear; by", "Linear, by")
+    records = [named(ADA, "ada@uni.edu"), named(BEN, "Ben Franklin")]
+    made = canvas(course, records, ExportOptions(12.5, sheet.encode(), "Slopes"))
+    assert made.files["canvas.csv"].decode() == sheet.replace(
+        'S-1;ada@uni.edu;"Sect. ""A""";10,00', 'S-1;ada@uni.edu;"Sect. ""A""";12,5'
+    ).replace(";7,5;", ";5;")
+
+
 def test_a_login_without_letters_or_digits_is_found_as_it_is_spelled(course: Course) -> None:
     sheet = CANVAS.replace("bfr", "😀")
     assert sheet != CANVAS
