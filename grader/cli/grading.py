@@ -19,7 +19,7 @@ import typer
 
 from grader import INSTALL_NBGRADER
 from grader.errors import UsageError
-from grader.safe_text import one_line, plain, print_message
+from grader.safe_text import escaped, one_line, plain, print_message
 
 if TYPE_CHECKING:
     from grader.classroom.class_file import ClassPlan, GradeOptions
@@ -153,12 +153,12 @@ def grade(
     if one is not None:
         if out is None:
             raise UsageError(f"{ALONE}: name the record with --out, as in --out ada.json.")
-        if submissions is not None or roster or gradebook or student or layout:
+        if submissions is not None or roster or gradebook or student or layout or scheduler:
             raise UsageError(f"{ALONE}: leave out what is for a class.")
         refuse_record_of_class(plan, out)
         _print_remarks([remark_on_rules(plan, str(one))])
         alone = Grading(workers, "none", seed, _chosen_exercises(course, units, exercise or ()))
-        raise typer.Exit(_grade_one(course, one, out, alone, isolation, yes=yes))
+        raise typer.Exit(_grade_one(course, one, out, alone, isolation, yes=yes, as_json=format == "json"))
     given = GradeOptions(out=out, units=units, exercises=exercise or (), roster=roster, layout=layout)
     options = grade_options(plan, submissions, given)
     _print_remarks([options.remark])
@@ -192,9 +192,16 @@ def _print_remarks(remarks: Iterable[str]) -> None:
 
 
 def _grade_one(
-    course: Course, submission: Path, record: Path, grading: Grading, isolation: Isolation | None, *, yes: bool
+    course: Course,
+    submission: Path,
+    record: Path,
+    grading: Grading,
+    isolation: Isolation | None,
+    *,
+    yes: bool,
+    as_json: bool,
 ) -> int:
-    """Grade the submission of one student on this machine, and print the points.
+    """Grade the submission of one student on this machine, and print the points, or the record.
 
     Args:
         course: the course.
@@ -203,16 +210,20 @@ def _grade_one(
         grading: the options of the run.
         isolation: how learner code is isolated; `None` for the strongest way.
         yes: whether to give 0 points if nothing can be graded.
+        as_json: whether to print the record in place of the points.
 
     Returns:
         The exit code: 3 if something could not be graded, 1 if an answer is wrong, else 0.
     """
     from grader.classroom.class_grading import grade_submission
     from grader.classroom.grade_terminal import isolated_here, score_line
-    from grader.results.records import exit_code
+    from grader.results.records import dumps, exit_code
 
     results = grade_submission(course, submission, record, isolated_here(grading, isolation), yes=yes)
-    print_message(score_line(results))
+    if as_json:
+        print(escaped(dumps(results)), end="")
+    else:
+        print_message(score_line(results))
     return exit_code(results.exercises)
 
 

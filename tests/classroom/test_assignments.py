@@ -569,6 +569,10 @@ def test_a_unit_that_results_do_not_cover_is_graded_into_a_folder_of_its_own(sch
     (school / "adjustments.csv").unlink()
     typed("grade", "submissions", "--unit", "04_linear", "--out", "my grades", cwd=school)
     one = typed("grade", "--one", "submissions/ben", "--unit", "4", "--out", "ben.json", cwd=school)
+    as_json = typed(
+        "grade", "--one", "submissions/ben", "--unit", "4", "--out", "ben.json", "--format", "json", cwd=school
+    )
+    assert as_json.stdout == (school / "ben.json").read_text(encoding="utf-8")
     assert re.fullmatch(r"ben: [\d.]+ of 3 points\.\n", one.stdout), one.stdout
     for results, command in (
         ("my grades", "grade SUBMISSIONS --unit 01_slopes --out 'my grades-01_slopes'"),
