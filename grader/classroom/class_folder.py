@@ -1070,21 +1070,11 @@ def _with_notes_on_names(submissions: Sequence[Submission]) -> list[Submission]:
         with suppress(Exception):  # a note is not worth a student
             alike[folded_name(COPY_MARK.sub("", submission.key))].append(submission)
     alike.pop("", None)
-    partner = {
-        submission.key: next(other for other in same if other is not submission).student
-        for same in alike.values()
-        if len(same) > 1
-        for submission in same
-    }
+    almost_equal = {submission.key for same in alike.values() if len(same) > 1 for submission in same}
+    note = "its name is almost that of another student here"  # who is not named: a student reads this, too
     return [
-        replace(
-            submission,
-            notes=(
-                *submission.notes,
-                f"its name is almost that of {displayable_name(partner[submission.key])}, who is another student here",
-            ),
-        )
-        if submission.key in partner and not submission.conflict
+        replace(submission, notes=(*submission.notes, note))
+        if submission.key in almost_equal and not submission.conflict
         else submission
         for submission in submissions
     ]

@@ -247,10 +247,7 @@ def test_names_that_are_almost_one_are_noted(course, tmp_path) -> None:
     files["ada (1).zip"] = zipped({"lin_grad.py": RIGHT})
     found = found_in(course, put(tmp_path / "in", files))
     assert {key: submission.notes[0] for key, submission in by_key(found).items() if submission.notes} == {
-        "Bob": "its name is almost that of bob, who is another student here",
-        "bob": "its name is almost that of Bob, who is another student here",
-        "ada": "its name is almost that of ada (1), who is another student here",
-        "ada (1)": "its name is almost that of ada, who is another student here",
+        **dict.fromkeys(("Bob", "bob", "ada", "ada (1)"), "its name is almost that of another student here"),
         "con": "its name is one that Windows reserves: its record cannot be copied there",
     }
 
