@@ -180,6 +180,8 @@ class Roster:
             if match.places:
                 return self._with_person_named(match, submission)
         own = [self._places_of_derived(name, submission.section) for name in names]
+        addresses = [name.partition("@")[0] for name in names if "@" in name]
+        own += [self._match_of_name(name, submission.section).places for name in addresses]
         guesses = [
             self._logins.get(guess.casefold()) or self._match_of_name(guess, submission.section).places
             for guess in sorted(submission.guesses)

@@ -202,6 +202,14 @@ def test_an_alias_decides_between_two_students_of_one_name(course, tmp_path) -> 
         matched(course, tmp_path, ["Wei"], text, Wei="9")
 
 
+def test_a_login_before_the_at_sign_of_a_submission_is_its_student(course, tmp_path) -> None:
+    """Gradescope names students by addresses, which a roster of logins need not have."""
+    found = matched(course, tmp_path, ["cy@x.edu", "bo@x.edu", "bo"], "SID,login\n14,cy\n15,bo\n")
+    assert owners(found) == {"cy@x.edu": "14", "bo": "15", "bo@x.edu": "bo@x.edu"}
+    notes = {submission.key: submission.notes for submission in found.submissions}
+    assert notes["14"] == ("cy@x.edu was taken for 14, by a part of a name",)
+
+
 def test_an_error_keeps_the_time_of_its_student(course, tmp_path) -> None:
     """Points that a person gave for such an error lost nothing for lateness, and no word said so."""
     day = "2026-11-20T10:00Z"
