@@ -127,6 +127,11 @@ class ExerciseReport:
     mistakes: tuple[ExerciseMistake, ...]
     is_quiz: bool = False
 
+    @property
+    def readable_mistakes(self) -> tuple[ExerciseMistake, ...]:
+        """Return the mistakes without files and answers that could not be read."""
+        return tuple(mistake for mistake in self.mistakes if mistake.code not in UNREAD)
+
 
 @dataclass(frozen=True)
 class UnitReport:

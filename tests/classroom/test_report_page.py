@@ -102,7 +102,10 @@ def test_no_mistake_is_the_commonest_of_several_that_one_student_each_made() -> 
         "".join(re.findall(r'<span class="top">(.*?)</summary>', html(counted(results), MADE), re.S))
         for results in (made[:1], made, [*made, replace(made[1], student="jo")])
     )
+    unread = [result(name, wrong("inp.g", "not-read", "no answer")) for name in ("kim", "lee")]
+    with_unread = "".join(re.findall(r'<span class="top">(.*?)</summary>', html(counted([*made, *unread]), MADE), re.S))
     assert "wrong-sign" in alone
+    assert with_unread == several, "what could not be read is no mistake"
     assert "2 mistakes, 1 each" in several
     assert "transposed" in twice
 
