@@ -18,7 +18,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from helpers.platforms import MEAN, RIGHT, put, zipped
+from helpers.platforms import EXITS, MEAN, RIGHT, put, zipped
 from test_class_grading import record, small_course, validator
 
 from grader.classroom import results_folder
@@ -566,6 +566,32 @@ def test_each_line_has_the_reasons_of_its_own(graded, course, tmp_path) -> None:
         ("fay", "lin_grad", "2", "0", new), ("fay", "", "2", "", new),
         ("gus", "", "0", "1", "an adjustment"),
     ]  # fmt: skip
+
+
+def test_a_score_that_comes_or_goes_with_the_exercises_that_are_asked_is_no_new_submission(course, tmp_path) -> None:
+    """Of whoever had 0 points, the reason was that the submission had changed."""
+    asked, out = "the assignment's exercises changed", tmp_path / "out"
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/lin_grad.py": EXITS, "cem/lin_grad.py": EXITS})
+    put(tmp_path / "in", {"dan/relu_grad.py": RELU})
+
+    def run(*names: str, absent: str) -> list[tuple[str, ...]]:
+        found = replace(find_submissions(course, tmp_path / "in", out), absent=(absent,))
+        grade_class(course, found, out, Grading(1, "none", exercises=course.select(names), is_assignment=True))
+        return changes_in(out)
+
+    assert run("lin_grad", absent="eve") == []
+    assert run("relu_grad", absent="eve") == [
+        ("ada", "lin_grad", "3", "", asked), ("ada", "", "3", "", asked), ("ben", "", "0", "", asked),
+        ("cem", "", "0", "", asked), ("dan", "relu_grad", "", "1", asked), ("dan", "", "", "1", asked),
+    ]  # fmt: skip
+    shutil.rmtree(tmp_path / "in/cem")
+    put(tmp_path / "in", {"eve/lin_grad.py": EXITS})
+    assert run("lin_grad", "relu_grad", absent="cem") == [
+        ("ada", "lin_grad", "", "3", asked), ("ada", "", "", "3", asked), ("ben", "", "", "0", asked),
+        ("eve", "", "", "0", "the submission changed"),
+    ]  # fmt: skip
+    shutil.rmtree(tmp_path / "in/ben")
+    assert ("ben", "", "0", "", "the submission was removed") in run("lin_grad", absent="ben")
 
 
 def test_a_sheet_that_counts_because_fewer_quizzes_are_asked_is_no_new_submission(tmp_path) -> None:
