@@ -26,8 +26,9 @@ from grader.reference.trial import Trial
 from . import factors
 from .case import Case, ProgramSample, Rewriting, work_of
 from .mistake import FACT_KINDS, Fact, Mistake
-from .operators.contract import REGISTRY, Operator, describe_edge_kind
+from .operators.contract import REGISTRY, Operator, describe_edge_kind, typical_place
 from .operators.places import Spot, expression_of, with_short_names
+from .operators.upstream import name_of_upstream_gradient
 from .words import fill_template
 
 IDLE_RANK = 0.4  # what it adds that a path is left out which contributes nothing
@@ -156,6 +157,7 @@ class Edit(ExplanatoryRewriting):
             program: the right program of the trial whose names and sizes are in the message.
         """
         clause = self.operator.message.format(**self.operator.message_fields(program, self.spot, self.choice))
+        clause = _with_name_of_upstream(program, self.spot, clause)
         which = self.spot.iterations_clause
         if which:
             leads = which.startswith("in ") and not clause.startswith("in ")
@@ -170,6 +172,28 @@ class Edit(ExplanatoryRewriting):
         """
         fields = self.operator.message_fields(program, self.spot, self.choice)
         return (Fact(self.operator.name, fields, self.message(program)),)
+
+
+UPSTREAM = re.compile(r"\bthe upstream gradient\b(?! of)")
+
+
+def _with_name_of_upstream(program: Program, spot: Spot, clause: str) -> str:
+    """Return an operator's clause in which the upstream gradient of the edited operation has its name.
+
+    An operator speaks of "the upstream gradient", which for a learner is out.g alone. In the middle of a forward pass
+    it is "the gradient of hat". The clause is unchanged where several operations are edited, inside a call, and where
+    the upstream gradient is not given, as for a loss.
+
+    Args:
+        program: the right program of the trial that the clause is for.
+        spot: the edited places.
+        clause: the clause.
+    """
+    reader = typical_place(program, spot)[0]
+    if not UPSTREAM.search(clause) or reader == SINK or spot.is_wide or program.nodes[reader].composite:
+        return clause
+    name = name_of_upstream_gradient(program, reader)
+    return clause if name.isdigit() else UPSTREAM.sub(lambda match: name, clause)
 
 
 def explained_mistakes(edit: DescribedRewriting, case: Case, names: tuple[str, ...]) -> dict[str, Mistake]:

@@ -22,7 +22,7 @@ HINTS_BY_MESSAGE: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
 )  # the hints for the message of an exception; the first that fits counts
 TOO_DEEP = "RecursionError"
 DEEP_SAYS = "a function calls itself too many times: Python stops at a depth of about a thousand calls (RecursionError)"
-DIFFERENTIATES = "the function lets torch differentiate{}; differentiate by hand"
+DIFFERENTIATES = "the function lets torch differentiate{}; {}"
 
 
 def diagnose_error(
@@ -78,15 +78,20 @@ def _line_of(error: Raised, source: Source) -> int:
     return next((loop for loop in loops if loop is not None), error.lines[-1])
 
 
-def diagnose_autograd_use(line: int, words: str, source: Source) -> Mistake:
+def diagnose_autograd_use(line: int, words: str, source: Source, *, is_backward_pass: bool = True) -> Mistake:
     """Return the mistake that the learner's function lets torch differentiate.
 
     Args:
         line: the number of the line that does so.
         words: the code there, such as `loss.backward`.
         source: the learner's source.
+        is_backward_pass: whether the function is the backward pass of a forward pass; else there may be nothing that
+            can be differentiated by hand, as where a gradient is to be measured.
     """
-    return Mistake("used-autograd", DIFFERENTIATES.format(f", with `{words}`{source.location(line)}"))
+    where = source.location(line)
+    where = where if words in where else f", with `{words}`{where}"
+    advice = "differentiate by hand" if is_backward_pass else "compute the answer as the exercise describes it"
+    return Mistake("used-autograd", DIFFERENTIATES.format(where, advice))
 
 
 def _one_line(message: str) -> str:

@@ -104,7 +104,7 @@ WRONG_WITH = fact_kind(
 )
 RIGHT_ONLY_WHERE = fact_kind(
     "right-only-where",
-    "it is right only when {where}",
+    "it is right only {where}",
     hints=(
         "Go through your code by hand with an argument for which it is wrong. Which line does not fit the forward"
         " pass?",

@@ -18,10 +18,10 @@ SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*
 
 
 def options_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Sequence[Trial]) -> str:
-    """Return the conditions on options that hold in every right trial and in no wrong one, such as "`k` is 3".
+    """Return where options have what they have in every right trial and in no wrong one, such as "when `k` is 3".
 
-    Where several options do so, such as two that change together, all of them are named: nobody can tell which one is
-    the reason, and that one of them holds is all that is known of a right trial.
+    Where several options do so, such as two that change together, nobody can tell which one is the reason: then the
+    trials are described by all of them, "in the trials in which `j` is 1 and `k` is 3".
 
     Args:
         answer: the answer that is right in some trials and wrong in others.
@@ -29,8 +29,7 @@ def options_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Seque
         wrong: those in which it is wrong.
 
     Returns:
-        The conditions, joined by "and"; behind several of them, a clause that they always hold together. Empty where no
-        option distinguishes the trials.
+        What can stand behind "it is right only". Empty where no option distinguishes the trials.
     """
     conditions = []
     for name in options(right[0]):
@@ -39,9 +38,8 @@ def options_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Seque
         values = [{options(trial)[name] for trial in trials} for trials in (right, wrong)]
         if condition := _distinguishing_condition(*values) or _comparison_with_axis(name, right, wrong):
             conditions.append(f"`{name}` is {condition}")
-    together = f"; in the trials, {'the two' if len(conditions) == 2 else 'these'} always hold together, so"
-    which = "either may be the reason" if len(conditions) == 2 else "any of them may be the reason"
-    return f"{' and '.join(conditions)}{f'{together} {which}' if len(conditions) > 1 else ''}"
+    where = "when" if len(conditions) == 1 else "in the trials in which"
+    return f"{where} {' and '.join(conditions)}" if conditions else ""
 
 
 def _shape(answer: Answer, trial: Trial) -> tuple[int, ...]:

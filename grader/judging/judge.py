@@ -250,7 +250,8 @@ class Judge:
     def _autograd_use(self) -> Mistake | None:
         """Return the mistake that the function lets torch differentiate, with the line; `None` if it does not."""
         use = autograd_use(self.source.cells, self.exercise.id)
-        return None if use is None else diagnose_autograd_use(*use, self.source)
+        is_backward_pass = isinstance(self.exercise.function, Exercise)
+        return None if use is None else diagnose_autograd_use(*use, self.source, is_backward_pass=is_backward_pass)
 
     @cached_property
     def _first_failures(self) -> dict[str, Mistake | None]:
@@ -378,7 +379,7 @@ class Judge:
             [trial for trial, call in self._trial_calls if (call.error is None) == fine] for fine in (True, False)
         )
         where = options_of_right_trials(given.answer, sound, raising)  # the options
-        return replace(mistake, says=f"{mistake.says}. The answer is right only when {where}") if where else mistake
+        return replace(mistake, says=f"{mistake.says}. The answer is right only {where}") if where else mistake
 
     def _answer_result(self, answer: Answer, mistake: Mistake | None) -> AnswerResult:
         """Return the result of an answer with this mistake, and evidence if there is any.

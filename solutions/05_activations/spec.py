@@ -5,7 +5,7 @@ import math
 from handgrad import Exercise, Misconception, away_from, each_of, mask, normal, number, output, stored, taking_turns
 
 # lo and hi for each trial: of either sign, so that no mask made from 0 or from |inp| fits.
-_RANGES = ((-0.75, 0.5), (0.25, 1.5), (-2.0, -0.5), (-0.5, 1.75))
+_RANGES = ((-0.75, 0.5), (0.25, 1.5), (-2.0, -0.5), (-0.75, 1.75))
 
 
 def _gelu(inp):

@@ -200,8 +200,8 @@ slice_grad = Exercise(
     inputs={
         "inp": sized(normal("bs t m"), t=(5, 6, 7)),
         "out": output(),
-        "start": each_of(1, 0, 2),
-        "stop": each_of(4, 3, 5),
+        "start": each_of(1, 0, 2, 1),
+        "stop": each_of(4, 3, 5, 3),
     },
     answers=stored("inp.g"),
     hints={

@@ -225,12 +225,9 @@ def test_an_answer_that_is_right_for_some_options_says_for_which(
 
 
 def test_of_options_that_change_together_all_are_told() -> None:
-    """Nobody can tell which of them is the reason, so the sentence says that they always hold together."""
+    """Nobody can tell which of them is the reason, so the sentence speaks of the trials alone."""
     found = samples_of(lambda t, r: r + (t.setting.index == 1), before=(1, 2, 0, 1), after=(2, 0, 1, 2))
-    says = (
-        "it is right only when `before` is not 2 and `after` is not 0; in the trials, the two always hold together, so"
-        " either may be the reason"
-    )
+    says = "it is right only in the trials in which `before` is not 2 and `after` is not 0"
     assert special(found) == ("hard-coded", says)
 
 

@@ -93,7 +93,7 @@ def back(v: dict[str, Any]) -> torch.Tensor:
         (
             RUNNING,
             lambda v: 0 * v["x"] + v["out_g"].sum(v["dim"], True),
-            "wrong-local: is the sum of the upstream gradient over the whole axis",
+            "wrong-local: is the sum of out.g over the whole axis",
         ),
         (RUNNING, lambda v: v["out_g"], "missing-local"),
         (LENGTH, lambda v: wide(v) * v["x"], "missing-local: is not divided by the norm"),
@@ -103,7 +103,7 @@ def back(v: dict[str, Any]) -> torch.Tensor:
         (
             SOFTMAX,
             lambda v: v["out_g"].softmax(v["dim"]),
-            "wrong-local: the softmax is applied to the upstream gradient",
+            "wrong-local: the softmax is applied to out.g",
         ),
     ],
 )

@@ -139,7 +139,7 @@ def test_an_answer_that_is_right_given_wrong_ones_is_told_which_to_fix() -> None
 
 def test_a_mistake_has_the_hints_of_its_kind_of_fact() -> None:
     kind = FACT_KINDS["right-only-where"]
-    assert with_words(kind("hard-coded", where="dim is 1")).hints == kind.hints != ()
+    assert with_words(kind("hard-coded", where="when dim is 1")).hints == kind.hints != ()
 
 
 def test_no_name_stands_for_two_kinds_of_mistakes() -> None:

@@ -392,7 +392,7 @@ def test_the_hints_are_of_this_mistake_and_of_no_other(
         ("batchnorm_eval_grad(inp, gamma, beta, mean, var, out)",
          "std = (var + 1e-5) ** 0.5; inp.g = out.g * gamma * std; gamma.g = (out.g * (inp - mean) / std).sum(0); "
          "beta.g = out.g.sum(0)",
-         "the upstream gradient is multiplied by `std`; it must be divided by `std`"),
+         "out.g is multiplied by `std`; it must be divided by `std`"),
         ("maxpool1d_grad(inp, out, size, step)",
          "places = inp.unfold(-1, size, step).argmax(-1) + step * inp.new_ones(out.shape).cumsum(-1).long()"
          " - step; inp.g = inp.new_zeros(inp.shape).scatter_add(-1, places, out.g * out)",

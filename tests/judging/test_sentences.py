@@ -300,8 +300,8 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    means = out.g.mean(-1, keepdim=True) + hat * (out.g * hat).mean(-1, keepdim=True)\n"
         "    inp.g = gamma * (out.g - means) / std\n",
         "inp.g",
-        "in the gradient of inp through `centred * inv`, gamma is applied after the means; multiply the upstream"
-        " gradient by gamma first, then take the means",
+        "in the gradient of inp through `centred * inv`, gamma is applied after the means; it must be applied before"
+        " the means are taken",
     ),
     "of a transposed factor the gradient of the factor itself is meant": (
         "info_nce_grad",
@@ -310,7 +310,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    scores_g = (scores - torch.eye(len(a))) / len(a) / temperature\n"
         "    a.g, b.g = scores_g @ b, scores_g @ a\n",
         "b.g",
-        "in the gradient of b through `a @ b.t()`, the upstream gradient must be transposed",
+        "in the gradient of b through `a @ b.t()`, the gradient of `a @ b.t()` must be transposed",
     ),
     "a wrong length is no choice between two options": (
         "unfold_grad",
@@ -448,12 +448,65 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "q.g",
         "in `q @ k.t() / root`, `sqrt(k.shape[#])` is used in place of `sqrt(q.shape[#])`",
     ),
+    "a power of a size is called by the size, not by a variable that may hold it": (
+        "mend_attention",
+        "def mend_attention(q, k, v, out):\n    root = q.shape[1] ** 1.0\n"
+        "    weights = (q @ k.t() / root).softmax(1)\n"
+        "    weights_g = out.g @ v.t()\n"
+        "    scores_g = weights * (weights_g - (weights_g * weights).sum(1, keepdim=True)) / root\n"
+        "    q.g, k.g, v.g = scores_g @ k, scores_g.t() @ q, weights.t() @ out.g\n",
+        "q.g",
+        "in `q @ k.t() / root`, `q.shape[#]` is used in place of `sqrt(q.shape[#])`",
+    ),
+    "a mean of the gradient of an inner value is not one of out.g": (
+        "groupnorm_grad",
+        "def groupnorm_grad(inp, gamma, beta, out, groups):\n"
+        "    x = inp.reshape(len(inp), groups, -1)\n"
+        "    inv = (x.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5\n"
+        "    hat = (x - x.mean(-1, keepdim=True)) * inv\n"
+        "    h = (out.g * gamma[:, None]).reshape(x.shape)\n"
+        "    inp.g = (inv * (h - hat * (h * hat).mean(-1, keepdim=True))).reshape(inp.shape)\n",
+        "inp.g",
+        "in the gradient of `grouped` through `centred * inv`, the path through the mean is missing: subtract the mean"
+        " of the gradient of `hat`",
+    ),
+    "an updated weight may have a name of its own": (
+        "forward_and_backward",
+        "def forward_and_backward(inp, targ, w1, b1, w2, b2):\n    l1 = inp @ w1 + b1\n    l2 = l1.clamp_min(0)\n"
+        "    diff = (l2 @ w2 + b2).squeeze(-1) - targ\n    g = (2 * diff / len(targ)).unsqueeze(-1)\n"
+        "    g1 = g @ w2.t() * (l1 > 0)\n    w1_new = w1 - 0.01 * (inp.t() @ g1)\n    inp.g = g1 @ w1_new.t()\n"
+        "    return diff.pow(2).mean()\n",
+        "inp.g",
+        "in the gradient of inp through `inp @ w1`, the updated w1, w1 minus # times its gradient, is used in place of"
+        " w1",
+    ),
+    "a gradient is that of another loss": (
+        "mse_grad_nd",
+        "def mse_grad_nd(inp, targ):\n    d = inp - targ\n    inp.g = d / d.numel() / d.pow(2).mean().sqrt()\n",
+        "inp.g",
+        "the root of the loss is differentiated in place of the loss",
+    ),
+    "an option that is hard-coded is the only one that is named": (
+        "slice_grad",
+        "def slice_grad(inp, out, start, stop):\n    inp.g = torch.zeros_like(inp)\n"
+        "    inp.g[:, 1 : 1 + stop - start] = out.g\n",
+        "inp.g",
+        "it is right only when `start` is #",
+    ),
+    "what is to be measured cannot be differentiated by hand": (
+        "numerical_grad",
+        "def numerical_grad(f, x, h):\n    x = x.clone().requires_grad_(True)\n    f(x).backward()\n"
+        "    return x.grad\n",
+        "return",
+        "the function lets torch differentiate (numerical_grad.py, line #: x = x.clone().requires_grad_(True)); compute"
+        " the answer as the exercise describes it",
+    ),
     "three faults of one product are a list": (
         "rnn_step_grad",
         "def rnn_step_grad(x, h, wx, wh, b, out):\n    wh.g = ((1 - out**2) * out.g).t() @ h\n",
         "wh.g",
         "in the gradient of wh through `h @ wh`, the two factors of the product are in the wrong order, h must be"
-        " transposed, and the upstream gradient must not be transposed",
+        " transposed, and the gradient of `h @ wh` must not be transposed",
     ),
 }
 

@@ -498,8 +498,9 @@ ROOT = re.compile(r"(?P<base>[\w.\[\]-]+) ?\*\* ?0\.5|(?:math\.|torch\.|np\.)?sq
 def describe_number(program: Program, place: Place, number_of: Callable[[Node], float], source: str = "") -> str:
     """Return a number of a node as code: as the source writes it, or `sqrt(q.shape[-1])` where it is made of a size.
 
-    Without a source, it is the number itself if it is the same in all trials or, in a single trial, has at most four
-    decimals: then the learner has typed it. Else it is the formula of a size, if there is one.
+    A variable of the source is not named if there is a formula: a learner may have one of this name, with the wrong
+    number. Without a source, it is the number itself if it is the same in all trials or, in a single trial, has at most
+    four decimals: then the learner has typed it. Else it is the formula of a size, if there is one.
 
     Args:
         program: the program of a trial.
@@ -507,12 +508,14 @@ def describe_number(program: Program, place: Place, number_of: Callable[[Node], 
         number_of: takes the node in any trial; returns a constant operand or option of it.
         source: how the source writes the number; empty where that is not known.
     """
-    if source:
+    if source and not source.isidentifier():
         return source
     numbers = [number_of(peer.nodes[i]) for peer, i in program.in_all_trials(place[0])]
     is_written = len(set(numbers)) == 1 and (len(numbers) > 1 or math.isclose(numbers[0], round(numbers[0], 4)))
     made = None if is_written else next(forms_of_number(program, place[0], number_of), None)
-    return f"{numbers[0]:.3g}" if made is None else made[0].format(made[1].describe(program).replace("`", ""))
+    if made is None:
+        return source or f"{numbers[0]:.3g}"
+    return made[0].format(made[1].describe(program).replace("`", ""))
 
 
 def changed_number(number: str, how: str) -> str:
@@ -1295,7 +1298,8 @@ OUTPUT_FUNCTIONS: Mapping[str, OutputFunction] = {
     rank=3.5,
     at=outputs,
     choices=lambda program, place: OUTPUT_FUNCTIONS,
-    message="{choice} of {output} is used in place of {output}",
+    message="{choice} of {output} is {used} in place of {output}",
+    fields=lambda program, place, choice: {"used": "used" if program.is_value else "differentiated"},
 )
 def apply_function_to_output(program: Program, place: Place, choice: str) -> Program:
     """Apply a function to the output in both passes, such as the root of a mean of squares.

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from grader.course.sampling import normal, positive, sized
 from grader.diagnosis.hints import NORMALISED_TOGETHER
-from grader.program.forward import Forward, Node, Place
+from grader.program.forward import SINK, Forward, Node, Place
 from grader.program.operation import Array, Operand, Operation
 from grader.program.program import Affects, Program
 from grader.program.queries import nodes_between, reduced_axes
@@ -342,7 +342,7 @@ def averaged_quantity(program: Program, place: Place, term: Term) -> str:
 
 MISSING_TERMS: Mapping[tuple[Term, ...], str] = {
     ("variance",): "the path through the {variance} is missing: the {scale} depends on every entry",
-    ("mean",): "the path through the mean is missing: subtract the mean of the upstream gradient",
+    ("mean",): "the path through the mean is missing: subtract the mean of {averaged}",
     ("mean", "variance"): "the mean and the {scale} are treated as constants, but both depend on every entry",
 }
 
@@ -371,7 +371,9 @@ def term_sets(program: Program, place: Place) -> Iterator[tuple[Term, ...]]:
     message="in the gradient of {x} through {step}, {lack}",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
-        "lack": MISSING_TERMS[choice].format_map(normalisation_fields(program, place, choice)),
+        "lack": MISSING_TERMS[choice].format_map(
+            normalisation_fields(program, place, choice) | {"averaged": averaged_quantity(program, place, "mean")}
+        ),
     },
     hints=(
         "Which statistics of the row or column does one entry move? Each of them contributes a term.",
@@ -685,13 +687,18 @@ def substitute_name(program: Program, value: ValueName | Literal["uncentred"]) -
 def name_of_normalised_value(program: Program, place: Place) -> str:
     """Return what a learner calls the normalised value: its variable, such as `hat`, or "the normalised value".
 
+    Where it has no variable itself, that of its reshape is taken.
+
     Args:
         program: the program of a trial.
         place: the node that computes it, perhaps multiplied by a gain.
     """
-    known, name = normalisation_of(program, place), program.name_of(place[0])
-    has_name = known is not None and isinstance(known.gain, float) and name.isidentifier()
-    return name if has_name else "the normalised value"
+    known = normalisation_of(program, place)
+    readers = [reader for reader, _ in program.forward.uses[place[0]] if reader != SINK]
+    reshapes = [reader for reader in readers if program.nodes[reader].name == "reshape"]
+    names = [name for value in (place[0], *reshapes) if (name := program.name_of(value)).isidentifier()]
+    has_name = known is not None and isinstance(known.gain, float) and names
+    return names[0] if has_name else "the normalised value"
 
 
 @operator(
@@ -1417,8 +1424,8 @@ GAIN_POSITIONS: tuple[GainPosition, ...] = ("after the means", "outside the mean
     rank=2.0,
     at=normalisations.where(lambda program, place: gain_of(program, place) is not None),
     choices=lambda program, place: GAIN_POSITIONS,
-    message="in the gradient of {x} through {step}, {gain} is applied {choice}; multiply the upstream gradient by"
-    " {gain} first, then take the means",
+    message="in the gradient of {x} through {step}, {gain} is applied {choice}; it must be applied before the means are"
+    " taken",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
         "gain": name_of_gain(program, place),

@@ -1913,8 +1913,8 @@ def use_updated_partner(program: Program, place: Place, choice: PartnerUpdate) -
 def describe_partner_update(program: Program, place: Place, choice: PartnerUpdate) -> str:
     """Return a clause that names what is used in place of the partner operand.
 
-    Such as `the gradient of v is used in place of v`, or, with a rate, `v has already been updated to v minus 0.1 times
-    its gradient; v must be as it was in the forward pass`.
+    Such as `the gradient of v is used in place of v`, or, with a rate, `the updated v, v minus 0.1 times its gradient,
+    is used in place of v`. Whether v itself was updated, or the updated one has a name of its own, no number tells.
 
     Args:
         program: the program of the trial that the message is for.
@@ -1922,10 +1922,8 @@ def describe_partner_update(program: Program, place: Place, choice: PartnerUpdat
         choice: the slot of the partner, and the learning rate; 0 for its gradient.
     """
     name = program.name_of(program.source((place[0], choice.slot)))
-    if choice.rate:
-        updated = f"{name} has already been updated to {name} minus {choice.rate:g} times its gradient"
-        return f"{updated}; {name} must be as it was in the forward pass"
-    return f"the gradient of {name} is used in place of {name}"
+    updated = f"the updated {name}, {name} minus {choice.rate:g} times its gradient,"
+    return f"{updated if choice.rate else f'the gradient of {name}'} is used in place of {name}"
 
 
 @use_updated_partner.example

@@ -429,7 +429,7 @@ EDGES: Mapping[str, tuple[bool, bool]] = {
     rank=2.5,
     at=edges.of("pad"),
     choices=lambda program, place: EDGES,
-    message="the upstream gradient at the padding of {step} is added to {choice} of the gradient of {operand}, as if"
+    message="in {step}, the upstream gradient at the padding is added to {choice} of the gradient of {operand}, as if"
     " the padding were copies of these entries; the padding is a constant",
 )
 def add_padding_to_edges(program: Program, place: Place, choice: str) -> Program:
