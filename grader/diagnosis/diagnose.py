@@ -16,6 +16,7 @@ from grader.program.operation import Array
 from grader.program.program import Program
 from grader.reference.trial import IMPOSSIBLE, Samples, Trial, sample_of
 from grader.results.records import AnswerResult
+from grader.sandbox.answer_source import UNKNOWN_SOURCE, AnswerSource
 
 from .candidates import edits
 from .case import LARGE, Case, ProgramSample, WrongAnswers, is_near
@@ -134,13 +135,15 @@ def find_mistakes(
     right: Iterable[str] = (),
     cases: list[Case] | None = None,
     budget: float = MOST_WORK,
+    source: AnswerSource = UNKNOWN_SOURCE,
 ) -> dict[str, Mistake]:
     """Return the mistake in each wrong answer of a function, by name of the answer.
 
     Answers with a common cause have the same mistake: the first of them has its message, and the others name that
     answer as their `cause`. An answer that is the right consequence of the learner's answers nearer to the loss has the
-    code `follows`. Trials with exact entries are left out: at a kink a right answer may differ from the reference, and
-    near a kink a mistake may divide by 0.
+    code `follows`; if its source tells that it is not computed from these, it has their mistake. Trials with exact
+    entries are left out: at a kink a right answer may differ from the reference, and near a kink a mistake may divide
+    by 0.
 
     Args:
         exercise: the exercise.
@@ -149,6 +152,7 @@ def find_mistakes(
         cases: the cases (answers with their screens) of earlier searches for the same function, in more trials: where
             one has the same screens, only candidates that passed these are tried again. The new cases are appended.
         budget: the most work of a search, counted in calls of numpy; for answers of an earlier case `WORK_AGAIN`.
+        source: the source of the learner's function.
     """
     answers = {answer.name: answer for answer in exercise.answers if answer.name in samples}
     compared = {
@@ -157,7 +161,8 @@ def find_mistakes(
     mistakes = {name: nothing_to_compare() for name in answers if not compared[name]}
     for group in _groups_of_answers({name: answer for name, answer in answers.items() if compared[name]}):
         wrong = {_target_of(answers[name]): (answers[name], compared[name]) for name in group}
-        mistakes |= _mistakes_of_group(exercise, wrong, frozenset(right), [] if cases is None else cases, budget)
+        known = [] if cases is None else cases
+        mistakes |= _mistakes_of_group(exercise, wrong, frozenset(right), known, budget, source)
     causes = _first_answers({name: mistakes[name] for name in answers})
     return {name: with_words(replace(mistakes[name], cause=causes[name])) for name in answers}
 
@@ -217,7 +222,12 @@ def _target_of(answer: Answer) -> str:
 
 
 def _mistakes_of_group(
-    exercise: Declaration, answers: WrongAnswers, right: frozenset[str], cases: list[Case], budget: float
+    exercise: Declaration,
+    answers: WrongAnswers,
+    right: frozenset[str],
+    cases: list[Case],
+    budget: float,
+    source: AnswerSource,
 ) -> dict[str, Mistake]:
     """Return the mistakes in a group of answers that are searched together, by name of the answer.
 
@@ -227,6 +237,7 @@ def _mistakes_of_group(
         right: the names of the answers that are known to be right.
         cases: the cases of earlier searches for the same function; the new case is appended.
         budget: the most work of the search.
+        source: the source of the learner's function.
     """
     right_answers = tuple(answer for answer in exercise.answers if answer.name in right)
     right_targets = tuple(answer.wrt for answer in right_answers if answer.wrt)
@@ -247,7 +258,11 @@ def _mistakes_of_group(
     }
     for target, roots in case.roots_of_followers.items():
         wrong = [names[root] for root in roots]
-        mistakes[names[target]] = replace(FOLLOWS("follows", answers=wrong), hints=fix_first(wrong, is_same=False))
+        behind = source.names_behind(names[target])
+        if behind is None or not behind.isdisjoint(wrong):
+            mistakes[names[target]] = replace(FOLLOWS("follows", answers=wrong), hints=fix_first(wrong, is_same=False))
+        elif wrong[0] in mistakes:  # it is computed like these, and not from these
+            mistakes[names[target]] = replace(mistakes[wrong[0]], cause=mistakes[wrong[0]].cause or wrong[0])
     return mistakes
 
 

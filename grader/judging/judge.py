@@ -29,6 +29,7 @@ from grader.reference.trial import Sample, Samples, Trial
 from grader.reference.trials import repeat_some
 from grader.results.points import part
 from grader.results.records import AnswerResult, ExerciseResult, Status
+from grader.sandbox.answer_source import AnswerSource
 from grader.sandbox.autograd_use import autograd_use
 from grader.sandbox.checked_reply import Call, Facts, Raised
 from grader.sandbox.definitions import definitions
@@ -199,7 +200,12 @@ class Judge:
         """
         from grader.diagnosis.diagnose import find_mistakes
 
-        return find_mistakes(self.exercise.function, wrong, right)
+        return find_mistakes(self.exercise.function, wrong, right, source=self.answer_source)
+
+    @cached_property
+    def answer_source(self) -> AnswerSource:
+        """Return the source of the learner's function, in which the search for mistakes may look."""
+        return AnswerSource(self.source.cells, self.exercise.id)
 
     @cached_property
     def _plain_facts(self) -> dict[str, Mistake]:

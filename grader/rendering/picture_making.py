@@ -449,7 +449,8 @@ def _mistakes_with_places(judge: Judge, names: Sequence[str]) -> dict[str, Mista
         if not mistake.at:
             shared.setdefault(mistake.cause or name, []).append(name)
     for group in shared.values():
-        others = find_mistakes(declaration, {name: judge.given[name].to_explain for name in group})
+        samples = {name: judge.given[name].to_explain for name in group}
+        others = find_mistakes(declaration, samples, source=judge.answer_source)
         if all(others[name].code == mistakes[name].code for name in group):
             mistakes |= others
     return mistakes

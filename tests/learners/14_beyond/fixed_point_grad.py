@@ -93,13 +93,22 @@ def fixed_point_grad(x, w, out):
     w.g = out.t() @ x.g
 
 
-# %% wrong: no tanh at the end | x.g: missing-local; w.g: follows
+# %% wrong: no tanh at the end, neither in the product with the output | x.g, w.g: missing-local
 def fixed_point_grad(x, w, out):
     u = out.g
     for _ in range(300):
         u = out.g + ((1 - out**2) * u) @ w.t()
     x.g = u
     w.g = out.t() @ u
+
+
+# %% wrong: no tanh at the end | x.g: missing-local; w.g: follows
+def fixed_point_grad(x, w, out):
+    u = out.g
+    for _ in range(300):
+        u = out.g + ((1 - out**2) * u) @ w.t()
+    x.g = u
+    w.g = out.t() @ x.g
 
 
 # %% wrong: subtracted around the loop | x.g: wrong-sign; w.g: follows
