@@ -185,7 +185,7 @@ WRONG_AT_VALUE = fact_kind(
 )
 WRONG_WHERE_ZERO = fact_kind(
     "wrong-where-zero",
-    "it is wrong only where {zero} is exactly 0: in {wrong} of {entries} entries, such as {zero}{index}",
+    "it is wrong only where {zero} is exactly 0: in {wrong} of {entries} entries, such as {name}{index}",
     hints=(
         "Go through your code with an entry that is exactly 0. What is the result?",
         "Which comparison, mask or division in your code treats an entry of 0 as a special case?",
@@ -605,10 +605,11 @@ def _entry_fields(answer: Answer, trial: Trial, place: tuple[int, ...]) -> dict[
 def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistake:
     """Return a fact about an answer that is wrong only in the trial whose inputs have exact zeros and equal entries.
 
-    It says what holds of every wrong entry: that the variable is 0 there, that it is equal to another entry, that two
-    entries of another input are equal there, or that the variable has one of a few values; of the first two, the one
-    that fewer entries of the variable have. Else it names the trial alone. Its message fields are the number of wrong
-    entries, and the index of the first one with the input's entry there.
+    It says what holds of every wrong entry: that its whole row of the variable is 0, that the variable is 0 there, that
+    it is equal to another entry, that two entries of another input are equal there, or that the variable has one of a
+    few values; of the second and the third, the one that fewer entries of the variable have. Else it names the trial
+    alone. Its message fields are the number of wrong entries, and the index of the first one with the input's entry
+    there.
 
     Args:
         answer: the answer.
@@ -624,6 +625,8 @@ def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistak
     ties = [tie for tie in _ties(answer.wrt, trial, place) if tie.equal[wrong].all()]
     tie = min(ties, key=lambda each: each.equal.sum(), default=None)
     zeros, levels = values == 0, np.unique(values[wrong])
+    if values.ndim > 1 and np.broadcast_to(zeros.all(-1, keepdims=True), wrong.shape)[wrong].all():
+        return WRONG_WHERE_ZERO(code, zero=f"a whole row of {answer.wrt}", **fields)
     if zeros[wrong].all() and (tie is None or zeros.sum() <= tie.equal.sum()):
         return WRONG_WHERE_ZERO(code, zero=answer.wrt, **fields)
     if tie is not None:
