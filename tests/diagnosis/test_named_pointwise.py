@@ -51,7 +51,7 @@ LEFT, SQUARES, CUBE, CHAIN = (
         (TANH, lambda v: v["out_g"] / (1 - v["out"] ** 2), "wrong-local"),
         (TANH, lambda v: v["out_g"] + 1 - v["out"] ** 2, "wrong-local: is added to the derivative"),
         (TANH, lambda v: 1 - (v["out"] * v["out_g"]) ** 2, "not-linear: is squared together with `out`"),
-        (SIGMOID, lambda v: v["out"] * (1 - v["out_g"]), "not-linear: 1 minus the upstream gradient"),
+        (SIGMOID, lambda v: v["out"] * (1 - v["out_g"]), "not-linear: 1 minus out.g"),
         (ROOT, lambda v: (0.5 * v["a"]).expand(v["x"].shape), "value-for-gradient: `out` is used in place of out.g"),
         (SHIFT, lambda v: (v["x"] + 2) / v["x"], "wrong-local: divided by x is used in place of the derivative"),
         (MASKED, lambda v: v["out_g"] * (1 - v["kept"]), "inverted-mask: in the gradient of x through `x * kept`"),

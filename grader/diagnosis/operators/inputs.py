@@ -258,10 +258,13 @@ def is_bias(program: Program, value: int) -> bool:
     at=whole_program,
     choices=input_replacements,
     fields=lambda program, place, choice: {
-        "names": " and ".join(choice.names),
-        "instead": describe_replacement(program, choice.instead, choice.names),
+        "names": (names := " and ".join(choice.names)),
+        "instead": (instead := describe_replacement(program, choice.instead, choice.names)),
+        "mistake": f"the derivative is taken at {instead}; it must be taken at {names}"
+        if choice.is_point and not program.is_value
+        else f"in place of {names}, the computation uses {instead}",
     },
-    message="in place of {names}, the computation uses {instead}",
+    message="{mistake}",
 )
 def replace_input(program: Program, place: Place, choice: InputReplacement) -> Program:
     """Run both passes with a wrong array in place of an input, made of the right one: the rows reversed, say.
