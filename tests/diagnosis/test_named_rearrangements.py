@@ -81,7 +81,7 @@ def test_each_slip_in_cutting_what_was_joined_is_told_apart(part: Rule, name: st
 @pytest.mark.parametrize(
     ("answer", "rule", "name"),
     [
-        ("x.g", lambda v: v["out_g"] @ v["w"].flip(1).T, "wrong-operand: reversed along m"),
+        ("x.g", lambda v: v["out_g"] @ v["w"].flip(1).T, "wrong-operand: by out.g at the opposite index"),
     ],
 )
 def test_what_is_moved_along_an_axis_is_told(answer: str, rule: Rule, name: str) -> None:
@@ -90,4 +90,6 @@ def test_what_is_moved_along_an_axis_is_told(answer: str, rule: Rule, name: str)
 
 
 def test_how_and_along_which_axis_it_is_moved_is_told() -> None:
-    assert_named(LINEAR, lambda v: v["out_g"] @ v["w"].flip(1).T, "wrong-operand: reversed along m", "x.g")
+    """Of a product, either factor may be: the indices that are multiplied are told."""
+    rule, name = lambda v: v["out_g"] @ v["w"].flip(1).T, "wrong-operand: by out.g at the opposite index"
+    assert_named(LINEAR, rule, name, "x.g")

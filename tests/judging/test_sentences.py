@@ -501,6 +501,28 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "the function lets torch differentiate (numerical_grad.py, line #: x = x.clone().requires_grad_(True)); compute"
         " the answer as the exercise describes it",
     ),
+    "of two factors that are paired the wrong way round, none is said to be moved": (
+        "lin_grad",
+        "def lin_grad(inp, out, w, b):\n    inp.g, b.g = out.g @ w.t(), out.g.sum(0)\n"
+        "    w.g = inp.flip(0).t() @ out.g\n",
+        "w.g",
+        "in the gradient of w through `inp @ w`, inp at each index along bs is multiplied by out.g at the opposite"
+        " index; the two indices must be the same",
+    ),
+    "a derivative is taken at another input, whether it is read from that or from its output": (
+        "softmax_grad",
+        "def softmax_grad(inp, out):\n    s = out[0]\n    inp.g = out.g @ (torch.diag(s) - torch.outer(s, s))\n",
+        "inp.g",
+        "the derivative is taken at the first row of inp in every row; it must be taken at inp",
+    ),
+    "a whole row of zeros is no tie": (
+        "mend_linear",
+        "def mend_linear(inp, w, b, out):\n    pre_g = out.g * (out > 0)\n"
+        "    inp.g = (pre_g @ w.t()) * (inp != 0).any(1, keepdim=True)\n"
+        "    w.g, b.g = inp.t() @ pre_g, pre_g.sum(0)\n",
+        "inp.g",
+        "it is wrong only where a whole row of inp is exactly #: in # of # entries, such as inp[#,#]",
+    ),
     "three faults of one product are a list": (
         "rnn_step_grad",
         "def rnn_step_grad(x, h, wx, wh, b, out):\n    wh.g = ((1 - out**2) * out.g).t() @ h\n",

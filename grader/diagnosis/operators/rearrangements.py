@@ -890,6 +890,7 @@ MOVES: Mapping[str, Callable[[Array, int], Array]] = {
 NEIGHBOURS: Mapping[str, str] = {  # which entry of the moved array has the index of an entry that is not moved
     "shifted by one entry towards the end": "previous", "shifted by one entry towards the beginning": "next",
     "rolled by one entry towards the end": "previous", "rolled by one entry towards the beginning": "next",
+    "reversed": "opposite",
 }  # fmt: skip
 
 
