@@ -281,7 +281,7 @@ def test_autograd_is_named_with_its_cell_and_line(grade_cells: GradeCells) -> No
     helper = "%pwd\nimport torch\ndef slope(x):\n    x.requires_grad_()\n    x.sum().backward()\n    return x.grad\n"
     result = grade_cells("lin_grad", "not Python", helper, RIGHT.replace("out.g.sum(0)", "slope(b.clone())"))
     assert codes(result)["b.g"] == "used-autograd"
-    assert "with `x.requires_grad_()` (cell 2, line 4: x.requires_grad_())" in result.answers[-1].message
+    assert "torch differentiate (cell 2, line 4: x.requires_grad_())" in result.answers[-1].message
 
 
 def test_what_was_passed_over_is_noted_with_its_place(grade_cells: GradeCells) -> None:
