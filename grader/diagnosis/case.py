@@ -421,6 +421,7 @@ class Case:
         answers: by target the wrong answer, with the learner's array in each trial as it was given: what observations
             and declared mistakes read.
         work: what has been computed so far, in calls of numpy.
+        work_of_matches: the part of it that took the full comparison of rewritings which explain an answer.
         changes: for each rewriting that changes gradients, for each screen, what it adds to the projections there;
             shape: (rows,).
         results: the same for each rewriting that replaces a target's gradient at the end, as `Program.with_result`.
@@ -436,6 +437,7 @@ class Case:
     right_names: tuple[str, ...] = ()
     answers: WrongAnswers = field(default_factory=dict)
     work: float = 0.0
+    work_of_matches: float = 0.0
     changes: dict[Rewriting, tuple[Array, ...]] = field(default_factory=dict)
     results: dict[Rewriting, tuple[Array, ...]] = field(default_factory=dict)
     reshaping: dict[Rewriting, tuple[str, ...]] = field(default_factory=dict)
@@ -629,6 +631,7 @@ class Case:
         if not names:
             return ()
         self.comparisons += 1
+        before = self.work
         names, apart, vague = list(names), set[str](), dict.fromkeys(names, 0)
         empty = {name for name in names if name in self.noise}  # no noise comes from nothing at all
         for sample in self._smallest_first:
@@ -654,7 +657,10 @@ class Case:
                 else:
                     names.remove(name)
         names = [name for name in names if name in apart - empty and 2 * vague[name] <= len(self.samples)]
-        return () if names and self.is_refuted(edit) else tuple(names)
+        if not names or self.is_refuted(edit):
+            return ()
+        self.work_of_matches += self.work - before
+        return tuple(names)
 
     def is_refuted(self, edit: Rewriting) -> bool:
         """Return whether a rewriting lets the forward pass read other values, and thereby changes a right answer.

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from grader.course.exercise import Answer
 from grader.course.trial_sizes import Setting
+from grader.diagnosis import search
 from grader.diagnosis.candidates import (
     COMBINATORS,
     LEAST,
@@ -570,6 +571,27 @@ def test_candidates_come_in_rising_rank_and_sources_begin_late() -> None:
     )
     next(candidates)
     assert begun == [1.0]
+
+
+def test_a_source_pays_for_what_it_tries_but_not_for_what_explains_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After three signs that explain one answer each, the one that explains all of them came too late."""
+
+    def forward(x: Tensor, u: Tensor, v: Tensor, w: Tensor) -> Tensor:
+        return w - torch.tanh(torch.tanh(torch.tanh(x) * u) * v)
+
+    def wrong(x: Tensor, u: Tensor, v: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Lose the minus of `w - ...`."""
+        inner, middle = torch.tanh(x), torch.tanh(torch.tanh(x) * u)
+        dv = g * (1 - torch.tanh(middle * v) ** 2)
+        du = dv * v * (1 - middle**2)
+        return {"v": dv * middle, "u": du * inner, "x": du * u * (1 - inner**2), "w": g}
+
+    case = case_of(forward, wrong, x="bs n", u="bs n", v="bs n", w="bs n")
+    monkeypatch.setattr(search, "SHARE_OF_SOURCE", 1000)
+    for rank, candidate in stream(case, [NAMED["sign-flipped"]]):
+        candidate.explain(case)
+        assert rank == candidate.rank
+    assert case.work - case.work_of_matches < 1000 < case.work_of_matches
 
 
 def test_a_source_that_has_used_up_its_share_of_the_work_lets_others_go_first() -> None:
