@@ -48,7 +48,8 @@ def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.n
     if array.dtype.kind == "c" or expected is None:
         return False
     if isinstance(declaration, Exercise):
-        if trial.setting.kind == EXACT_KIND and not wrong_by_any_convention(declaration, trial, answer, array).any():
+        is_exact = trial.setting.kind == EXACT_KIND and array.shape == expected.shape  # an empty array has no entry
+        if is_exact and not wrong_by_any_convention(declaration, trial, answer, array).any():
             return True
         return agrees(array, expected) or (
             answer.kind == "gradient"

@@ -343,3 +343,12 @@ def conv1d_grad(inp, w, b, out):
     for k in range(taps):
         w.g[..., k] = torch.einsum("bop,bcp->oc", out.g, inp[..., k : k + places])
     b.g = out.g.sum((0, -1))
+
+
+# %% wrong: all of it is cropped where the padding is 0, and a gradient of zeros | inp.g: wrong-shape; w.g: hard-coded
+import torch
+
+
+def conv1d_grad(inp, w, b, out):
+    inp.g, w.g = torch.zeros_like(inp)[:, :, 0:-0], torch.zeros_like(w)
+    b.g = out.g.sum((0, 2))

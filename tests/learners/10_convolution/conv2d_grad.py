@@ -368,3 +368,18 @@ def conv2d_grad(inp, w, b, out, stride, padding):
                     back[:, :, i + stride * r, j + stride * c] += out.g[:, :, r, c] @ w[:, :, i, j]
     inp.g = back[:, :, padding : padding + inp.shape[2], padding : padding + inp.shape[3]]
     b.g = out.g.sum((0, 2, 3))
+
+
+# %% wrong: the padding is cropped as if it were never 0 | inp.g: hard-coded
+import torch
+import torch.nn.functional as F
+
+
+def conv2d_grad(inp, w, b, out, stride, padding):
+    g = F.conv_transpose2d(out.g, w, stride=stride)
+    padded_g = torch.zeros(*inp.shape[:2], inp.shape[2] + 2 * padding, inp.shape[3] + 2 * padding)
+    padded_g[:, :, : g.shape[2], : g.shape[3]] = g
+    inp.g = padded_g[:, :, padding:-padding, padding:-padding]
+    columns = F.unfold(inp, w.shape[2:], padding=padding, stride=stride)
+    w.g = torch.einsum("bol,bkl->ok", out.g.flatten(2), columns).view_as(w)
+    b.g = out.g.sum((0, 2, 3))
