@@ -26,6 +26,8 @@ TANH = of_x(lambda x: x.tanh())
 SIGMOID = of_x(lambda x: x.sigmoid())
 ROOT = of_x(lambda x, a: (x * a).sqrt(), positive("n m"), a=positive("m"))
 MASKED = of_x(lambda x, kept: x * kept, kept=mask("n m"))
+FILLED = of_x(lambda x, kept: x.tanh().masked_fill(kept < 0.5, 0.0), kept=mask("n m"))
+CHOSEN = of_x(lambda x, kept: torch.where(kept > 0.5, x.tanh(), 1.0), kept=mask("n m"))
 SHIFT = Exercise("", lambda x: x + 2, {"x": normal("n m")}, returned("x"))
 SCALED = of_x(lambda x, q: x / (1 - q), q=number(0.1, 0.4))
 LEFT, SQUARES, CUBE, CHAIN = (
@@ -45,6 +47,8 @@ LEFT, SQUARES, CUBE, CHAIN = (
         (CLAMP, lambda v: v["out_g"].clamp(-0.5, 1.0), "wrong-local: is applied to the gradient"),
         (TANH, lambda v: v["out_g"].tanh(), "wrong-local: is applied to the gradient"),
         (RELU, lambda v: v["x"].sign() * v["out_g"], "wrong-local: the derivative of the absolute value"),
+        (FILLED, lambda v: (1 - v["x"].tanh() ** 2) * v["out_g"], "missing-local: the mask `kept < 0.5` in the der"),
+        (CHOSEN, lambda v: (1 - v["x"].tanh() ** 2) * v["out_g"], "missing-local: the mask `kept > 0.5` in the der"),
         (ERF, lambda v: (-(v["x"] ** 2)).exp() * v["out_g"], "missing-local: 2 / sqrt(pi)"),
         (LEFT, lambda v: 3 * torch.ones_like(v["x"]), "hard-coded"),
         (SCALED, lambda v: v["out_g"] * (1 - v["q"]), "wrong-factor"),

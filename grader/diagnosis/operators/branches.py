@@ -17,7 +17,7 @@ from grader.program.operation import Array, Operand, unbroadcast
 from grader.program.program import EdgeContext, EdgeVjp, Program
 from grader.program.selectors import ValueName, values_by_name
 
-from .contract import Example, operator
+from .contract import MASK_SLOTS, Example, operator
 from .places import edges, expression_of, nodes
 from .pointwise import local_derivative_at
 
@@ -259,9 +259,6 @@ def _() -> Example:
         return {"x": dx, "y": -dx}
 
     return Example(forward, wrong, {"x": "n m", "y": "n m", "keep": mask("n m")})
-
-
-MASK_SLOTS: Mapping[str, int] = {"where": 0, "masked_fill": 1}
 
 
 def square_mask_slot(program: Program, place: Place) -> int | None:

@@ -616,12 +616,15 @@ def describe_side(program: Program, place: Place) -> str:
     return f"in the contribution of the {('numerator', 'denominator')[place[1]]}, "
 
 
+MASK_SLOTS: Mapping[str, int] = {"where": 0, "masked_fill": 1}  # which operand of each operation is the mask
+
+
 def describe_local_derivative(program: Program, place: Place, step: str) -> str:
     """Return what a learner calls the local derivative of the edge `place`.
 
     In general `the derivative of {step}`; for the edge of `hat` into the product `gamma * hat`, `the factor gamma of
     {step}`; for that of `scores` into the quotient `scores / sqrt(d)`, `the division by sqrt(d) in the derivative of
-    {step}`.
+    {step}`; for that of `scores` into `scores.masked_fill(future, 0)`, `the mask future in the derivative of {step}`.
 
     Args:
         program: the program of the trial that the message is for.
@@ -630,6 +633,8 @@ def describe_local_derivative(program: Program, place: Place, step: str) -> str:
     """
     if divisor := divisor_of(program, place):
         return f"the division by {divisor} in the derivative of {step}"
+    if mask := mask_of(program, place):
+        return f"the mask {mask} in the derivative of {step}"
     node, other = program.reader(place), _partner_in_source(program, place, ast.Mult)
     return f"the factor {other} of {step}" if other and node.name == "mul" else f"the derivative of {step}"
 
@@ -645,6 +650,31 @@ def divisor_of(program: Program, place: Place) -> str:
     """
     is_numerator = program.reader(place).name == "div" and place[1] == 0
     return _partner_in_source(program, place, ast.Div) if is_numerator else ""
+
+
+def mask_of(program: Program, place: Place) -> str:
+    """Return what a learner calls the mask by which an edge's reader chooses between its operands; else `""`.
+
+    "future" for x in `x.masked_fill(future, 0)`, `x > 0` for `torch.where(x > 0, x, 0)`. Also `""` where the source
+    writes no such call, and for the edge of the mask itself.
+
+    Args:
+        program: the program of the trial that the message is for.
+        place: the edge.
+    """
+    node = program.reader(place)
+    if node.name not in MASK_SLOTS or place[1] == MASK_SLOTS[node.name]:
+        return ""
+    try:
+        tree = ast.parse(node.text, mode="eval").body
+    except SyntaxError:
+        return ""
+    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Attribute) or tree.keywords:
+        return ""
+    is_method = len(tree.args) == len(node.values) - 1
+    arguments = [tree.func.value, *tree.args] if is_method else tree.args
+    named = dict(enumerate(arguments)).get(1 if is_method else MASK_SLOTS[node.name])
+    return "" if named is None else as_code(ast.unparse(named))
 
 
 def _partner_in_source(program: Program, place: Place, operator: type[ast.operator]) -> str:
