@@ -840,6 +840,7 @@ def misused_functions(program: Program, place: Place) -> Iterator[FunctionMisuse
         yield FunctionMisuse(source, "applied without what it adds")
 
 
+MOVING = ("rearrangement", "selection", "join")  # families of operations that move entries and compute nothing
 NAMED_FUNCTIONS = ("sigmoid", "tanh", "silu", "gelu", "softplus", "relu", "exp", "square")  # known by their values
 
 
@@ -868,6 +869,8 @@ def name_of_function(program: Program, place: Place, source: ValueName) -> str:
 def describe_misuse(program: Program, place: Place, choice: FunctionMisuse) -> str:
     """Return what is wrong in a `FunctionMisuse`: "the derivative of sigmoid is taken at y; it must be taken at z".
 
+    Of a function that only moves entries, such as a shift by one step, the clause says that they must be moved back.
+
     Args:
         program: the program of a trial.
         place: the value of the function: a node.
@@ -877,6 +880,10 @@ def describe_misuse(program: Program, place: Place, choice: FunctionMisuse) -> s
     if choice.use == "derivative at its value":
         value, source = program.name_of(place[0]), choice.source.describe(program)
         return f"the derivative of {function} is taken at {value}; it must be taken at {source}"
+    operand = choice.source.find(program, place[0])
+    between = () if operand is None else function_between(program, operand, place[0])
+    if between and all(program.nodes[node].operation.family in MOVING for node in between):
+        return f"{function} is applied to the gradient; what it moves one way must be moved back instead"
     return f"{function} is applied to the gradient; multiply by its derivative instead"
 
 
