@@ -207,8 +207,8 @@ def find_renamed(assignment: str, student: str, notebooks: list[str]) -> None:
     """Copy a notebook that was handed in under another name to the released name, as nbgrader's `pre_convert_hook`.
 
     A copy is made only if one released notebook is missing and one other notebook is there, and anew whenever the
-    submission is graded. If several could be meant, a notebook with a note stands for each missing one. Links and pipes
-    are removed from the submission first.
+    submission is graded: an earlier copy never stands for a notebook that was handed in since. If several could be
+    meant, a notebook with a note stands for each missing one. Links and pipes are removed from the submission first.
 
     Args:
         assignment: the assignment's name.
@@ -222,10 +222,7 @@ def find_renamed(assignment: str, student: str, notebooks: list[str]) -> None:
     others = [Path(name) for name in notebooks if Path(name).stem not in released]
     if not others:
         return
-    well_named = [Path(name) for name in notebooks if Path(name).stem in released]
-    missing = sorted(
-        released - {path.stem for path in well_named if _copied_from(path) not in {other.name for other in others}}
-    )
+    missing = sorted(released - {path.stem for path in map(Path, notebooks) if _copied_from(path) is None})
     sound = [path for path in others if path.is_file() and not _must_stay_shut(path)]
     if len(missing) == 1 and len(others) == 1 and sound:
         copy = _write_copy(others[0], f"{missing[0]}.ipynb")

@@ -342,6 +342,11 @@ def test_the_copy_of_a_renamed_notebook_is_renewed_and_never_replaces_a_submitte
     find_renamed(UNIT, "*", names)
     assert names == [f"{UNIT}.ipynb"]
     assert cell(read(Path(f"{UNIT}.ipynb")), "lin_grad").source == RIGHT
+    Path("other.ipynb").unlink()
+    nbformat.write(answered(released(folder), lin_grad="corrected"), "other 2.ipynb")
+    find_renamed(UNIT, "*", ["other 2.ipynb", f"{UNIT}.ipynb"])
+    assert cell(read(Path(f"{UNIT}.ipynb")), "lin_grad").source == "corrected"
+    nbformat.write(right, "other.ipynb")
     nbformat.write(wrong, f"{UNIT}.ipynb")
     names = ["other.ipynb", f"{UNIT}.ipynb"]
     find_renamed(UNIT, "*", names)

@@ -74,3 +74,36 @@ def test_what_counts_is_what_was_handed_in(tmp_path: Path) -> None:
     second = content_hash(tmp_path / "a")
     (tmp_path / "a" / "helpers.py").rename(tmp_path / "a" / "others.py")
     assert len({first, second, content_hash(tmp_path / "a")}) == 3
+
+
+# student: the notebooks that lie there at first, those that lie there later, and what the student gets for these
+RENAMED: dict[str, tuple[dict[str, str], dict[str, str], float | None]] = {
+    "same-name": ({"mine": "old"}, {"mine": "new"}, 5.0),
+    "other-name": ({"mine": "old"}, {"mine 2": "new"}, 5.0),
+    "released-name": ({"mine": "old"}, {"mine": "old", UNIT: "new"}, 5.0),
+    "first-of-two": ({"a": "new", "b": "old"}, {"a": "new"}, 5.0),
+    "second-of-two": ({"a": "old", "b": "new"}, {"b": "new"}, 5.0),
+    "both": ({"mine": "old"}, {"mine": "old", "mine 2": "new"}, None),
+}
+
+
+@pytest.mark.slow
+def test_of_renamed_notebooks_the_one_that_was_handed_in_last_counts(tmp_path: Path) -> None:
+    """`autograde` lays a copy under the released name beside it, which never stands for another notebook."""
+    folder = released_folder(tmp_path, "c.SecureExecute.isolation = 'none'\n")
+    blank = released(folder)
+    made = {"old": answered(blank, lin_grad=RIGHT), "new": answered(blank, lin_grad=RIGHT, bmm_grad=BMM)}
+    for student, (at_first, _, _) in RENAMED.items():
+        for name, which in at_first.items():
+            hand_in(folder, student, made[which], name)
+    nbgrader("autograde", UNIT, cwd=folder)
+    assert totals(folder) == {student: 3.0 if "mine" in before else None for student, (before, _, _) in RENAMED.items()}
+    for student, (at_first, later, _) in RENAMED.items():
+        assert (folder / "submitted" / student / UNIT / f"{UNIT}.ipynb").is_file(), "the copy"
+        for name in at_first.keys() - later.keys():
+            (folder / "submitted" / student / UNIT / f"{name}.ipynb").unlink()
+        for name, which in later.items():
+            hand_in(folder, student, made[which], name)
+    for words in ((), ("--force",)):
+        nbgrader("autograde", UNIT, *words, cwd=folder)
+        assert totals(folder) == {student: points for student, (_, _, points) in RENAMED.items()}
