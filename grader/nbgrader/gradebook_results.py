@@ -24,6 +24,9 @@ NO_NOTEBOOK = "Nothing was handed in: "  # begins the comment on a submission wi
 OTHER_FILES = "No notebook was handed in, but "  # begins the comment on one that holds only other files
 UNREAD = "The file is no notebook that can be read ({}): hand it in again."
 NO_CELLS = "The file holds no cells: hand in the notebook itself."
+OTHER_ASSIGNMENT = "The notebook is of another assignment, {}: hand in the notebook of {}."
+NOTHING_DEFINED = "No cell of the notebook defines anything of this assignment: hand in the notebook of {}."
+ANOTHER_FILE_HELPS = tuple(text.split("{")[0] for text in (UNREAD, NO_CELLS, OTHER_ASSIGNMENT, NOTHING_DEFINED))
 NOTE = "- Note: "  # begins a line of a comment that is about the submission, and no mistake
 SCORE = "score("  # begins a cell that handgrad scores
 OUTDATED = (
@@ -439,8 +442,8 @@ def _answer_result(place: _Cell, comment: AnswerComment, cell: str, record: _Stu
     if not score and (cell not in record.scores or is_missing):
         return AnswerResult(place.answer, "todo", 0.0, place.points, "todo")
     if score is None:
-        is_unread = comment.message.startswith((UNREAD.partition("{")[0], NO_CELLS))
-        code, why = NOT_READ if is_unread else "error", comment.message or "not graded yet"
+        code = NOT_READ if comment.message.startswith(ANOTHER_FILE_HELPS) else "error"
+        why = comment.message or "not graded yet"
         return AnswerResult(place.answer, "error", 0.0, place.points, code, why)
     if score >= place.points:
         return AnswerResult(place.answer, "passed", score, place.points)

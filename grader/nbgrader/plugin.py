@@ -54,10 +54,11 @@ from .submission import (
     name_as_markdown,
     notes_in,
     read_submitted,
+    released_names,
     ungradable_note,
     ungradable_notebook,
-    unreleased_beside,
     why_unread,
+    wrong_notebook,
 )
 
 SESSION, POINTS, FINDINGS = "_handgrad_session", "_handgrad_points", "handgrad"
@@ -110,8 +111,8 @@ class SubmissionExporter(NotebookExporter):
     ) -> tuple[NotebookNode, dict[str, Any]]:
         """Read a submitted notebook, or the notebook beside it that holds the answers.
 
-        If the file is missing or must not be opened, or several notebooks could be meant, the notebook returned holds a
-        note that says so.
+        If the file is missing or must not be opened, several notebooks could be meant, or none of the assignment is
+        there, the notebook returned holds a note that says so.
 
         Args:
             filename: the notebook's path.
@@ -127,13 +128,10 @@ class SubmissionExporter(NotebookExporter):
         elif why := why_unread(path, path.parent):
             chosen = ungradable_notebook(UNREAD.format(f"it is {why}"))
         else:
-            assignment = (resources or {}).get("nbgrader", {}).get("assignment", "")
-            chosen = chosen_notebook(path, unreleased_beside(path, assignment))
-        read: tuple[NotebookNode, dict[str, Any]] = (
-            super().from_filename(filename, resources=resources, **options)
-            if chosen is None
-            else self.from_notebook_node(chosen, resources=resources, **options)  # type: ignore[no-untyped-call]
-        )
+            chosen = chosen_notebook(path, _assignment(resources))
+        if chosen is not None:
+            return self._convert(chosen, path.parent, resources, options)
+        read: tuple[NotebookNode, dict[str, Any]] = super().from_filename(filename, resources=resources, **options)
         return read
 
     def from_file(
@@ -150,10 +148,39 @@ class SubmissionExporter(NotebookExporter):
             The notebook and the resources.
         """
         notebook = read_submitted(file_stream.buffer.read())
+        return self._convert(notebook, Path(file_stream.name).parent, resources, options)
+
+    def _convert(
+        self, notebook: NotebookNode, folder: Path, resources: dict[str, Any] | None, options: dict[str, Any]
+    ) -> tuple[NotebookNode, dict[str, Any]]:
+        """Run the preprocessors on a submitted notebook, with a note if it is not one of the assignment.
+
+        Args:
+            notebook: the notebook, which is changed.
+            folder: the submission's folder.
+            resources: nbconvert's resources.
+            options: nbconvert's options.
+
+        Returns:
+            The notebook and the resources.
+        """
+        assignment = _assignment(resources)
+        why = wrong_notebook(notebook, assignment)
+        if why and not self._has_answer_beside(folder, assignment):
+            add_notes(notebook, [why])
         read: tuple[NotebookNode, dict[str, Any]] = self.from_notebook_node(  # type: ignore[no-untyped-call]
             notebook, resources=resources, **options
         )
         return read
+
+    def _has_answer_beside(self, folder: Path, assignment: str) -> bool:
+        """Return whether a file in a submission's folder answers an exercise of an assignment, as `lin_grad.py` may."""
+        session: AutogradeSession | None = vars(self).get(SESSION)
+        if session is None:
+            return False
+        files, released = _readable_files(folder), released_names(assignment).exercises
+        exercises = [known for known in session.course.exercises if known.id in released and not known.is_quiz]
+        return any(with_answer_beside(exercise, (), files)[1] for exercise in exercises)
 
 
 class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
@@ -337,6 +364,11 @@ def _folder_of_submission(configurable: Any, assignment: str, student: str) -> P
     if folder is None:
         return Path("submitted", student, assignment)
     return Path(folder.format_path(folder.submitted_directory, student, assignment))
+
+
+def _assignment(resources: Mapping[str, Any] | None) -> str:
+    """Return the assignment whose submission is read; empty outside of nbgrader's commands."""
+    return str((resources or {}).get("nbgrader", {}).get("assignment", ""))
 
 
 def _is_test(cell: NotebookNode) -> bool:

@@ -6,9 +6,11 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,19 @@ from traitlets.log import get_logger
 from grader.classroom.notebook_code import MOST_CELLS, UnreadableNotebook, lists_of_cells, read_notebook, text_of
 from grader.files import write_atomically
 from grader.safe_text import as_code, one_line, plain
+from grader.sandbox.definitions import definitions
 from grader.sandbox.source_text import LONGEST
 
-from .gradebook_results import NO_CELLS, NO_NOTEBOOK, OTHER_FILES, UNREAD
+from .gradebook_results import (
+    ANOTHER_FILE_HELPS,
+    NO_CELLS,
+    NO_NOTEBOOK,
+    NOTHING_DEFINED,
+    OTHER_ASSIGNMENT,
+    OTHER_FILES,
+    UNREAD,
+)
+from .source_notebook import check_id, grade_id
 
 CELL_TYPES = ("code", "markdown", "raw")
 CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -79,7 +91,7 @@ def ungradable_notebook(why: str) -> NotebookNode:
     """Return a notebook without cells but for a note that says why nothing of a submission is graded.
 
     Args:
-        why: a sentence that begins with `UNREAD`, `NO_CELLS`, `UNDECIDED`, `NO_NOTEBOOK` or `OTHER_FILES`.
+        why: a sentence that begins with `UNDECIDED`, `NO_NOTEBOOK`, `OTHER_FILES` or one of `ANOTHER_FILE_HELPS`.
     """
     notebook = read_submitted(b'{"cells": []}')
     add_notes(notebook, [why])
@@ -88,7 +100,7 @@ def ungradable_notebook(why: str) -> NotebookNode:
 
 def ungradable_note(notebook: NotebookNode) -> str | None:
     """Return the note that nothing of a submission is graded before a person has looked; `None` if there is none."""
-    beginnings = tuple(text.split("{")[0] for text in (UNREAD, NO_CELLS, UNDECIDED, NO_NOTEBOOK, OTHER_FILES))
+    beginnings = (*ANOTHER_FILE_HELPS, UNDECIDED.split("{")[0], NO_NOTEBOOK, OTHER_FILES)
     return next((note for note in notes_in(notebook) if note.startswith(beginnings)), None)
 
 
@@ -102,7 +114,111 @@ def has_answers(notebook: NotebookNode) -> bool:
     return False
 
 
-def unreleased_beside(path: Path, assignment: str) -> list[Path]:
+@dataclass(frozen=True)
+class ReleasedNames:
+    """The names by which the notebooks of an assignment are recognised.
+
+    Args:
+        cells: the grade_ids of all cells.
+        exercises: those of handgrad's solution cells, which are also the names that these cells define.
+    """
+
+    cells: frozenset[str]
+    exercises: frozenset[str]
+
+
+def wrong_notebook(notebook: NotebookNode, assignment: str) -> str:
+    """Return a sentence that a submitted notebook is not one of an assignment.
+
+    It is one if a cell has the id of a solution, or defines what a solution cell defines and is not the solution of
+    another assignment. A damaged notebook of the assignment may lack all of these. Therefore it is also one if a cell
+    has the id of any other released cell, unless another assignment has all such ids in the notebook, and more of them.
+
+    Args:
+        notebook: the notebook, as `read_submitted` returns it.
+        assignment: the name of the assignment, whose notebooks are in the folder `source`.
+
+    Returns:
+        The sentence; empty if the notebook is one of the assignment, or if this is not known, because it could not be
+        read or because the assignment has no exercises of handgrad's.
+    """
+    own = released_names(assignment)
+    if not own.exercises or ungradable_note(notebook) is not None:
+        return ""
+    folders = sorted(path.name for path in Path("source").iterdir() if path.is_dir() and path.name != assignment)
+    others = {name: released_names(name) for name in folders}
+    of_others = frozenset[str]().union(*(other.exercises for other in others.values()))
+    ids = [{grade_id(cell), cell.id} for cell in notebook.cells]
+    code = [
+        cell.source
+        for cell, ids_of_cell in zip(notebook.cells, ids, strict=True)
+        if cell.cell_type == "code" and not ids_of_cell & (of_others - own.exercises)  # it may define such a helper
+    ]
+    defined = {place.name for place in definitions(code, own.exercises | of_others, literals_count=True)}
+    names = defined.union(*ids)
+    if names & own.exercises:
+        return ""
+    likeliest = max(others, key=lambda name: len(names & others[name].cells), default="")
+    if likeliest and names & own.cells < names & others[likeliest].cells:
+        return OTHER_ASSIGNMENT.format(name_as_markdown(likeliest), name_as_markdown(assignment))
+    return "" if names & own.cells else NOTHING_DEFINED.format(name_as_markdown(assignment))
+
+
+def released_names(assignment: str) -> ReleasedNames:
+    """Return the names in all source notebooks of an assignment."""
+    paths = [path for path in Path("source", assignment).glob("*.ipynb") if path.is_file()]
+    parts = [_names_in_source(path.resolve(), path.stat().st_mtime_ns) for path in paths]
+    return ReleasedNames(
+        frozenset().union(*(part.cells for part in parts)), frozenset().union(*(part.exercises for part in parts))
+    )
+
+
+@lru_cache(maxsize=256)  # a course has a few dozen notebooks, and each student's may be compared with all of them
+def _names_in_source(path: Path, changed: int) -> ReleasedNames:
+    """Return the names in a source notebook, read once for each time at which it was changed."""
+    cells = read_submitted(path.read_bytes()).cells
+    ids = frozenset(filter(None, map(grade_id, cells)))
+    solutions = (grade_id(cell) for cell in cells if cell.metadata.get("nbgrader", {}).get("solution"))
+    return ReleasedNames(ids, frozenset(name for name in solutions if check_id(name) in ids))
+
+
+def chosen_notebook(path: Path, assignment: str) -> NotebookNode | None:
+    """Return the notebook that is graded where others lie beside the one with the released name.
+
+    It is the notebook of the assignment that holds answers. If several others do, and the one with the released name
+    does not, a notebook with a note is returned, so that a person decides which one is meant.
+
+    Args:
+        path: the notebook with the released name.
+        assignment: the name of the assignment, whose notebooks are in the folder `source`.
+
+    Returns:
+        The notebook, with a note on the others; `None` if no other holds answers, so that the file itself is to be
+        read.
+    """
+    others = _unreleased_beside(path, assignment)
+    if not others or _copied_from(path) is not None:  # `find_renamed` has made it of one of them
+        return None
+    read = {other: read_submitted(other.read_bytes()) for other in others}
+    answered = {other: notebook for other, notebook in read.items() if has_answers(notebook)}
+    if not answered:
+        return None
+    own = read_submitted(path.read_bytes())
+    is_wrong = bool(wrong_notebook(own, assignment))
+    meant = {other: notebook for other, notebook in answered.items() if not wrong_notebook(notebook, assignment)}
+    if not meant or (has_answers(own) and not is_wrong):
+        add_notes(own, [f"Beside it lies {_name_list(answered)}, which was not graded."])
+        return own
+    names = _name_list(meant)
+    why, verb = ("is not of this assignment", "are") if is_wrong else ("holds no answers", "do")
+    if len(meant) > 1:
+        return ungradable_notebook(UNDECIDED.format(f"{name_as_markdown(path.name)} {why}, {names} {verb}"))
+    (notebook,) = meant.values()
+    add_notes(notebook, [f"It was handed in as {names}, beside {name_as_markdown(path.name)}, which {why}."])
+    return notebook
+
+
+def _unreleased_beside(path: Path, assignment: str) -> list[Path]:
     """Return the other notebooks beside one that have no released name and may be opened, sorted by name.
 
     There are none if the notebook has no released name itself.
@@ -113,48 +229,12 @@ def unreleased_beside(path: Path, assignment: str) -> list[Path]:
     """
     released = {other.stem for other in Path("source", assignment).glob("*.ipynb")}
     others = sorted(other for other in path.parent.glob("*.ipynb") if other.stem not in released)
-    return [other for other in others if path.stem in released and other.is_file() and not _must_stay_shut(other)]
-
-
-def chosen_notebook(path: Path, others: Sequence[Path]) -> NotebookNode | None:
-    """Return the notebook that is graded where others lie beside the one with the released name.
-
-    It is the notebook that holds answers. If several others do, and the one with the released name does not, a notebook
-    with a note is returned, so that a person decides which one is meant.
-
-    Args:
-        path: the notebook with the released name.
-        others: the other notebooks, which were not released.
-
-    Returns:
-        The notebook, with a note on the others; `None` if no other holds answers, so that the file itself is to be
-        read.
-    """
-    if not others or _copied_from(path) is not None:  # `find_renamed` has made it of one of them
-        return None
-    read = {other: read_submitted(other.read_bytes()) for other in others}
-    answered = {other: notebook for other, notebook in read.items() if has_answers(notebook)}
-    if not answered:
-        return None
-    own, names = read_submitted(path.read_bytes()), _name_list(answered)
-    if has_answers(own):
-        add_notes(own, [f"Beside it lies {names}, which was not graded."])
-        return own
-    if len(answered) > 1:
-        return ungradable_notebook(UNDECIDED.format(f"{name_as_markdown(path.name)} holds no answers, {names} do"))
-    (notebook,) = answered.values()
-    add_notes(notebook, [f"It was handed in as {names}, beside {name_as_markdown(path.name)}, which holds no answers."])
-    return notebook
+    return [other for other in others if path.stem in released and _may_be_opened(other)]
 
 
 def _name_list(paths: Iterable[Path]) -> str:
     """Return the names of files as harmless Markdown."""
     return ", ".join(name_as_markdown(path.name) for path in paths)
-
-
-def _must_stay_shut(path: Path) -> bool:
-    """Return whether a file is not to be opened: a link, not a regular file, or too large."""
-    return path.is_symlink() or bool(why_unread(path, path.parent))
 
 
 def add_notes(notebook: NotebookNode, notes: list[str]) -> None:
@@ -206,15 +286,16 @@ def name_as_markdown(text: str) -> str:
 def find_renamed(assignment: str, student: str, notebooks: list[str]) -> None:
     """Copy a notebook that was handed in under another name to the released name, as nbgrader's `pre_convert_hook`.
 
-    A copy is made only if one released notebook is missing and one other notebook is there, and anew whenever the
-    submission is graded: an earlier copy never stands for a notebook that was handed in since. If several could be
-    meant, a notebook with a note stands for each missing one. Links and pipes are removed from the submission first.
+    A copy is made only if one released notebook is missing and one other notebook could be meant, and anew whenever the
+    submission is graded: an earlier copy never stands for a notebook that was handed in since. Notebooks of
+    other assignments are not meant, unless there is no other. If several could be meant, a notebook with a note stands
+    for each missing one. Links and pipes are removed from the submission first.
 
     Args:
         assignment: the assignment's name.
         student: the student's id.
         notebooks: the files of the submission, below the course folder; changed: the copy takes the place of the other
-            notebook.
+            notebooks.
     """
     for folder in {Path(name).parent for name in notebooks}:
         remove_traps(folder)
@@ -223,19 +304,29 @@ def find_renamed(assignment: str, student: str, notebooks: list[str]) -> None:
     if not others:
         return
     missing = sorted(released - {path.stem for path in map(Path, notebooks) if _copied_from(path) is None})
-    sound = [path for path in others if path.is_file() and not _must_stay_shut(path)]
-    if len(missing) == 1 and len(others) == 1 and sound:
-        copy = _write_copy(others[0], f"{missing[0]}.ipynb")
-        notebooks[:] = [name for name in dict.fromkeys([*notebooks, str(copy)]) if Path(name) != others[0]]
+    meant = [path for path in others if not _is_wrong(path, assignment)] or others
+    if len(missing) == 1 and len(meant) == 1 and _may_be_opened(meant[0]):
+        copy = _write_copy(meant[0], f"{missing[0]}.ipynb")
+        notebooks[:] = [name for name in dict.fromkeys([*notebooks, str(copy)]) if Path(name) not in others]
     elif missing:
-        names, wanted = ", ".join(plain(path.name) for path in others), " or ".join(f"{stem}.ipynb" for stem in missing)
+        names, wanted = ", ".join(plain(path.name) for path in meant), " or ".join(f"{stem}.ipynb" for stem in missing)
         message = "%s holds %s, and no %s: rename the notebook that counts, and run the same command again"
-        get_logger().error(message, others[0].parent, names, wanted)
-        for stem in [] if others[0].parent.is_symlink() else missing:  # nbgrader would enter 0 points for it
-            place = others[0].with_name(f"{stem}.ipynb")
-            why = UNDECIDED.format(f"there is no {name_as_markdown(place.name)}, but {_name_list(others)}")
-            _write_as_copy(ungradable_notebook(why), others[0], place)
+        get_logger().error(message, meant[0].parent, names, wanted)
+        for stem in [] if meant[0].parent.is_symlink() else missing:  # nbgrader would enter 0 points for it
+            place = meant[0].with_name(f"{stem}.ipynb")
+            why = UNDECIDED.format(f"there is no {name_as_markdown(place.name)}, but {_name_list(meant)}")
+            _write_as_copy(ungradable_notebook(why), meant[0], place)
             notebooks[:] = dict.fromkeys([*notebooks, str(place)])
+
+
+def _is_wrong(path: Path, assignment: str) -> bool:
+    """Return whether a submitted file is a notebook that can be read, and is not one of an assignment."""
+    return _may_be_opened(path) and bool(wrong_notebook(read_submitted(path.read_bytes()), assignment))
+
+
+def _may_be_opened(path: Path) -> bool:
+    """Return whether a path is a regular file that is not too large, and no link."""
+    return path.is_file() and not path.is_symlink() and not why_unread(path, path.parent)
 
 
 def _write_copy(path: Path, name: str) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,13 @@ from test_session import KeptWorker
 
 from grader.classroom.student_results import StudentResults
 from grader.course.course import load_course
+from grader.export.graded_work import no_score
 from grader.judging.grading import Grader
 from grader.nbgrader.cells import KernelSession
 from grader.nbgrader.gradebook_results import read_gradebook
 from grader.nbgrader.plugin import answer_cells
-from grader.nbgrader.source_notebook import grade_id
-from grader.nbgrader.submission import has_answers
+from grader.nbgrader.source_notebook import grade_id, notebook_lesson, source_notebook
+from grader.nbgrader.submission import has_answers, wrong_notebook
 from grader.sandbox.worker import Worker
 
 pytestmark = pytest.mark.slow
@@ -53,6 +55,25 @@ def with_cell(notebook: NotebookNode, source: str, behind: str = "") -> Notebook
     place = [grade_id(each) for each in notebook.cells].index(behind) + 1 if behind else len(notebook.cells)
     notebook.cells.insert(place, nbformat.v4.new_code_cell(source))
     return notebook
+
+
+@cache
+def of_another_unit(name: str = "01_slopes") -> NotebookNode:
+    """Return the notebook of another unit, with its worked solutions."""
+    course = load_course(ROOT)
+    unit = next(unit for unit in course.config.units if unit.id == name)
+    return source_notebook(course, unit, notebook_lesson(course, unit))
+
+
+def stripped(notebook: NotebookNode) -> NotebookNode:
+    """Return a copy of a notebook whose cells have lost their metadata and their ids."""
+    cells = [nbformat.v4.new_code_cell(each.source) for each in notebook.cells if each.cell_type == "code"]
+    return nbformat.v4.new_notebook(cells=cells)
+
+
+def with_cells(notebook: NotebookNode, *names: str) -> NotebookNode:
+    """Return a copy of a notebook with these cells alone."""
+    return NotebookNode({**notebook, "cells": [each for each in notebook.cells if grade_id(each) in names]})
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +102,14 @@ def graded(tmp_path_factory: pytest.TempPathFactory, warm_pool: None) -> tuple[P
         hand_in(folder, student, done if student == "work-in-both" else blank)
         for name, content in beside(blank).items():
             hand_in(folder, student, content, name)
+    other = folder / "source" / OTHER_UNIT / f"{OTHER_UNIT}.ipynb"
+    other.parent.mkdir()
+    nbformat.write(of_another_unit(), other)
+    for student, notebooks in WRONG_NOTEBOOKS.items():
+        for name, content in notebooks(blank).items():
+            hand_in(folder, student, content, name)
+    (folder / "submitted" / "scratch-and-file" / UNIT / "lin_grad.py").write_text(RIGHT)
+    (folder / "submitted" / "scratch-and-stub" / UNIT / "lin_grad.py").write_text(STUB)
     return folder, nbgrader("autograde", UNIT, cwd=folder)
 
 
@@ -89,6 +118,25 @@ BESIDE: dict[str, Any] = {
     "work-in-two-copies": lambda blank: {COPY: right(blank), f"{UNIT}-Copy2": answered(blank, lin_grad=PARTLY)},
     "work-in-both": lambda blank: {COPY: answered(blank, lin_grad=PARTLY)},
     "work-in-none": lambda blank: {COPY: blank},
+}
+OTHER_UNIT = "01_slopes"
+SCRATCH = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("print(1)")])
+WRONG_NOTEBOOKS: dict[str, Any] = {
+    "another-unit": lambda blank: {UNIT: of_another_unit()},
+    "another-unit-renamed": lambda blank: {OTHER_UNIT: of_another_unit()},
+    "another-unit-stripped": lambda blank: {UNIT: stripped(of_another_unit())},
+    "another-unit-beside-stub": lambda blank: {UNIT: blank, OTHER_UNIT: with_cell(of_another_unit(), "x = 1")},
+    "another-unit-beside-mine": lambda blank: {OTHER_UNIT: of_another_unit(), "mine": right(blank)},
+    "another-unit-above-mine": lambda blank: {UNIT: with_cell(of_another_unit(), "x = 1"), "mine": right(blank)},
+    "scratch": lambda blank: {"scratch": SCRATCH},
+    "scratch-and-file": lambda blank: {UNIT: SCRATCH},
+    "scratch-and-stub": lambda blank: {UNIT: SCRATCH},
+    "scratch-beside-stub": lambda blank: {UNIT: blank, "scratch": SCRATCH},
+    "no-cells": lambda blank: {UNIT: nbformat.v4.new_notebook()},
+    "stub-stripped": lambda blank: {"mine": stripped(blank)},
+    "titles-alone": lambda blank: {UNIT: with_cells(blank, "lin_grad-title")},
+    "lesson-alone": lambda blank: {UNIT: with_cells(blank, "lesson", "handgrad")},
+    "both-units": lambda blank: {UNIT: NotebookNode({**blank, "cells": of_another_unit().cells + right(blank).cells})},
 }
 STUB = (ROOT / "exercises" / UNIT / "lin_grad.py").read_text()
 FILES = {
@@ -100,6 +148,8 @@ BETWEEN = "cell 3 defines lin_grad again: it counts, and not cell 2"
 IN_THE_COPY = f"It was handed in as `{COPY}.ipynb`, beside `{UNIT}.ipynb`, which holds no answers."
 COPIES = f"`{COPY}.ipynb`, `{UNIT}-Copy2.ipynb`"
 WHICH = f"It is not known which notebook is meant (`{UNIT}.ipynb` holds no answers, {COPIES} do)"
+OF_ANOTHER = f"The notebook is of another assignment, `{OTHER_UNIT}`: hand in the notebook of `{UNIT}`."
+OF_NONE = f"No cell of the notebook defines anything of this assignment: hand in the notebook of `{UNIT}`."
 IN_A_CHECK = "Cell `lin_grad-check` was changed, and put back as released: an answer there does not count."
 EXPECTED: dict[str, tuple[float | None, str]] = {
     "scratch-below": (ALL, BELOW.format(11)),
@@ -118,6 +168,24 @@ EXPECTED: dict[str, tuple[float | None, str]] = {
     "file-blank": (0.0, ""),
     "file-and-cell": (ALL, "lin_grad.py beside the notebook was not graded: the answer in the notebook counts"),
     "file-imported": (ALL, ""),
+    "another-unit": (None, OF_ANOTHER),
+    "another-unit-renamed": (None, OF_ANOTHER),
+    "another-unit-stripped": (None, OF_ANOTHER),
+    "another-unit-beside-stub": (0.0, f"Beside it lies `{OTHER_UNIT}.ipynb`, which was not graded."),
+    "another-unit-beside-mine": (ALL, f"It was handed in as `mine.ipynb`, not as `{UNIT}.ipynb`."),
+    "another-unit-above-mine": (
+        ALL,
+        f"It was handed in as `mine.ipynb`, beside `{UNIT}.ipynb`, which is not of this assignment.",
+    ),
+    "scratch": (None, OF_NONE),
+    "scratch-and-file": (3.0, IN_THE_FILE),
+    "scratch-and-stub": (None, OF_NONE),
+    "scratch-beside-stub": (0.0, "Beside it lies `scratch.ipynb`, which was not graded."),
+    "no-cells": (None, OF_NONE),
+    "stub-stripped": (0.0, f"It was handed in as `mine.ipynb`, not as `{UNIT}.ipynb`."),
+    "titles-alone": (0.0, "Missing, and added back: `handgrad`, `lin_grad`"),
+    "lesson-alone": (0.0, "Missing, and added back: `lin_grad`, `lin_grad-check`"),
+    "both-units": (ALL, "Cells `handgrad`, `lesson` are there more than once"),
 }
 
 
@@ -145,7 +213,51 @@ def test_the_answer_that_counts_is_graded_and_others_are_noted_everywhere(graded
         assert any(note in text for text in reported)
 
 
-@pytest.mark.parametrize("student", ["scratch-between", "work-in-the-copy", "work-in-two-copies"])
+@pytest.mark.parametrize("student", ["another-unit-renamed", "scratch"])
+def test_a_wrong_notebook_waits_with_one_sentence_that_also_the_student_gets(graded: tuple[Path, str], student: str):
+    folder, _ = graded
+    says = EXPECTED[student][1]
+    assert set(comments(folder)[student].values()) == {says}
+    entries = read_gradebook(f"sqlite:///{folder / 'gradebook.db'}")
+    (result,) = (entry for entry in entries if isinstance(entry, StudentResults) and entry.student == student)
+    assert result.score is None
+    assert no_score(result) == f"This could not be graded. No points are lost. {says}"
+    shown = read(folder / "autograded" / student / UNIT / f"{UNIT}.ipynb")
+    assert "print(1)" in [each.source for each in shown.cells] or student != "scratch", "a person can look at it"
+
+
+def test_an_assignment_without_exercises_of_handgrad_takes_any_notebook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    own = with_cells(of_another_unit(), "lesson")
+    for name, notebook in {"essay": own, OTHER_UNIT: of_another_unit()}.items():
+        (tmp_path / "source" / name).mkdir(parents=True)
+        nbformat.write(notebook, tmp_path / "source" / name / f"{name}.ipynb")
+    assert wrong_notebook(SCRATCH, "essay") == wrong_notebook(of_another_unit(), "essay") == ""
+    assert wrong_notebook(SCRATCH, OTHER_UNIT).startswith("No cell of the notebook")
+
+
+def test_a_helper_that_is_named_like_an_exercise_makes_no_notebook_of_its_unit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    shapes, engine = "08_shapes", "13_engine"
+    for name in (shapes, engine):
+        (tmp_path / "source" / name).mkdir(parents=True)
+        nbformat.write(of_another_unit(name), tmp_path / "source" / name / f"{name}.ipynb")
+    assert "\ndef unbroadcast(" in cell(of_another_unit(engine), "tensor_engine").source
+    assert wrong_notebook(of_another_unit(engine), shapes).startswith(
+        f"The notebook is of another assignment, `{engine}`"
+    )
+    assert wrong_notebook(of_another_unit(engine), engine) == wrong_notebook(of_another_unit(shapes), shapes) == ""
+    alone = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("def unbroadcast(x): ...")])
+    assert wrong_notebook(alone, shapes) == ""
+
+
+@pytest.mark.parametrize(
+    "student", ["scratch-between", "work-in-the-copy", "work-in-two-copies", "another-unit", "scratch"]
+)
 def test_a_students_page_has_the_note(graded: tuple[Path, str], student: str):
     first = EXPECTED[student][1].partition("`")[0].strip(" (")
     assert first in feedback(graded[0], student)
