@@ -534,7 +534,7 @@ def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float)
 
 
 def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) -> str:
-    """Return the message that the function is not defined, naming the most similar function that is."""
+    """Return the message that the file is empty or the function not defined, naming the most similar one that is."""
     function, others = exercise.id, {other.id for other in exercise.course.exercises}
     defined = facts.defined if source.file else [name for name in facts.defined if name not in others]
     near = difflib.get_close_matches(function, defined, 1, 0.4) or defined[:1]
@@ -547,7 +547,10 @@ def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) ->
         return f"no cell of the notebook defines {function}: write it in the cell of this exercise"
     if near:
         return f"{source.file} defines `{near[0]}`, not `{function}`: rename the function to `{function}`"
-    return f"{source.file} does not define {function}: write it, or get the stub back with: handgrad reset {function}"
+    reset = f"get the stub back with: handgrad reset {function}"
+    if not source.cells[0].strip():
+        return f"{source.file} is empty: write {function} in it, or {reset}"
+    return f"{source.file} does not define {function}: write it, or {reset}"
 
 
 def _check_inputs(trial_calls: TrialCalls) -> dict[bool, Mistake]:

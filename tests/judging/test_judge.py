@@ -37,8 +37,12 @@ def limit(code: str) -> float:
 
 
 FILES = {
-    "an empty file": ("", "missing-function", r"exercises/04_linear/lin_grad\.py does not define lin_grad"),
-    "nothing but a comment": ("# later\n", "missing-function", "handgrad reset lin_grad"),
+    "an empty file": (
+        "", "missing-function",
+        r"^exercises/04_linear/lin_grad\.py is empty: write lin_grad in it, or get the stub back with: handgrad reset",
+    ),
+    "nothing but blank lines": ("\n  \n", "missing-function", r"lin_grad\.py is empty: "),
+    "nothing but a comment": ("# later\n", "missing-function", r"does not define lin_grad: write it, or get the stub"),
     "a name close by": ("def lin_gard(inp, out, w, b): pass", "missing-function", "defines `lin_gard`, not `lin_grad`"),
     "another name": ("def backward(inp, out, w, b): pass", "missing-function", "rename the function to `lin_grad`"),
     "an open bracket": ("def lin_grad(inp, out, w, b:\n  pass", "syntax-error", r"\(lin_grad\.py, line 1: def lin"),

@@ -120,7 +120,7 @@ def test_a_folder_in_place_of_a_file_is_an_error_that_names_it(course: Course, k
 @pytest.mark.parametrize(
     ("content", "code", "says"),
     [
-        (b"", "missing-function", "does not define lin_grad"),
+        (b"", "missing-function", "lin_grad.py is empty"),
         ("# caf\u00e9\n".encode("latin-1"), "syntax-error", "save it as UTF-8"),
         (b"def lin_gard(inp, out, w, b): pass\n", "missing-function", "rename the function to `lin_grad`"),
         (b"def lin_grad(inp, out):\n    inp.g = out.g\n", "error", "it is called as lin_grad(inp, out, w, b)"),
