@@ -350,6 +350,23 @@ def test_a_blank_answer_sheet_never_hides_an_answered_one(tmp_path) -> None:
     assert read(whole, put(tmp_path / "bob", {"quiz_04_linear.yaml": blank})).files == {"quiz_04_linear": blank}
 
 
+QUIZ_NAMES = {
+    "quiz_04_linear.yaml": True, "quiz_04_linear (1).yml": True, "any/where/Quiz-04-linear.yaml": True,
+    "04_linear/quiz.yaml": True, "04_linear/quiz (1).yml": True, "quiz.yaml": False, "04_linear.yaml": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUIZ_NAMES)
+def test_the_names_under_which_an_answer_sheet_is_taken(tmp_path, name) -> None:
+    """The table in hand-ins.md names them; `quiz.yaml` is taken anywhere if no other quiz is graded."""
+    whole = load_course(PACKAGE.parent)
+    answered = solved_sheet("04_linear", whole.find("quiz_04_linear").quiz).encode()
+    folder = put(tmp_path / "eve", {name: answered})
+    assert read(whole, folder).files == ({"quiz_04_linear": answered} if QUIZ_NAMES[name] else {})
+    alone = read_submission(ExerciseNames(whole, (whole.find("quiz_04_linear"),)), single_submission(folder))
+    assert alone.files == ({"quiz_04_linear": answered} if name != "04_linear.yaml" else {})
+
+
 def test_a_file_without_the_function_never_hides_an_answer(course, tmp_path) -> None:
     eve = put(tmp_path / "eve", {"lin_grad.py": RIGHT, "04_linear/lin_grad.py": "# later\n"})
     os.utime(eve / "04_linear/lin_grad.py")
