@@ -20,7 +20,7 @@ from .student_results import ChangeRow, Note, UnreadableResult
 
 SEVERAL = 3  # exercises with one misconception, or that are wrong, make a student stuck
 BINS = 10  # columns in the chart of scores
-NOT_IT = " is not it. "  # stands after a wrong answer in the message of a question
+NOT_IT = " is not it"  # stands after a wrong answer in the message of a question
 FEWEST = 10  # students with whom a correlation means anything
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from grader.course.course import CourseExercise
 from grader.course.plain_yaml import Text
-from grader.course.questions import NOT_READ
+from grader.course.questions import NOT_READ, AnswerableQuestion, Choice, Choices, QuizMistake
 from grader.course.quiz import Quiz
 from grader.errors import InfrastructureError, ReadError
 from grader.quiz.answer_mistakes import mistake_in
@@ -105,9 +105,25 @@ def _grade_question(quiz: Quiz, name: str, sheet: Sheet, points: float) -> Answe
         message = f"{quoted(answer)} cannot be read: it has no points, and no mistake is counted. {mistake.says}"
         hints: tuple[str, ...] = (how_to_answer(question), *question.hints)
     else:
-        message, hints = f"{quoted(answer)} is not it. {mistake.says}", question.hints
+        chosen = _text_of_wrong_choice(question, mistake)
+        end = f': "{chosen}"' if chosen else "."
+        message = f"{quoted(answer)} is not it{end} {mistake.says}"
+        hints = question.hints
     evidence = f"{ASKED}{question.text}"
     return AnswerResult(name, "failed", 0.0, points, mistake.code, message, evidence=evidence, hints=hints)
+
+
+def _text_of_wrong_choice(question: AnswerableQuestion, mistake: QuizMistake) -> str:
+    """Return the text of the wrong choice that a mistake is about, without which its sentence is not understood.
+
+    Empty if it is about a right choice that is left out, whose text would tell the answer, or the question has none.
+
+    Args:
+        question: the question.
+        mistake: the mistake in the learner's answer.
+    """
+    wrong = question.wrong.values() if isinstance(question, Choice | Choices) else ()
+    return next((option.text for option in wrong if option is mistake), "")
 
 
 def _misnamed(name: str, unknown: tuple[Text, ...]) -> str:

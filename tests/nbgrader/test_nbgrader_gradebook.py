@@ -164,7 +164,9 @@ def test_a_quiz_alone_is_entered_with_a_score_for_each_question(tmp_path: Path):
     found = {name: score for name, score in scores(tmp_path)["ann"].items() if name.startswith(quiz.id)}
     assert found == {f"{quiz.id}-{name}": 0.0 if name == "what_is_g" else 0.25 for name in quiz.quiz.questions}
     said = comments(tmp_path)["ann"][quiz.id] or ""
-    assert said.startswith("- what_is_g: `grad` is not it. PyTorch knows nothing of .g.")
+    assert said.startswith(
+        '- what_is_g: `grad` is not it: "Another name for inp.grad, which PyTorch fills." PyTorch knows nothing of .g.'
+    )
     assert "[wrong-attribute]" in said
     page = read(tmp_path / "autograded" / "ann" / UNIT / f"{UNIT}.ipynb")
     assert cell(page, quiz.id).source == solved

@@ -27,6 +27,7 @@ from grader.course.questions import AnswerableQuestion, Number
 from grader.errors import CourseError, ExpressionError, SpecError
 from grader.export.graded_work import GradedAnswer
 from grader.judging.grading import Grader
+from grader.judging.quiz_sheets import grade_quiz
 from grader.learner.session import Session
 from grader.quiz.answer_reading import number
 from grader.quiz.answer_sheet import LARGEST, solved_sheet
@@ -97,6 +98,18 @@ def test_right_answers_pass_in_every_variant(real: Course, judge: Judge, variant
         result = judge(solved_sheet(exercise.unit, exercise.quiz, variant), exercise.id)
         assert {answer.status for answer in result.answers} == {"passed"}
         assert result.score == pytest.approx(exercise.points)
+
+
+def test_the_text_of_a_wrong_choice_stands_before_the_sentence_on_it_and_no_right_one_does(
+    real: Course,
+) -> None:
+    quiz = real.find("quiz_06_losses")
+    sheet = "variant: 0\naccident_learns: right\ntrue_of_cross_entropy: zero_sum\n"
+    found = {answer.name: answer.message for answer in grade_quiz(quiz, sheet.encode()).answers}
+    assert found["accident_learns"].startswith(
+        '`right` is not it: "The right thing. The wanted differences are among those that are squared." They are,'
+    )
+    assert found["true_of_cross_entropy"].startswith("`zero_sum` is not it. One more is true.")
 
 
 def test_a_verdict_has_the_mistake_its_code_and_the_questions_hints(judge: Judge) -> None:
