@@ -10,7 +10,7 @@ def gru_step_grad(x, h, w, u, b, out):
     hr).sigmoid()`, `z = (xz + hz).sigmoid()`, `n = (xn + r * hn).tanh()`, and `out = (1 - z) * n + z * h`. The gradient
     of the loss with respect to `out` is already in `out.g`.
 
-    x: (bs, n)
+    x: (bs, n), where n is a size, not the candidate above
     h: (bs, m), the previous state
     w: (n, 3m), the parts for r, z and n side by side, in this order
     u: (m, 3m), in the same order
