@@ -5,9 +5,8 @@ def adam_step(p, g, m, v, t, lr, beta1, beta2, eps):
     """Return the new `p`, the new `m` and the new `v`; leave the arguments as they are.
 
     The new m averages the old m, with the weight beta1, and g, with the weight 1 - beta1. The new v averages the old v,
-    with the weight beta2, and g squared, with the weight 1 - beta2. For the step the new m is divided by 1 - beta1**t
-    and the new v by 1 - beta2**t. The new p is the old p minus lr times the first of these divided by (the square root
-    of the second, plus eps).
+    with the weight beta2, and g squared, with the weight 1 - beta2. For the step, let `mean` be the new m divided by
+    1 - beta1**t, and `square` the new v divided by 1 - beta2**t. The new p is p - lr * mean / (sqrt(square) + eps).
 
     p: any shape, a parameter
     g: the shape of p, its gradient
