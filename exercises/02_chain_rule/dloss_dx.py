@@ -1,6 +1,6 @@
 """The whole chain, followed by a loss. The lesson is README.md in this folder."""
 
-# You may import Python's modules, torch, numpy, and the files in this folder. Plots and tables are ignored.
+# You may import Python's modules, torch, numpy, and the files in this folder. The grader ignores matplotlib and pandas.
 
 
 def dloss_dx(x, target):

@@ -1,6 +1,6 @@
 """The gradient of one example's input. The lesson is README.md in this folder."""
 
-# You may import Python's modules, torch, numpy, and the files in this folder. Plots and tables are ignored.
+# You may import Python's modules, torch, numpy, and the files in this folder. The grader ignores matplotlib and pandas.
 
 
 def input_grad(x, w, b, df):

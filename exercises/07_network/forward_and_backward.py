@@ -1,6 +1,6 @@
 """A whole network, forward and backward. The lesson is README.md in this folder."""
 
-# You may import Python's modules, torch, numpy, and the files in this folder. Plots and tables are ignored.
+# You may import Python's modules, torch, numpy, and the files in this folder. The grader ignores matplotlib and pandas.
 
 
 def forward_and_backward(inp, targ, w1, b1, w2, b2):

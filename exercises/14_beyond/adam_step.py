@@ -1,6 +1,6 @@
 """A step of Adam. The lesson is README.md in this folder."""
 
-# You may import Python's modules, torch, numpy, and the files in this folder. Plots and tables are ignored.
+# You may import Python's modules, torch, numpy, and the files in this folder. The grader ignores matplotlib and pandas.
 
 
 def adam_step(p, g, m, v, t, lr, beta1, beta2, eps):

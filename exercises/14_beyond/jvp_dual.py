@@ -1,6 +1,6 @@
 """Forward mode with dual numbers. The lesson is README.md in this folder."""
 
-# You may import Python's modules, torch, numpy, and the files in this folder. Plots and tables are ignored.
+# You may import Python's modules, torch, numpy, and the files in this folder. The grader ignores matplotlib and pandas.
 
 
 def jvp_dual(f, x, v):

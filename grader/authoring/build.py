@@ -13,7 +13,10 @@ from grader.files import keep_copy, write_atomically
 from grader.quiz.answer_sheet import blank_sheet, solved_sheet, variant_of
 from grader.quiz.computed_answers import compute_keys, keys_text
 
-IMPORTS = "# You may import Python's modules, torch, numpy, and the files in this folder. Plots and tables are ignored."
+IMPORTS = (
+    "# You may import Python's modules, torch, numpy, and the files in this folder. "
+    "The grader ignores matplotlib and pandas."
+)
 PYTEST_OPTIONS = """\
 [tool.pytest.ini_options]
 testpaths = ["exercises"]
