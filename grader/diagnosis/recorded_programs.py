@@ -34,7 +34,8 @@ def program_of(exercise: Exercise, trial: Trial) -> Program:
             output_name=exercise.output_name,
             upstream_name=exercise.upstream_name if exercise.gives_upstream else "",
         )
-        return replace(program, sizes=trial.setting.sizes)
+        names = {each.wrt: each.name for each in exercise.answers if each.stored and each.name != each.wrt}
+        return replace(program, sizes=trial.setting.sizes, gradient_names=names)
 
     program: Program = trial.remember("program", recorded)
     return program

@@ -112,6 +112,7 @@ class Program:
         output_name: what a learner calls the output.
         upstream_name: what a learner calls its upstream gradient; empty where none is given, so that it is 1
             everywhere.
+        gradient_names: by target what a learner calls its gradient, such as `w.g`, where it is stored under a name.
         is_value: whether the learner was asked for the value of the output alone, so that there is no backward pass.
         sizes: the sizes of this trial by the names of the axes, where these are known.
         peers: the right programs of all trials, by which axes are distinguished that have the same size in this trial.
@@ -129,6 +130,7 @@ class Program:
     original: Program | None = None
     output_name: str = "out"
     upstream_name: str = "out.g"
+    gradient_names: Mapping[str, str] = field(default_factory=dict)
     is_value: bool = False
     sizes: Mapping[str, int] = field(default_factory=dict)
     peers: list[Program] = field(default_factory=list)
@@ -604,6 +606,7 @@ class Program:
             original=self.right,
             output_name=self.output_name,
             upstream_name=self.upstream_name,
+            gradient_names=self.gradient_names,
             is_value=self.is_value,
             sizes=self.sizes,
             peers=self.peers,

@@ -356,7 +356,7 @@ pow_both_grad = Exercise(
             "wrong-operand",
             "b.g",
             lambda out, out_g: out_g * out * out.log(),
-            says="in the gradient of b, the logarithm is that of `out`; it must be that of a",
+            says="in b.g, the logarithm is that of `out`; it must be that of a",
             hints=("Write `a ** b` as `exp(b * log(a))`, and differentiate with respect to `b`.",),
         ),
     ),

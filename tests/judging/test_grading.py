@@ -387,7 +387,7 @@ def test_the_hints_are_of_this_mistake_and_of_no_other(
          "both inside the mean and in front of it"),
         ("batchnorm_eval_grad(inp, gamma, beta, mean, var, out)",
          "inp.g = out.g * gamma * (var + 1e-5) ** -0.5; gamma.g = (out.g * inp).sum(0); beta.g = out.g.sum(0)",
-         "in the gradient of gamma, the gradient of `gamma * (inp - mean) / std` is multiplied by inp; it must be "
+         "in gamma.g, the gradient of `gamma * (inp - mean) / std` is multiplied by inp; it must be "
          "multiplied by `(inp - mean) / std`"),
         ("batchnorm_eval_grad(inp, gamma, beta, mean, var, out)",
          "std = (var + 1e-5) ** 0.5; inp.g = out.g * gamma * std; gamma.g = (out.g * (inp - mean) / std).sum(0); "

@@ -71,7 +71,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "pow_both_grad",
         "def pow_both_grad(a, b, out):\n    a.g = out.g * b * a ** (b - 1)\n    b.g = out.g * out * b.log()\n",
         "b.g",
-        "# of # entries are inf or nan; in the finite entries, in the gradient of b through `a**b`, b is used in place "
+        "# of # entries are inf or nan; in the finite entries, in b.g, b is used in place "
         "of a",
     ),
     "the argument is named that is 0 wherever an entry is nan": (
@@ -99,13 +99,13 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "silu_grad",
         "def silu_grad(inp, out):\n    s = inp.sigmoid()\n    inp.g = out.g * (1 + inp * s * (1 - s))\n",
         "inp.g",
-        "in the gradient of inp, the factor `inp.sigmoid()` of `inp * inp.sigmoid()` is missing",
+        "in inp.g, the factor `inp.sigmoid()` of `inp * inp.sigmoid()` is missing",
     ),
     "the logarithm of a power is that of the base": (
         "pow_both_grad",
         "def pow_both_grad(a, b, out):\n    a.g = out.g * b * a ** (b - 1)\n    b.g = out.g * out * out.log()\n",
         "b.g",
-        "in the gradient of b, the logarithm is that of `out`; it must be that of a",
+        "in b.g, the logarithm is that of `out`; it must be that of a",
     ),
     "a share that is not halved is no path counted twice": (
         "gelu_grad",
@@ -186,7 +186,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "stack_grad",
         "def stack_grad(a, b, out, dim):\n    a.g, b.g = out.g.mean(dim), out.g.mean(dim)\n",
         "a.g",
-        "this is the mean of the right answer and the gradient of b",
+        "this is the mean of the right answer and b.g",
     ),
     "a divisor has the name that the forward pass gives it": (
         "rmsnorm_grad",
@@ -227,7 +227,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "rnn_states_grad",
         RNN_STATES,
         "wh.g",
-        "in the gradient of wh through `h @ wh`, at the first time step, h of the last time step is used in place of"
+        "in wh.g, at the first time step, h of the last time step is used in place of"
         " h0",
     ),
     "a transpose with the wrong sign is not read back": (
@@ -266,7 +266,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    std = (inp.var(0, unbiased=False, keepdim=True) + 1e-5).sqrt()\n"
         "    inp.g = (out.g - out.g.mean(0) - out * (out.g * out).mean(0)) / std\n",
         "inp.g",
-        "in the gradient of inp, the mean and the standard deviation are taken over bs; they must be taken over n",
+        "in inp.g, the mean and the standard deviation are taken over bs; they must be taken over n",
     ),
     "columns of two rows, of which rounding leaves little": (
         "standardize_grad",
@@ -275,7 +275,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    hat = (inp - inp.mean(0)) / std\n"
         "    inp.g = (out.g - out.g.mean(0) - hat * (out.g * hat).mean(0)) / std\n",
         "inp.g",
-        "in the gradient of inp, the mean and the standard deviation are taken over bs; they must be taken over n",
+        "in inp.g, the mean and the standard deviation are taken over bs; they must be taken over n",
     ),
     "a count of all is a count": (
         "shifted_relu_grad",
@@ -310,7 +310,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    scores_g = (scores - torch.eye(len(a))) / len(a) / temperature\n"
         "    a.g, b.g = scores_g @ b, scores_g @ a\n",
         "b.g",
-        "in the gradient of b through `a @ b.t()`, the gradient of `a @ b.t()` must be transposed",
+        "in b.g, the gradient of `a @ b.t()` must be transposed",
     ),
     "a wrong length is no choice between two options": (
         "unfold_grad",
@@ -390,21 +390,21 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "rnn_grad",
         RNN.replace("b.g += sums_g", "b.g += h_g"),
         "b.g",
-        "in the gradient of b through `x[:, i] @ wx + h @ wh + b`, the gradient of h is used in place of that of"
+        "in b.g, the gradient of h is used in place of that of"
         " `x[:, i] @ wx + h @ wh + b`",
     ),
     "the upstream gradient of the last time step is used in a loop": (
         "rnn_grad",
         RNN.replace("b.g += sums_g", "b.g += out.g"),
         "b.g",
-        "in the gradient of b through `x[:, i] @ wx + h @ wh + b`, out.g is used at every time step in place of the"
+        "in b.g, out.g is used at every time step in place of the"
         " gradient of `x[:, i] @ wx + h @ wh + b`",
     ),
     "the upstream gradient of each time step is used in a loop": (
         "rnn_states_grad",
         RIGHT_STATES.replace("b.g += sums_g", "b.g += out.g[:, i]"),
         "b.g",
-        "in the gradient of b through `x[:, i] @ wx + h @ wh + b`, only the contribution of `out` to the gradient of h"
+        "in b.g, only the contribution of `out` to the gradient of h"
         " is used in place of the gradient of `x[:, i] @ wx + h @ wh + b`",
     ),
     "what replaces is not added": (
@@ -424,7 +424,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    mean.g = -centred.g.sum(0)\n"
         "    inp.g = centred.g - mean.g / len(inp)\n",
         "inp.g",
-        "the contribution of the path through `inp.mean(#)` to the gradient of inp has the wrong sign",
+        "the contribution of the path through `inp.mean(#)` to inp.g has the wrong sign",
     ),
     "a bias of a convolution is summed over too few axes": (
         "conv2d_grad",
@@ -436,7 +436,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "conv1d_grad",
         "def conv1d_grad(inp, w, b, out):\n    inp.g = w.g = None\n    b.g = out.g.sum((0, 1))\n",
         "b.g",
-        "in the gradient of b through `conv1d`, the sum runs over bs and o; it must run over bs and axis # of `out`",
+        "in b.g, the sum runs over bs and o; it must run over bs and axis # of `out`",
     ),
     "a size is not called by a variable that may be wrong": (
         "mend_attention",
@@ -527,7 +527,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "rnn_step_grad",
         "def rnn_step_grad(x, h, wx, wh, b, out):\n    wh.g = ((1 - out**2) * out.g).t() @ h\n",
         "wh.g",
-        "in the gradient of wh through `h @ wh`, the two factors of the product are in the wrong order, h must be"
+        "in wh.g, the two factors of the product are in the wrong order, h must be"
         " transposed, and the gradient of `h @ wh` must not be transposed",
     ),
 }

@@ -49,6 +49,8 @@ AFTER_NOUN = re.compile(r"\bthe (?!derivative|gradient)[\w-]+ $")  # "the norm "
 TRANSPOSE = re.compile(r"gradient of (?:`(\w+)(?:\.(?:t|unsqueeze)\(-?\d?\)|\[:, None\]|\.m?T)`|(\w+)\.m?T\b)")
 OTHER_OPERATION = re.compile(r"\ba \w+ is used in place of $")  # "a sum is used in place of `x - y`"
 NAMED = r"(?:`[^`]+`|[^`,\s]+)"  # an expression, or a name
+STEP = r"(?:the `\w+` (?:in|inside) )?`[^`]+`(?: (?:in line \d+|(?:in|of) `[^`]+`))?|the [\w-]+"  # an operation in words
+THROUGH_STEP = re.compile(rf"the gradient of (?P<name>{NAMED}) through (?P<step>{STEP})(?=,| (?!and\b))")
 VALUE_NAME = re.compile(r"[A-Za-z_]\w*(?:\([\w, ]*\))?")  # `hidden`, or `norm(h)`
 # What stands before and behind the name of a value, but hardly before and behind a word such as "mean" or "first".
 BEFORE_VALUE = (
@@ -463,7 +465,58 @@ def with_short_names(program: Program, clause: str) -> str:
     clause = _with_time_steps(clause) if has_time else clause
     for pattern, words in BEFORE_AND_AFTER:
         clause = re.sub(pattern, words, clause)
-    return _with_quoted_values(program, clause)
+    return _with_quoted_values(program, _with_gradient_names(program, clause))
+
+
+def _with_gradient_names(program: Program, clause: str) -> str:
+    """Return a clause in which a gradient has the name that it is stored under: "in w.g, the sum over bs is missing".
+
+    "The gradient of w through `x @ w`" is w.g, too, where nothing else reads w; of a value whose gradient is not
+    stored, "the gradient of `hidden`".
+
+    Args:
+        program: the program of the trial that the clause is for.
+        clause: the clause.
+    """
+
+    def without_step(match: re.Match[str]) -> str:
+        """Return the words for a gradient through an operation, without the operation where it is the only one."""
+        return f"the gradient of {match['name']}" if _has_one_reader(program, match["name"]) else match[0]
+
+    clause = THROUGH_STEP.sub(without_step, clause)
+    for name, stored in program.gradient_names.items():
+        value = program.forward.targets.get(name)
+        if value is not None and len(_values_called(program, name)) == 1:
+            gradient = rf"\bthe gradient of {re.escape(name)}(?![\w.\[(]| and | through | with respect )"
+            clause = re.sub(rf"{gradient}((?:(?!gradient)[^;:])*) that of\b", rf"{stored}\1 the gradient of", clause)
+            clause = re.sub(gradient, stored, clause)
+    return clause
+
+
+def _values_called(program: Program, name: str) -> set[int]:
+    """Return the ids of the inputs, and of the values that are made, that have a name or an expression.
+
+    Args:
+        program: the program of a trial.
+        name: such as `w`, or an expression in backticks.
+    """
+    text = name.strip("`")
+    made = {node.id for node in program.nodes if node.operands and text in (node.variable, node.text)}
+    named = {value for value, own in program.forward.names.items() if own == text}
+    return made | named
+
+
+def _has_one_reader(program: Program, name: str) -> bool:
+    """Return whether just one operation, of any iteration of a loop, reads what has a name, and reads it just once.
+
+    Args:
+        program: the program of a trial.
+        name: such as `w`, or an expression in backticks.
+    """
+    values = _values_called(program, name)
+    uses = [use for value in values for use in program.forward.uses[value]]
+    edges = {(SINK if reader == SINK else program.nodes[reader].key, slot) for reader, slot in uses}
+    return len(edges) == 1 and len({program.nodes[value].key for value in values}) == 1
 
 
 def _with_quoted_values(program: Program, clause: str) -> str:

@@ -665,7 +665,7 @@ def values_to_take_gradient_of(program: Program, place: Place) -> Iterator[Value
     rank=2.6,
     at=targets,
     choices=values_to_take_gradient_of,
-    message="this is the gradient of {choice}, not that of {value}",
+    message="this is the gradient of {choice}, not the gradient of {value}",
     hints=STORED_IN_ANOTHER,
 )
 def use_gradient_of_other_target(program: Program, place: Place, choice: ValueName) -> Program | None:
