@@ -80,7 +80,7 @@ def norm_graph() -> SvgDrawing:
 
 
 def norm_touches() -> SvgDrawing:
-    """One nudged entry, and the entries of out that move, for three normalisations."""
+    """One nudged entry, and the entries of out that move, for three normalizations."""
     picture = SvgDrawing(
         900,
         270,

@@ -14,6 +14,7 @@ from grader.course.sampling import Array
 from grader.reference.compare import MATCH, scaled_error
 from grader.reference.trial import Trial
 
+from .hints import COMPUTE_ONE_ENTRY
 from .mistake import Fact, FactKind, Mistake, fact_kind
 
 CLOSE = 1e-4  # the largest relative difference of two factors that count as equal
@@ -69,6 +70,7 @@ FACTOR_EXPRESSION = fact_kind(
     hints=(
         "Only the scale is wrong. Where could such a factor come from?",
         "Where does that size or number appear in the forward pass, and how many times?",
+        COMPUTE_ONE_ENTRY,
     ),
 )
 FACTOR_OTHER_SIZE = fact_kind(

@@ -49,7 +49,7 @@ SAME_SHAPE = fact_kind(
 )
 NEARLY_RIGHT = fact_kind(
     "nearly-right",
-    "it is close, but not exact: the largest error is {error} times the largest entry of the right answer",
+    "it is close, but not exact: {error}",
     hints=(
         "Does your code take a small step, round a number, or add a small one, where nothing of the kind is asked for?",
         "In which dtype is each value computed, and with how many digits are your constants typed in?",
@@ -303,7 +303,13 @@ def imprecise_answer(samples: Samples, *, most: float = IMPRECISE) -> Mistake | 
         most: the greatest error of an entry that counts as nearly right, divided by the greatest entry.
     """
     error = max(scaled_error(sample.given, sample.expected) for sample in samples)
-    return NEARLY_RIGHT("imprecise", error=f"{error:.1e}") if error < most else None
+    if error >= most:
+        return None
+    if all(sample.expected.size == 1 for sample in samples):
+        return NEARLY_RIGHT("imprecise", error=f"its relative error is up to {error:.1e}")
+    return NEARLY_RIGHT(
+        "imprecise", error=f"the largest error is {error:.1e} times the largest entry of the right answer"
+    )
 
 
 def offset_answer(samples: Samples) -> Mistake | None:

@@ -14,7 +14,7 @@ COMPUTE_ONE_ENTRY = (
 HINTS: Mapping[str, Sequence[str]] = {
     "missing-upstream": (
         "If the upstream gradient were all zeros, what should your answer be?",
-        "You said how the output reacts; the question is how the loss reacts.",
+        "How the loss reacts is how it reacts to the output, times how the output reacts. Which of the two is missing?",
         "The missing factor is the gradient of what the forward pass computes here: it is given, or computed earlier.",
     ),
     "wrong-sign": (
@@ -24,12 +24,12 @@ HINTS: Mapping[str, Sequence[str]] = {
     ),
     "missing-local": (
         "List the operations between the loss and this variable. Is the derivative of each of them in your code?",
-        "Which of these derivatives is missing, and in which line of your code does it belong?",
+        "Which of these derivatives, or which part of one, is missing? Where in your code does it belong?",
         COMPUTE_ONE_ENTRY,
     ),
     "wrong-factor": (
-        "Where could this factor come from: an operation of the forward pass, a mean, a term that counts twice?",
-        "Write down each factor in your formula. Which operation of the forward pass does it come from?",
+        "Where does this factor come from, or where should it: which operation of the forward pass has it?",
+        "Write down the derivative of this operation on its own, and compare it with your code.",
         COMPUTE_ONE_ENTRY,
     ),
     "extra-factor": (
@@ -44,8 +44,8 @@ HINTS: Mapping[str, Sequence[str]] = {
     ),
     "sum-for-mean": (
         "Does the forward pass take a sum here, or a mean?",
-        "A mean is a sum and a division: the division has a derivative too.",
-        "How many entries does the mean run over?",
+        "A mean is a sum and a division. What does the division do to the gradient?",
+        "How many entries does the mean run over? Does your code divide by this number?",
     ),
     "transposed": (
         "Write out one entry of the sum. Shapes alone cannot tell a square matrix from its transpose.",
@@ -190,6 +190,11 @@ HINTS: Mapping[str, Sequence[str]] = {
         "Check it with numbers: nudge the input of the operation and watch its output.",
         COMPUTE_ONE_ENTRY,
     ),
+    "rejects-right": (
+        "Call your test with this backward pass. Which assertion fails, and on which numbers?",
+        "Two right answers may differ in the last digit. Does each comparison in your test allow for that?",
+        "Does your test demand anything that the docstring does not promise?",
+    ),
     "error": (
         "Read the end of the message: what could Python not do, and in which line?",
         "Print the values that this line uses, just before it.",
@@ -206,8 +211,8 @@ HINTS: Mapping[str, Sequence[str]] = {
         "handgrad reset puts the stub back and keeps what you wrote.",
     ),
     "wrong-type": (
-        "Which type is asked for, and which does your code give? `print(type(...))` shows it.",
-        "Read the docstring again: what must come back, and how many values?",
+        "Which type is asked for, and which does your code give? Print the type; of a list, that of an item, too.",
+        "What is asked for: a number or an array, one value or several? Compare it with what your code gives.",
         "In which line does the value get its type? Print the type after every line.",
     ),
     "crash": (
@@ -216,9 +221,9 @@ HINTS: Mapping[str, Sequence[str]] = {
         "Exercises need no exit, no ctypes and no processes.",
     ),
     "used-autograd": (
-        "Here the point is to do what autograd does, by hand.",
+        "Here the point is to find the gradient without autograd. Which call in your code uses it?",
         "You may check your answer with autograd, but outside your function.",
-        "Write down the operations of the forward pass, and the derivative of each. Which of them lets torch do it?",
+        "What must your code compute itself, in place of this call?",
     ),
     "returned-not-stored": (
         "Where will the next function look for this gradient?",
@@ -276,13 +281,13 @@ HINTS: Mapping[str, Sequence[str]] = {
 OF_ANY_FUNCTION = frozenset(
     {
         "crash", "error", "extra-work", "hard-coded", "memory", "missing-function", "mutated-input", "not-finite",
-        "not-repeatable", "syntax-error", "timeout", "used-autograd", "wrong-dtype", "wrong-type",
+        "not-repeatable", "rejects-right", "syntax-error", "timeout", "used-autograd", "wrong-dtype", "wrong-type",
     }
 )  # fmt: skip
 """Codes whose hints fit any function; the hints of the others ask about a loss and its derivatives."""
 
-OF_TESTS = frozenset({"accepts-wrong", "rejects-right"})
-"""Codes of a learner's test, whose hints are those of the answer: what a test has to try."""
+OF_TESTS = frozenset({"accepts-wrong"})
+"""Codes of a learner's test whose hints are those of the answer: what a test has to try."""
 
 OF_FORMULA = frozenset({"extra-factor", "missing-local", "wrong-local"})
 """Codes of a mistake in a formula, which the last hint that an exercise declares for its only answer is about."""
@@ -319,6 +324,11 @@ KNOWN = (VALUE_CODES | OF_RESULT.keys()) - {"imprecise", "unknown"}
 """Codes that say why a result is wrong; where nobody knows why, the hints of the answer may help."""
 
 # Hints of several operators.
+SUM_OR_MEAN = (
+    "Does the forward pass take a sum here, or a mean?",
+    "Print this value in your code, and the same value of the forward pass. By which factor do the two differ?",
+    "Which derivatives use this value? They are right only if the value is.",
+)
 OTHER_FACTOR = (
     "Which two factors does this product have in the forward pass?",
     "The gradient of each factor of a product needs the other factor. Which one did you use?",
@@ -329,7 +339,7 @@ WHICH_POSITION = (
     "Print the first and the last entry that your code takes or writes, and compare them with the forward pass.",
 )
 NORMALISED_TOGETHER = (
-    "Which entries are normalised together in the forward pass, and which in your code?",
+    "Which entries are normalized together in the forward pass, and which in your code?",
     "How many of these groups of entries are there? Print the shape of each mean, or sum, that your code takes.",
     "Along which axes must nothing be summed or averaged? Does any line of your code sum along one of them?",
 )
@@ -368,7 +378,7 @@ STORED_IN_ANOTHER = (
 )
 CHANGED_AFTERWARDS = (
     "Which operation in your code has no counterpart in the forward pass or in its derivative?",
-    "Leave this operation out, and compare the answer with the nudge.",
+    "Leave this operation out. Is the answer right then?",
     "Print the array before and after each operation of your formula. From where on are the numbers wrong?",
 )
 WHICH_ENTRIES_TOGETHER = (
@@ -386,7 +396,7 @@ MISSING_PARENTHESES = (
     "If the upstream gradient were twice as large, how much larger should your answer be? And how much larger is it?",
     "Write the derivative on a line of its own, and multiply it by the upstream gradient on the next line.",
 )
-USES_OF_AN_ENTRY = ("How many times does the forward pass use each entry, and how many times does your sum?",)
+USES_OF_AN_ENTRY = ("How many times does the forward pass use each entry, and how many times does your code?",)
 FOLLOW_ONE_ENTRY = (
     "The numbers are right but in the wrong places. Follow one entry from the input to the output, and back.",
 )
@@ -471,11 +481,11 @@ def fix_first(names: Sequence[str], is_same: bool) -> tuple[str, ...]:
     """
     others = " and ".join(f"`{name}`" for name in names)
     lines = (
-        "Which lines do both answers depend on? If there are none, which lines for the two look alike? One is wrong."
+        "Which line do both answers depend on? If there is none, the lines for the two have the same mistake."
         if is_same
         else "Taken by themselves, the lines of this answer are right. Which wrong array do they use?"
     )
-    return f"Fix {others} first, then look again.", lines, f"The other hints for {others} apply here, too."
+    return f"Fix {others} first, then look again.", lines, f"The hints for {others} apply here, too."
 
 
 def hints_for(

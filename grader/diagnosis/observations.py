@@ -52,6 +52,11 @@ PRIOR_SUBTRACTED = fact_kind(
 NEW_TWICE_WITHOUT_PRIOR = fact_kind(
     "new-twice-without-prior",
     "where no gradient was stored before, the new gradient is added twice",
+    hints=(
+        "Go through a call before which no gradient is stored. What is stored after each line?",
+        "Which two lines both store or add the new gradient in such a call?",
+        "What must be stored after the first call, and what after the second?",
+    ),
 )
 ADDED_TO_VARIABLE = fact_kind(
     "added-to-variable",

@@ -188,11 +188,13 @@ def _varying(fields: Mapping[str, Any]) -> str:
         fields: with the `factor` in one trial; and, where the answer is right in some of the trials, the number of
             these as `right` and that of all as `trials`.
     """
-    often = f"it is right in {fields['right']} of {fields['trials']} trials; " if fields.get("right") else ""
-    which = "in another" if often else "in this"
-    return (
-        f"{often}{which} trial every entry is {fields['factor']} times the right one; the factor differs between trials"
-    )
+    factor = fields["factor"]
+    if fields.get("right"):
+        often = f"it is right in {fields['right']} of {fields['trials']} trials"
+        return (
+            f"{often}; in the others it is off by a factor, which differs between trials: it is {factor} in one of them"
+        )
+    return f"every entry is {factor} times what it should be in this trial; the factor differs between trials"
 
 
 def multiple_in_words(factor: str) -> str:

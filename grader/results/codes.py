@@ -46,7 +46,7 @@ VALUE_MEANINGS: Mapping[str, str] = {
     "summed-wrong-axis": "Summed over the wrong axis.",
     "transposed": "The transpose of the right answer, or of one of its factors.",
     "reshape-for-transpose": "Reshaped where it should be transposed: right shape, entries in the wrong places.",
-    "elementwise-for-matmul": "Multiplied entry by entry instead of by a matrix product.",
+    "elementwise-for-matmul": "Multiplied elementwise instead of by a matrix product.",
     "diagonal-only": "Only the diagonal of the Jacobian is there.",
     "broadcast-accident": "Two arrays were broadcast against each other by accident.",
     "wrong-sign": "Right but for its sign.",

@@ -235,15 +235,23 @@ central_difference = Routine(
             "imprecise",
             "return",
             lambda f, x, h: (f(x + h) - f(x)) / h,
-            says="the value is the forward difference, one step up only",
-            hints=("Which of your two points should move to the other side of `x`?",),
+            says="this is the forward difference: it steps up only, and must also step down",
+            hints=(
+                "Draw the two points at which you evaluate `f`. On which side of `x` is there none?",
+                "Which of your two points should move to the other side of `x`?",
+                "How far apart are the two points then? That distance is what you divide by.",
+            ),
         ),
         Misconception(
             "imprecise",
             "return",
             lambda f, x, h: (f(x) - f(x - h)) / h,
-            says="the value is the backward difference, one step down only",
-            hints=("Which of your two points should move to the other side of `x`?",),
+            says="this is the backward difference: it steps down only, and must also step up",
+            hints=(
+                "Draw the two points at which you evaluate `f`. On which side of `x` is there none?",
+                "Which of your two points should move to the other side of `x`?",
+                "How far apart are the two points then? That distance is what you divide by.",
+            ),
         ),
         Misconception(
             "wrong-sign",

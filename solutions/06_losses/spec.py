@@ -173,7 +173,7 @@ logsumexp_grad = Exercise(
             "Raise every entry of a row by 0.001. By how much does `out` rise, and how much of it does each entry "
             "contribute?",
             "There are three steps: exp, sum, log. The derivative of the log is one over the sum of the row.",
-            "The local derivatives are exponentials, normalised to sum to 1 in each row; `out.g` lacks the axis `c`, "
+            "The local derivatives are exponentials, normalized to sum to 1 in each row; `out.g` lacks the axis `c`, "
             "so add it first.",
         ),
     },

@@ -1,4 +1,4 @@
-"""Exercises of unit 09: normalisation, in which every output depends on the statistics of its row or batch."""
+"""Exercises of unit 09: normalization, in which every output depends on the statistics of its row or batch."""
 
 from functools import wraps
 

@@ -156,7 +156,7 @@ RMS = Exercise("", lambda x, gain: x * (x.pow(2).mean(-1, keepdim=True) + 0.1).r
 
 
 def norm(centre: bool, form: Callable[..., Any]) -> Rule:
-    """A gradient written with the upstream gradient g, the normalised value h and what it was multiplied by, r."""
+    """A gradient written with the upstream gradient g, the normalized value h and what it was multiplied by, r."""
 
     def rule(v: dict[str, Any]) -> Any:
         c = v["x"] - v["x"].mean(-1, keepdim=True) if centre else v["x"]
@@ -189,9 +189,9 @@ def mean(terms: Any, axes: Any = -1) -> Any:
         (LAYER, norm(True, lambda g, h, r, v: v["gain"] * r * (u(v) - mean(u(v)) - h * mean(u(v) * h))),
          "wrong-local: after the means"),
         (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g) - v["x"] * mean(g * h))),
-         "wrong-operand: x is used in place of the normalised value"),
+         "wrong-operand: x is used in place of the normalized value"),
         (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g) - mean(g * h))),
-         "missing-local: the normalised value is missing"),
+         "missing-local: the normalized value is missing"),
         (LAYER, norm(True, lambda g, h, r, v: g), "missing-local: and nothing is subtracted from it"),
         (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g) - v["x"] * r * mean(g * v["x"] * r))),
          "wrong-operand: with no mean subtracted"),

@@ -130,7 +130,9 @@ def test_a_right_answer_speaks_against_an_edit_that_leads_to_it() -> None:
         return {"w": x.T @ (2 * g * y), "x": (2 * g * y + g * (1 - y.tanh() ** 2)) @ w.T}
 
     case = case_of(forward, wrong, x="bs n", w="n m")
-    assert "the gradient of y is used without the contribution of `y.tanh()`;" in said(explain(case, OPERATORS)["w"])
+    assert "the gradient of y is incomplete: the contribution of `y.tanh()` is missing" in said(
+        explain(case, OPERATORS)["w"]
+    )
     alone = Case(case.samples, case.names)
     assert said(explain(alone, OPERATORS)["w"]) == "missing-path: the path from y through `y.tanh()` is missing"
 
@@ -154,8 +156,8 @@ def test_a_cause_that_makes_a_right_answer_wrong_is_not_told_for_two_that_each_h
         return x
 
     explanations = explain(case_of(forward, wrong, x="bs n", w="n n", b="n"), OPERATORS)
-    assert "to the gradient of w, only that of the last iteration is kept" in said(explanations["w"])
-    assert "to the gradient of b, only that of the last iteration is kept" in said(explanations["b"])
+    assert "only the contribution of the last iteration is left in the gradient of w" in said(explanations["w"])
+    assert "only the contribution of the last iteration is left in the gradient of b" in said(explanations["b"])
 
 
 def test_two_paths_that_contribute_the_same_are_both_named() -> None:

@@ -91,6 +91,26 @@ def test_the_iterations_of_a_loop_over_time_are_time_steps(clause: str, words: s
     assert with_short_names(replace(STATES, sizes={}), clause) == clause
 
 
+@pytest.mark.parametrize(
+    ("clause", "words"),
+    [
+        ("in the gradient of v through `weights @ v`, it is missing", "in v.g, it is missing"),
+        ("in the gradient of q through `q @ k.mT`, it is missing",  # also read by `q.abs()`
+         "in the gradient of q through `q @ k.mT`, it is missing"),
+        ("in the gradient of q through `weights @ v`, it is missing", "in q.g, it is missing"),
+        ("in the gradient of weights through `weights @ v`, it is missing",
+         "in the gradient of `weights`, it is missing"),
+        ("the contribution of `q @ k.mT` to the gradient of q is missing",
+         "the contribution of `q @ k.mT` to q.g is missing"),
+        ("the gradient of v is right, and so is that of k", "v.g is right, and so is k.g"),
+        ("the gradient of q and k is missing", "the gradient of q and k is missing"),
+    ],
+)  # fmt: skip
+def test_a_stored_gradient_has_its_name(clause: str, words: str) -> None:
+    names = {"q": "q.g", "k": "k.g", "v": "v.g"}
+    assert with_short_names(replace(ATTENTION, gradient_names=names), clause) == words
+
+
 def test_two_axes_of_one_name_are_numbered() -> None:
     square = program_of(lambda q, k: q @ k.mT, {"t": 4, "d": 3}, q=(4, 3), k=(4, 3))
     assert names_of_two_axes(square, square.forward.outputs[0], 0, 1) == ("axis 0", "axis 1")

@@ -1185,7 +1185,7 @@ def test_code_that_is_linear_in_the_upstream_gradient_is_not_called_otherwise(sc
 
 @pytest.mark.parametrize("off", [False, True])
 def test_what_forward_computes_without_gradients_is_a_constant(off):
-    """A right backward pass of a spectrally normalised weight was called wrong: the path through u was missing."""
+    """A right backward pass of a spectrally normalized weight was called wrong: the path through u was missing."""
 
     def forward(x, w):
         with torch.no_grad():

@@ -71,8 +71,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "pow_both_grad",
         "def pow_both_grad(a, b, out):\n    a.g = out.g * b * a ** (b - 1)\n    b.g = out.g * out * b.log()\n",
         "b.g",
-        "# of # entries are inf or nan; in the finite entries, in b.g, b is used in place "
-        "of a",
+        "# of # entries are inf or nan; in the finite entries, in b.g, b is used in place of a",
     ),
     "the argument is named that is 0 wherever an entry is nan": (
         "two_paths_grad",
@@ -227,8 +226,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "rnn_states_grad",
         RNN_STATES,
         "wh.g",
-        "in wh.g, at the first time step, h of the last time step is used in place of"
-        " h0",
+        "in wh.g, at the first time step, h of the last time step is used in place of h0",
     ),
     "a transpose with the wrong sign is not read back": (
         "solve_grad",
@@ -386,19 +384,89 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "b.g",
         "every entry is #/# of what it should be, and bs = # here",
     ),
+    "a value that a learner computes from others is called the value of its operation": (
+        "linear_grad",
+        "def linear_grad(inp, out, weight, bias):\n    inp.g, bias.g = out.g @ weight, out.g.sum(0)\n"
+        "    weight.g = (out - bias).t() @ inp\n",
+        "weight.g",
+        "in weight.g, the value of `inp @ weight.t()` is used in place of its gradient",
+    ),
+    "a product that is not summed is called elementwise": (
+        "input_grad",
+        "def input_grad(x, w, b, df):\n    return w * df\n",
+        "return",
+        "this is an elementwise product; it must also be summed over m",
+    ),
+    "a sum in the forward pass alone makes later derivatives wrong": (
+        "dloss_dx",
+        "def dloss_dx(x, target):\n    y = x + 2\n    out = (3 * y**2).sum()\n"
+        "    return 2 * (out - target) * 6 * y / x.numel()\n",
+        "return",
+        "your code computes `z.mean()` as a sum, so the derivatives that use its value are wrong",
+    ),
+    "a sum in both passes is used in place of the mean": (
+        "var_grad",
+        "def var_grad(inp, out, dim, unbiased):\n    d = inp - inp.sum(dim, keepdim=True)\n"
+        "    inp.g = 2 * d / (inp.shape[dim] - int(unbiased)) * out.g.unsqueeze(dim)\n",
+        "inp.g",
+        "a sum is used in place of `inp.mean(dim, keepdim=True)`",
+    ),
+    "one number has a relative error": (
+        "central_difference",
+        "import numpy as np\ndef central_difference(f, x, h):\n"
+        "    return float(np.float32(f(x + h) - f(x - h)) / np.float32(2 * h))\n",
+        "return",
+        "it is close, but not exact: its relative error is up to #e-#",
+    ),
+    "no upstream gradient is given, so it is said whose is meant": (
+        "l2_penalty_grad",
+        "def l2_penalty_grad(w, lam):\n    w.g = 2 * w + lam\n",
+        "w.g",
+        "the upstream gradient of `w**#` is added to its derivative; multiply the two",
+    ),
+    "a position along an axis is no slice": (
+        "slice_grad",
+        "def slice_grad(inp, out, start, stop):\n    inp.g = torch.zeros_like(inp)\n"
+        "    inp.g[:, start] = out.g[:, 0]\n",
+        "inp.g",
+        "along axis # of `out`, only the first position of out.g is used",
+    ),
+    "the contribution that is written last is left": (
+        "rnn_grad",
+        RNN.replace("wx.g += ", "wx.g = ").replace("wh.g += ", "wh.g = ").replace("b.g += ", "b.g = "),
+        "wx.g",
+        "only the contribution of the first time step, which the backward pass visits last, is left in wx.g; the"
+        " contributions of all time steps must be added",
+    ),
+    "a division that is missing is called a division": (
+        "mend_attention",
+        "def mend_attention(q, k, v, out):\n    root = q.shape[1] ** 0.5\n    weights = (q @ k.t()).softmax(1)\n"
+        "    weights_g = out.g @ v.t()\n"
+        "    scores_g = weights * (weights_g - (weights_g * weights).sum(1, keepdim=True)) / root\n"
+        "    q.g, k.g, v.g = scores_g @ k, scores_g.t() @ q, weights.t() @ out.g\n",
+        "q.g",
+        "in `q @ k.t() / root`, the division by root is missing where the forward pass is recomputed",
+    ),
+    "the average of a window is shared among its entries": (
+        "maxpool1d_grad",
+        "def maxpool1d_grad(inp, out, size, step):\n    inp.g = torch.zeros_like(inp)\n"
+        "    for i in range(out.shape[-1]):\n"
+        "        inp.g[..., i * step : i * step + size] += out.g[..., i, None] / size\n",
+        "inp.g",
+        "the gradient of the maximum is divided equally among all entries that it is taken over; it must go to the"
+        " largest alone",
+    ),
     "a gradient of the loop is not called out.g": (
         "rnn_grad",
         RNN.replace("b.g += sums_g", "b.g += h_g"),
         "b.g",
-        "in b.g, the gradient of h is used in place of that of"
-        " `x[:, i] @ wx + h @ wh + b`",
+        "in b.g, the gradient of h is used in place of that of `x[:, i] @ wx + h @ wh + b`",
     ),
     "the upstream gradient of the last time step is used in a loop": (
         "rnn_grad",
         RNN.replace("b.g += sums_g", "b.g += out.g"),
         "b.g",
-        "in b.g, out.g is used at every time step in place of the"
-        " gradient of `x[:, i] @ wx + h @ wh + b`",
+        "in b.g, out.g is used at every time step in place of the gradient of `x[:, i] @ wx + h @ wh + b`",
     ),
     "the upstream gradient of each time step is used in a loop": (
         "rnn_states_grad",
@@ -424,7 +492,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    mean.g = -centred.g.sum(0)\n"
         "    inp.g = centred.g - mean.g / len(inp)\n",
         "inp.g",
-        "the contribution of the path through `inp.mean(#)` to inp.g has the wrong sign",
+        "the contribution of `inp.mean(#)` to inp.g has the wrong sign",
     ),
     "a bias of a convolution is summed over too few axes": (
         "conv2d_grad",

@@ -421,6 +421,8 @@ def describe_path(program: Program, spot: Spot, place: Place) -> str:
     if direct := direct_operand(program, place):
         value = name_of_value(program, node.id)
         to = "" if value.startswith("the value of") else f" to {value}"
+        if to and direct.startswith("the part "):  # of a stack, which has no name for its parts
+            return f"the direct path from {operand}{to}"
         return f"the direct path from {operand}{to}, through {direct} of {step},"
     if is_read_twice(program, place) and node.name in ("add", "mul", "matmul", "einsum"):
         which = _which_of_two(program, place, operand)
@@ -476,7 +478,7 @@ def _term_of_like_operands(program: Program, spot: Spot, place: Place) -> str:
 
 
 def describe_contribution(program: Program, spot: Spot, place: Place) -> str:
-    """Return what edges contribute, such as "the contribution of the path through `x @ w` to the gradient of x".
+    """Return what edges contribute, such as "the contribution of `x @ w` to the gradient of x".
 
     Where the operand has no further contribution, return "the gradient of x through `x @ w`", except for a spot of
     several operations.
@@ -492,7 +494,7 @@ def describe_contribution(program: Program, spot: Spot, place: Place) -> str:
     if place[1] != WHOLE and place[0] != SINK and not spot.is_wide and is_read_twice(program, place):
         which = _which_of_two(program, place, operand)
         step = f"{which} of {step}" if which else step
-    return f"the contribution of the path through {step} to the gradient of {operand}"
+    return f"the contribution of {step} to the gradient of {operand}"
 
 
 def is_only_way(program: Program, spot: Spot) -> bool:

@@ -984,8 +984,8 @@ def spreads(program: Program, place: Place) -> tuple[Spread, ...]:
     rank=2.5,
     at=products,
     choices=spreads,
-    message="in the gradient of {operand} through {step}, {partner} and the upstream gradient are multiplied entry by"
-    " entry and summed over the batch, the same sum in every {choice}; they must be multiplied as matrices",
+    message="in the gradient of {operand} through {step}, {partner} and the upstream gradient are multiplied"
+    " elementwise and summed over the batch, the same sum in every {choice}; they must be multiplied as matrices",
 )
 def multiply_entries(program: Program, place: Place, choice: Spread) -> Program:
     """Contribute (x * g).sum(0), spread over the rows or columns of a square w, to w of `x @ w`, in place of x.T @ g.
@@ -1038,7 +1038,7 @@ def slots_of_square_product(program: Program, place: Place) -> Iterator[tuple[in
     rank=2.5,
     at=nodes.of("matmul").where(is_square_product).in_every_iteration,
     choices=slots_of_square_product,
-    message="in the gradient of {choice} through {step}, the upstream gradient is multiplied entry by entry; it must be"
+    message="in the gradient of {choice} through {step}, the upstream gradient is multiplied elementwise; it must be"
     " multiplied as a matrix",
     fields=lambda program, place, choice: {
         "choice": list_in_words(dict.fromkeys(program.name_of(program.source((place[0], slot))) for slot in choice))

@@ -555,7 +555,7 @@ def describe_part_of_step(node: Node, slot: int | None, number: str) -> str:
 def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[str, str]:
     """Return the fields `number`, `lack`, `right`, `wrong`, `where` and `of` of a message about a number of a node.
 
-    For the 3 in x / 3 that is doubled in both passes: "the denominator 3", "the denominator 3 is missing", "3", "6",
+    For the 3 in x / 3 that is doubled in both passes: "the denominator 3", "the division by 3 is missing", "3", "6",
     and an empty text, as there is no pass without the mistake. A divisor that is multiplied by is "/ 3" and "* 3". The
     last is "the derivative of " for the output, which no gradient needs.
 
@@ -569,8 +569,9 @@ def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[
     right = describe_number(program, place, choice.number, source)
     wrong = "" if choice.how == "missing" else changed_number(right, choice.how)
     number = describe_part_of_step(node, choice.slot, right)
-    lack = f"0 is used in place of {as_code(right)}" if node.name in FILLING else f"{number} is missing"
     is_divisor = node.name == "div" and choice.slot == 1
+    missing = f"the division by {as_code(right)}" if is_divisor else number
+    lack = f"0 is used in place of {as_code(right)}" if node.name in FILLING else f"{missing} is missing"
     if choice.how == "inverted" and (is_divisor or node.name == "mul"):  # the operation is mistaken, not its number
         bare = wrong.removeprefix("1 / ")
         right, wrong = (f"/ {bare}", f"* {bare}") if is_divisor else (f"* {bare}", f"/ {bare}")

@@ -99,7 +99,7 @@ def repetition_mistakes(program: Program, place: Place) -> Iterator[str]:
     rank=2.0,
     at=edges.of(*SELECTIONS, *COPYING).at_slot(0).where(selects_repeatedly),
     choices=repetition_mistakes,
-    message="where {step} takes {taken} of {operand} several times, {what}; all contributions must be summed",
+    message="{step} may take {taken} of {operand} several times, but {what}; all contributions must be summed",
     fields=lambda program, place, choice: {
         "what": REPEATED[choice],
         "taken": "a row" if selects_rows(program.reader(place)) else "an entry",
@@ -298,7 +298,7 @@ def selects_by_index(node: Node) -> bool:
     rank=2.2,
     at=values,
     choices=last_contributions,
-    message="where {step} takes an entry of {value} several times, only the contribution that is written last is"
+    message="{step} may take an entry of {value} several times, but only the contribution that is written last is"
     " kept;"
     " all must be added",
     fields=lambda program, place, choice: {"step": describe_edge_kind(program, choice.edge_kind)},

@@ -471,7 +471,7 @@ def upstream_row_weights(program: Program, place: Place) -> Iterator[RowWeights]
 def upstream_slice(program: Program, place: Place, axis: int) -> str:
     """Return what a part of the upstream gradient along an axis is called: a row or column of a matrix, or an entry.
 
-    In an array of more axes it is a slice.
+    In an array of more axes it is a position.
 
     Args:
         program: the program of a trial.
@@ -479,7 +479,7 @@ def upstream_slice(program: Program, place: Place, axis: int) -> str:
         axis: the axis, counted from the end.
     """
     rank = np.ndim(program.upstreams[place[1]])
-    return "entry" if rank == 1 else "slice" if rank > 2 else "row" if axis == -2 else "column"
+    return "entry" if rank == 1 else "position" if rank > 2 else "row" if axis == -2 else "column"
 
 
 def rows_in_words(choice: RowWeights, noun: str, array: str) -> str:

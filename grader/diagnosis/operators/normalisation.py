@@ -299,7 +299,7 @@ def normalisation_fields(program: Program, place: Place, choice: object) -> dict
         choice: not read.
     """
     known, node = normalisation_of(program, place), program.nodes[place[0]]
-    words = {"x": program.name_of(known.source) if known else "what is normalised"}
+    words = {"x": program.name_of(known.source) if known else "what is normalized"}
     words["variance"], words["scale"] = SCALES_IN_WORDS[
         "centred" if known is None or known.centred else known.count == 1
     ]
@@ -528,7 +528,7 @@ def describe_averaging(program: Program, place: Place, choice: TermAveraging) ->
         is_norm = known is not None and known.count == 1
         return (
             f"{quantity} is used entry by entry; it must be {'summed' if is_norm else 'averaged'} over the entries that"
-            " are normalised together"
+            " are normalized together"
         )
     done = "not divided"
     if choice.how != "summed":
@@ -550,7 +550,7 @@ def count_of_axes(program: Program, value: int, axes: Axes) -> tuple[str, str]:
     name = name_axes(program, value, axes)
     if name.isidentifier():
         return name, ""
-    return "n", ", where n is the number of entries that are normalised together"
+    return "n", ", where n is the number of entries that are normalized together"
 
 
 @operator(
@@ -681,7 +681,7 @@ def substitute_name(program: Program, value: ValueName | Literal["uncentred"]) -
         program: the program of a trial.
         value: its name, or `"uncentred"` for the normalised value without its mean subtracted.
     """
-    return "the normalised value with no mean subtracted" if value == "uncentred" else value.describe(program)
+    return "the normalized value with no mean subtracted" if value == "uncentred" else value.describe(program)
 
 
 def name_of_normalised_value(program: Program, place: Place) -> str:
@@ -698,7 +698,7 @@ def name_of_normalised_value(program: Program, place: Place) -> str:
     reshapes = [reader for reader in readers if program.nodes[reader].name == "reshape"]
     names = [name for value in (place[0], *reshapes) if (name := program.name_of(value)).isidentifier()]
     has_name = known is not None and isinstance(known.gain, float) and names
-    return names[0] if has_name else "the normalised value"
+    return names[0] if has_name else "the normalized value"
 
 
 @operator(
@@ -707,7 +707,7 @@ def name_of_normalised_value(program: Program, place: Place) -> str:
     rank=2.0,
     at=normalisations,
     choices=substitutes,
-    message="on the path from {x} through the {scale}, {wrong} {where}",
+    message="in the part of the gradient of {x} that comes from the {scale}, {wrong} {where}",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
         "where": WHERE_IN_WORDS[choice.where],
@@ -1215,7 +1215,7 @@ def parts_of_joined_axis(program: Program, place: Place) -> range:
     at=normalisations,
     choices=parts_of_joined_axis,
     message="in the gradient of {x} through {step}, the means run over {axis} alone; they must run over all entries"
-    " that are normalised together",
+    " that are normalized together",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
         "axis": _name_of_part(program, place, choice),

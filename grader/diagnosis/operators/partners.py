@@ -878,7 +878,7 @@ def square_product_slots(program: Program, place: Place) -> Iterator[int]:
     rank=3.0,
     at=edges.where(has_partner).in_every_iteration,
     choices=square_product_slots,
-    message="in the gradient of {operand} through {step}, the factors of {own} are multiplied entry by entry; they must"
+    message="in the gradient of {operand} through {step}, the factors of {own} are multiplied elementwise; they must"
     " be multiplied as matrices",
     fields=lambda program, place, choice: {"own": program.name_of(program.source((place[0], choice)))},
 )

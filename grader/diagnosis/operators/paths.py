@@ -303,22 +303,34 @@ def kept_iterations(program: Program, place: Place) -> Iterator[IterationsToKeep
             yield from (IterationsToKeep(edge_kind, "first", count) for count in (2, 3) if count < iterations)
 
 
+def describe_kept_iterations(program: Program, place: Place, choice: IterationsToKeep) -> str:
+    """Return which contributions to a value are kept, with the verb: "the contribution of the last iteration is".
+
+    Where several kinds of edges lead to the value, the operation is named: "the contribution of `h @ u` in the ...".
+
+    Args:
+        program: the program of the trial that the message is for.
+        place: the value.
+        choice: the iterations that are kept.
+    """
+    of = "of"
+    if len(edges_by_kind(program, place[0])) > 1:
+        of = f"of {describe_edge_kind(program, choice.edge_kind)} in"
+    if choice.count > 1:
+        return f"the contributions {of} the {choice.end} {choice.count} iterations are"
+    last = ", which the backward pass visits last," if choice.code == "overwritten" else ""
+    return f"the contribution {of} the {choice.end} iteration{last} is"
+
+
 @operator(
     "iterations-dropped",
     code=lambda choice: choice.code,
     rank=1.0,
     at=values,
     choices=kept_iterations,
-    message="of the contributions of {step} to the gradient of {value}, only {which} kept",
-    fields=lambda program, place, choice: {
-        "step": describe_edge_kind(program, choice.edge_kind),
-        "which": "that of the first iteration, which the backward pass visits last, is"
-        if choice.code == "overwritten"
-        else f"that of the {choice.end} iteration is"
-        if choice.count == 1
-        else f"those of the {choice.end} {choice.count} iterations are",
-    },
-    hints=EVERY_ITERATION,
+    message="only {which} left in the gradient of {value}; the contributions of all iterations must be added",
+    fields=lambda program, place, choice: {"which": describe_kept_iterations(program, place, choice)},
+    hints={"missing-path": EVERY_ITERATION},
 )
 def keep_iterations_at_one_end(program: Program, place: Place, choice: IterationsToKeep) -> Program | None:
     """Leave out the contributions of a loop to the value `place` in all iterations but the first few, or the last few.
@@ -436,8 +448,7 @@ def _reached_entries(program: Program, place: Place) -> Array:
     code="overwritten",
     rank=2.0,
     at=edges.where(may_overwrite),
-    message="the contribution of the path through {step} to the gradient of {operand} overwrites the others; add it to"
-    " them",
+    message="the contribution of {step} to the gradient of {operand} overwrites the others; add it to them",
 )
 def overwrite_contributions(program: Program, place: Place, choice: None) -> Program:
     """Set the further contributions to an operand to zero at the entries that the edge `place` contributes to.
@@ -970,12 +981,12 @@ def describe_contribution(program: Program, kind: EdgeKind) -> str:
     rank=1.8,
     at=edges,
     choices=partial_sums,
-    message="in the gradient of {operand}, {part}; the whole gradient of {sum} must be used",
+    message="in the gradient of {operand}, the gradient of {sum} is incomplete: {part}",
     fields=lambda program, place, choice: {
-        "sum": (name := program.name_of(sum_with_same_gradient(program, place[0]))),
-        "part": f"only {describe_contribution(program, choice.edge_kind)} to the gradient of {name} is used"
+        "sum": program.name_of(sum_with_same_gradient(program, place[0])),
+        "part": f"only {describe_contribution(program, choice.edge_kind)} is there"
         if choice.only
-        else f"the gradient of {name} is used without {describe_contribution(program, choice.edge_kind)}",
+        else f"{describe_contribution(program, choice.edge_kind)} is missing",
     },
 )
 def use_gradient_too_early(program: Program, place: Place, choice: PartialSum) -> Program | None:
@@ -1039,7 +1050,7 @@ def has_three_contributions(program: Program, place: Place) -> bool:
     rank=1.5,
     at=values.where(has_three_contributions),
     choices=lambda program, place: edges_by_kind(program, place[0]),
-    message="of the contributions to the gradient of {value}, only that of {choice} is used",
+    message="only the contribution of {choice} is used in the gradient of {value}; all contributions must be added",
 )
 def keep_one_path(program: Program, place: Place, choice: EdgeKind) -> Program:
     """Leave out all contributions to the value `place` but those by edges of the chosen `EdgeKind`.
@@ -1287,8 +1298,8 @@ def overlapping_parts(program: Program, place: Place) -> Iterator[LastWrite]:
     rank=1.5,
     at=values,
     choices=overlapping_parts,
-    message="where the parts of {value} that {step} takes in different iterations overlap, only the contribution of the"
-    " {end} iteration is kept; all must be added",
+    message="in the gradient of {value}, the {end} iteration overwrites the others where the parts that {step} takes"
+    " overlap; all contributions must be added",
     fields=lambda program, place, choice: {"step": describe_edge_kind(program, choice.edge_kind), "end": choice.end},
     hints=EVERY_ITERATION,
 )
@@ -1453,7 +1464,7 @@ def chain_of(program: Program, place: Place, steps: int) -> tuple[Place, ...] | 
     rank=2.6,  # more than a factor that one answer has too many: several have it
     at=edges.of_family("pointwise"),
     choices=shared_chain_lengths,
-    message="the contribution of the path through {step} to the gradient of {operand} is computed in place and"
+    message="the contribution of {step} to the gradient of {operand} is computed in place and"
     " overwrites the gradient of {shared}, which is still needed; compute it in a new array",
     fields=lambda program, place, choice: {
         "shared": expression_of(program, program.reader(chain[0]))

@@ -156,7 +156,7 @@ def axes_of_choosers(program: Program, place: Place) -> Iterator[int]:
     rank=3.2,  # behind what says how the copies are summed
     at=edges.of("max", "min", "amax", "amin", "gather").in_every_iteration,
     choices=axes_of_choosers,
-    message="where {step} takes the same index several times, only the last contribution to it is kept;"
+    message="{step} may take the same index several times, but only the last contribution to it is kept;"
     " all must be added",
 )
 def overwrite_chosen_index(program: Program, place: Place, choice: int) -> Program:

@@ -49,7 +49,7 @@ AFTER_NOUN = re.compile(r"\bthe (?!derivative|gradient)[\w-]+ $")  # "the norm "
 TRANSPOSE = re.compile(r"gradient of (?:`(\w+)(?:\.(?:t|unsqueeze)\(-?\d?\)|\[:, None\]|\.m?T)`|(\w+)\.m?T\b)")
 OTHER_OPERATION = re.compile(r"\ba \w+ is used in place of $")  # "a sum is used in place of `x - y`"
 NAMED = r"(?:`[^`]+`|[^`,\s]+)"  # an expression, or a name
-STEP = r"(?:the `\w+` (?:in|inside) )?`[^`]+`(?: (?:in line \d+|(?:in|of) `[^`]+`))?|the [\w-]+"  # an operation in words
+STEP = r"(?:the `\w+` (?:in|inside) )?`[^`]+`(?: (?:in line \d+|(?:in|of) `[^`]+`))?|the [\w-]+"  # an operation
 THROUGH_STEP = re.compile(rf"the gradient of (?P<name>{NAMED}) through (?P<step>{STEP})(?=,| (?!and\b))")
 VALUE_NAME = re.compile(r"[A-Za-z_]\w*(?:\([\w, ]*\))?")  # `hidden`, or `norm(h)`
 # What stands before and behind the name of a value, but hardly before and behind a word such as "mean" or "first".
@@ -471,8 +471,8 @@ def with_short_names(program: Program, clause: str) -> str:
 def _with_gradient_names(program: Program, clause: str) -> str:
     """Return a clause in which a gradient has the name that it is stored under: "in w.g, the sum over bs is missing".
 
-    "The gradient of w through `x @ w`" is w.g, too, where nothing else reads w; of a value whose gradient is not
-    stored, "the gradient of `hidden`".
+    "The gradient of w through `x @ w`" is w.g, too, where w leads to the output only through `x @ w`; of a value whose
+    gradient is not stored, "the gradient of `hidden`".
 
     Args:
         program: the program of the trial that the clause is for.
@@ -481,16 +481,16 @@ def _with_gradient_names(program: Program, clause: str) -> str:
 
     def without_step(match: re.Match[str]) -> str:
         """Return the words for a gradient through an operation, without the operation where it is the only one."""
-        return f"the gradient of {match['name']}" if _has_one_reader(program, match["name"]) else match[0]
+        leads_only = _has_one_reader(program, match["name"]) or _leads_only_to(program, match["name"], match["step"])
+        return f"the gradient of {match['name']}" if leads_only else match[0]
 
     clause = THROUGH_STEP.sub(without_step, clause)
-    for name, stored in program.gradient_names.items():
-        value = program.forward.targets.get(name)
-        if value is not None and len(_values_called(program, name)) == 1:
-            gradient = rf"\bthe gradient of {re.escape(name)}(?![\w.\[(]| and | through | with respect )"
-            clause = re.sub(rf"{gradient}((?:(?!gradient)[^;:])*) that of\b", rf"{stored}\1 the gradient of", clause)
-            clause = re.sub(gradient, stored, clause)
-    return clause
+    stored = {name: own for name, own in program.gradient_names.items() if len(_values_called(program, name)) == 1}
+    if not stored:
+        return clause
+    named = rf"\bthe gradient of ({'|'.join(map(re.escape, stored))})(?![\w.\[(]| and | through | with respect )"
+    clause = re.sub(rf"({named}(?:(?!gradient)[^;:])*) that of\b", r"\1 the gradient of", clause)
+    return re.sub(named, lambda match: stored[match[1]], clause)
 
 
 def _values_called(program: Program, name: str) -> set[int]:
@@ -504,6 +504,26 @@ def _values_called(program: Program, name: str) -> set[int]:
     made = {node.id for node in program.nodes if node.operands and text in (node.variable, node.text)}
     named = {value for value, own in program.forward.names.items() if own == text}
     return made | named
+
+
+def _leads_only_to(program: Program, name: str, step: str) -> bool:
+    """Return whether what has a name leads to the outputs only through an operation, as x to a layer norm of x.
+
+    Args:
+        program: the program of a trial.
+        name: such as `x`, or an expression in backticks.
+        step: the operation, an expression in backticks.
+    """
+    passed, reached = {node.id for node in program.nodes if f"`{node.text}`" == step}, _values_called(program, name)
+    open_ends = list(reached) if passed else [SINK]
+    while open_ends:
+        value = open_ends.pop()
+        if value == SINK:
+            return False
+        readers = {reader for reader, _ in program.forward.uses[value]} - passed - reached
+        reached |= readers
+        open_ends += readers
+    return True
 
 
 def _has_one_reader(program: Program, name: str) -> bool:

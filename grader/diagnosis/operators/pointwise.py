@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from grader.course.sampling import positive
-from grader.diagnosis.hints import MISSING_PARENTHESES
+from grader.diagnosis.hints import COMPUTE_ONE_ENTRY, MISSING_PARENTHESES
 from grader.program.arithmetic import sigmoid
 from grader.program.forward import SINK, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, unbroadcast
@@ -478,8 +478,7 @@ def following_function(program: Program, place: Place) -> Place | None:
     code="extra-factor",
     rank=2.1,
     at=edges.of_family("contraction").where(lambda program, place: following_function(program, place) is not None),
-    message="in the contribution of the path through {step} to the gradient of {operand}, the derivative of"
-    " {function} is applied twice",
+    message="in the contribution of {step} to the gradient of {operand}, the derivative of {function} is applied twice",
     choices=lambda program, place: (None,),
     fields=lambda program, place, choice: {
         "function": expression_of(program, program.reader(following_function(program, place) or place))
@@ -564,10 +563,13 @@ def fields_of_combination(program: Program, place: Place, choice: Combination) -
         choice: "added", or "divided" for a division by the derivative.
     """
     divisor, derivative = divisor_of(program, place), name_of_derivative(program, place)
+    of = "" if program.upstream_name else f" of {expression_of(program, program.reader(place))}"
     if choice == "divided" and divisor:
-        return {"how": "multiplied by", "what": divisor, "right": f"it must be divided by {divisor}"}
-    right = "multiply the two" if " of " in derivative else f"it must be multiplied by {derivative}"
-    return {"how": "divided by" if choice == "divided" else "added to", "what": derivative, "right": right}
+        return {"of": of, "how": "multiplied by", "what": divisor, "right": f"it must be divided by {divisor}"}
+    if of and " of " in derivative:
+        derivative = "its derivative"
+    right = "multiply the two" if "derivative" in derivative else f"it must be multiplied by {derivative}"
+    return {"of": of, "how": "divided by" if choice == "divided" else "added to", "what": derivative, "right": right}
 
 
 @operator(
@@ -576,8 +578,13 @@ def fields_of_combination(program: Program, place: Place, choice: Combination) -
     rank=2.5,
     at=pointwise.where(has_varying_derivative),
     choices=lambda program, place: COMBINATIONS,
-    message="the upstream gradient is {how} {what}; {right}",
+    message="the upstream gradient{of} is {how} {what}; {right}",
     fields=lambda program, place, choice: fields_of_combination(program, place, choice),
+    hints=(
+        "The chain rule has two factors here. What are they?",
+        "What must be done with the two, and what does your code do with them?",
+        COMPUTE_ONE_ENTRY,
+    ),
 )
 def add_or_divide_by_derivative(program: Program, place: Place, choice: Combination) -> Program:
     """Contribute g + dy/dx or g / dy/dx in place of g * dy/dx, summed over broadcast axes.
@@ -754,6 +761,11 @@ OF_VALUE: Mapping[str, tuple[str, Callable[[Array], Array]]] = {
     message="the derivative of {step} is {formula} for its value y, but {operand} is used in place of y",
     fields=lambda program, place, choice: {"formula": OF_VALUE[program.reader(place).name][0]},
     choices=lambda program, place: (None,),
+    hints=(
+        "For which of the two is your formula written: for what goes into the function, or for what comes out of it?",
+        "Derive the formula once more, and call the value of the function y. What does y stand for in your code?",
+        "Print what goes into the function and what comes out, for one small input. Which of them does your code use?",
+    ),
 )
 def use_formula_of_value(program: Program, place: Place, choice: None) -> Program:
     """Compute the derivative of a function by its formula for the value y, but with the operand x in place of y.

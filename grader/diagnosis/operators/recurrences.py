@@ -219,7 +219,9 @@ def describe_carry(program: Program, choice: Carry) -> str:
     if choice.only is None:
         return f"no gradient of {names} is passed back from an iteration of the forward pass to the one before it"
     only = describe_edge_kind(program, choice.only)
-    return f"of the contributions to the gradient of {names} from later iterations, only that of {only} is kept"
+    return (
+        f"from later iterations, the gradient of {names} gets only the contribution of {only}; the others are missing"
+    )
 
 
 @operator(

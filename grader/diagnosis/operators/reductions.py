@@ -19,7 +19,7 @@ from torch import Tensor
 
 from grader.course.sampling import normal, positive, sized
 from grader.course.shapes import PARTS as PARTS_OF_AXIS
-from grader.diagnosis.hints import USES_OF_AN_ENTRY, WHICH_ENTRIES_TOGETHER, WHICH_SELECTED
+from grader.diagnosis.hints import SUM_OR_MEAN, USES_OF_AN_ENTRY, WHICH_ENTRIES_TOGETHER, WHICH_SELECTED
 from grader.program.arithmetic import softmax
 from grader.program.forward import SINK, Node, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate
@@ -460,7 +460,7 @@ def _() -> Example:
     code="partial-batch",
     rank=3.0,
     at=sums,
-    message="of the contributions of {step} to the gradient of {operand}, only the largest is kept; all must be summed",
+    message="only the largest contribution of {step} to the gradient of {operand} is kept; all must be summed",
 )
 def keep_largest_term(program: Program, place: Place, choice: None) -> Program | None:
     """Contribute the greatest of the terms in place of their sum: for a bias, g.amax(0) in place of g.sum(0).
@@ -638,8 +638,7 @@ def axes_to_sum(program: Program, place: Place) -> Iterator[SummedAxis]:
     rank=2.7,  # behind what is wrong with a sum that is there
     at=edges.of_family("contraction", "pointwise", "normalisation").in_every_iteration,
     choices=axes_to_sum,
-    message="the contribution of the path through {step} to the gradient of {operand} is {how} over {axis}; this axis"
-    " must be kept",
+    message="the contribution of {step} to the gradient of {operand} is {how} over {axis}; this axis must be kept",
     fields=lambda program, place, choice: {
         "how": "averaged" if choice.averaged else "summed",
         "axis": program.name_of_axis(program.source(place), choice.axis),
@@ -776,9 +775,9 @@ def missing_sums(program: Program, place: Place) -> Iterator[MissingSum]:
     rank=1.0,
     at=targets,
     choices=missing_sums,
-    message="it is {product}not summed over {axes}",
+    message="{mistake} summed over {axes}",
     fields=lambda program, place, choice: {
-        "product": "" if choice.is_batch else "a product entry by entry, ",
+        "mistake": "it is not" if choice.is_batch else "this is an elementwise product; it must also be",
         "axes": describe_axes(program, use, choice.kept) if (use := sole_use(program, place)) else "its axes",
     },
 )
@@ -1060,8 +1059,8 @@ def _() -> Example:
     rank=3.5,
     at=nodes.of("sum", "mean").where(reduces_several_entries),
     choices=lambda program, place: ["sum" if program.reader(place).name == "mean" else "mean"],
-    message="{step} is computed as a {choice} throughout; it must be a {other}",
-    fields=lambda program, place, choice: {"other": "mean" if choice == "sum" else "sum"},
+    message="a {choice} is used in place of {step}",
+    hints=SUM_OR_MEAN,
 )
 def exchange_mean_and_sum_in_both_passes(program: Program, place: Place, choice: str) -> Program:
     """Compute both passes with a sum in place of the mean that is the node `place`, or with a mean in place of the sum.
@@ -1618,7 +1617,8 @@ def _() -> Example:
     rank=3.5,
     at=nodes.of("mean", "sum").where(reduces_several_entries),
     choices=lambda program, place: ("sum",) if program.nodes[place[0]].name == "mean" else ("mean",),
-    message="{step} is computed as a {choice} in the forward pass, so later derivatives are taken at the wrong value",
+    message="your code computes {step} as a {choice}, so the derivatives that use its value are wrong",
+    hints=SUM_OR_MEAN,
 )
 def exchange_mean_and_sum_in_values(program: Program, place: Place, choice: str) -> Program:
     """Compute the values with a sum for the mean, the node `place`, or the reverse; the node's own vjp stays right.
@@ -2044,7 +2044,7 @@ EXTREME_RULES: Mapping[str, ExtremeRule] = {
         "wrong-local", lambda x, axes, selected: _first_along(x, axes)
     ),
     "all entries but the selected ones": ExtremeRule("inverted-mask", lambda x, axes, selected: 1.0 - selected),
-    "every entry, divided by the number of entries": ExtremeRule(
+    "is divided equally among all entries that it is taken over": ExtremeRule(
         "wrong-local",
         lambda x, axes, selected: np.isfinite(x) / np.maximum(np.isfinite(x).sum(axis=axes, keepdims=True), 1),
     ),
@@ -2121,7 +2121,7 @@ def _extreme_along(x: Array, axes: tuple[int, ...], selected: Array, axis: int) 
 
 
 def describe_extreme(program: Program, place: Place, choice: str) -> str:
-    """Return a choice of `EXTREME_RULES` in words that fit a maximum or a minimum: "the smallest entries".
+    """Return a choice of `EXTREME_RULES` in words that fit a maximum or a minimum: "goes to the smallest entries".
 
     Args:
         program: the program of a trial.
@@ -2131,7 +2131,8 @@ def describe_extreme(program: Program, place: Place, choice: str) -> str:
     own, opposite = ("largest", "smallest") if "max" in program.reader(place).name else ("smallest", "largest")
     words = choice.replace("the entries at the opposite extreme", f"the {opposite} entries")
     words = words.replace("the extreme is", f"the {own} is")
-    return words.replace("the extreme of", f"the {own} of").replace("the extreme along", f"the {own} entries along")
+    words = words.replace("the extreme of", f"the {own} of").replace("the extreme along", f"the {own} entries along")
+    return words if words.startswith("is ") else f"goes to {words}"
 
 
 def describe_right_extreme(program: Program, place: Place, choice: str) -> str:
@@ -2145,7 +2146,7 @@ def describe_right_extreme(program: Program, place: Place, choice: str) -> str:
     node = program.reader(place)
     own = "largest" if "max" in node.name else "smallest"
     if not any(words in choice for words in ("along", "of all entries")):
-        return own
+        return f"{own} alone" if choice.startswith("is ") else own
     is_whole = len(reduced_axes(node)) == np.ndim(node.values[0])
     return (
         f"{own} of all entries"
@@ -2160,7 +2161,7 @@ def describe_right_extreme(program: Program, place: Place, choice: str) -> str:
     rank=2.0,
     at=edges.of("amax", "amin", "max", "min"),
     choices=lambda program, place: EXTREME_RULES,
-    message="the gradient of {step} goes to {choice}; it must go to the {own}",
+    message="the gradient of {step} {choice}; it must go to the {own}",
     fields=lambda program, place, choice: {
         "choice": describe_extreme(program, place, choice),
         "own": describe_right_extreme(program, place, choice),

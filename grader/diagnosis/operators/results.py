@@ -586,6 +586,11 @@ def invert_marks(gradient: Array) -> Array:
     rank=2.0,
     at=targets,
     message="the zeros and the nonzero entries of the right answer are swapped",
+    hints=(
+        "Take one entry of the answer that must be 0 and one that must not. What does your code give for each?",
+        "Nudge one entry of the input. Where does the output move, and where does it stay the same?",
+        "Which part of your code decides where the zeros are?",
+    ),
 )
 def invert_result(program: Program, place: Place, choice: None) -> Program:
     """Exchange 0 and v in the gradient of the target `place`, if it consists of 0 and one other number v.

@@ -157,6 +157,13 @@ def describe_wrong_probabilities(program: Program, place: Place, choice: str) ->
     choices=lambda program, place: PROBABILITIES,
     message="in the derivative of {step}, {mistake}",
     fields=describe_wrong_probabilities,
+    hints={
+        "wrong-point": (
+            "The softmax probabilities are positive, and add up to 1 in each row. Is that so for what you use?",
+            "Write down how a probability is computed from the row, one step after the other. Which steps do you take?",
+            "Print what you use for one small row, and beside it the softmax of this row.",
+        ),
+    },
 )
 def use_wrong_probabilities(program: Program, place: Place, choice: str) -> Program:
     """Compute the contribution of the edge `place` with a wrong array in place of the softmax probabilities p.
@@ -687,6 +694,11 @@ def _() -> Example:
             "Write out a softmax of two entries, and the derivative of each output with respect to the first entry.",
             "Which upstream gradients of the row reach one entry, and with which factors?",
             "Compute the gradient of one row of two entries by hand, and compare each number with your code.",
+        ),
+        "missing-upstream": (
+            "If the upstream gradient were all zeros, what should your answer be? What does your code give?",
+            "An entry moves every output of its row, and each of them moves the loss. Write this out for a row of two.",
+            "Which terms of your code do not contain the upstream gradient?",
         ),
     },
 )

@@ -227,6 +227,22 @@ def rule_of_replacement(program: Program, place: Place, choice: Replacement) -> 
     return None if value is None else lambda at: at.program.nodes[value].value
 
 
+def fields_of_replacement(program: Program, place: Place, choice: Replacement) -> dict[str, str]:
+    """Return the fields of a message: the array that is used, and the gradient that must be.
+
+    Of `x @ w` in `x @ w + b`: "the value of `x @ w`", because a learner computes it as out - b, and "its gradient".
+
+    Args:
+        program: the program of the trial that the message is for.
+        place: a value, or an edge, whose reader is meant: the node whose gradient is replaced.
+        choice: names the other value.
+    """
+    other, gradient = choice.value.describe(program), name_of_upstream_gradient(program, place[0])
+    if other.startswith("`") and choice.value.find(program, place[0]) == place[0]:
+        return {"other": f"the value of {other}", "gradient": "its gradient"}
+    return {"other": other, "gradient": gradient}
+
+
 @operator(
     "value-for-gradient",
     code=lambda choice: choice.code,
@@ -234,10 +250,8 @@ def rule_of_replacement(program: Program, place: Place, choice: Replacement) -> 
     at=made_values.in_every_iteration,
     choices=replacements,
     message="{other} is used in place of {gradient}",
-    fields=lambda program, place, choice: {
-        "other": choice.value.describe(program), "gradient": name_of_upstream_gradient(program, place[0]),
-    },
-)  # fmt: skip
+    fields=lambda program, place, choice: fields_of_replacement(program, place, choice),
+)
 def use_value_for_gradient(program: Program, place: Place, choice: Replacement) -> Program | None:
     """Replace the gradient g of the value `place` by a value v in the contributions to all operands of its node.
 
@@ -270,10 +284,8 @@ def _() -> Example:
     at=edges_of_several.in_every_iteration,
     choices=replacements,
     message="in the gradient of {operand} through {step}, {other} is used in place of {gradient}",
-    fields=lambda program, place, choice: {
-        "other": choice.value.describe(program), "gradient": name_of_upstream_gradient(program, place[0]),
-    },
-)  # fmt: skip
+    fields=lambda program, place, choice: fields_of_replacement(program, place, choice),
+)
 def use_value_for_gradient_for_operand(program: Program, place: Place, choice: Replacement) -> Program | None:
     """Compute the contribution of the edge `place` with a value in place of the upstream gradient.
 
@@ -1502,7 +1514,7 @@ def factors_of_other_summands(program: Program, place: Place) -> Iterator[tuple[
     rank=2.3,
     at=edges.of("add", "sub"),
     choices=factors_of_other_summands,
-    message="the contribution of the path through {step} to the gradient of {operand} is multiplied by {factor},"
+    message="the contribution of {step} to the gradient of {operand} is multiplied by {factor},"
     " which is a factor of {other} only",
     fields=lambda program, place, choice: {
         "factor": program.name_of(factor) if (factor := factor_at(program, place, choice)) is not None else "a factor",

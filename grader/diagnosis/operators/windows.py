@@ -1039,11 +1039,11 @@ def chosen_entries(program: Program, node: Node) -> Array | None:
     at=windows.at_slot(INPUT),
     choices=assignments,
     fields=lambda program, place, choice: {
-        "how": "their contributions are averaged"
+        "how": "contributions are averaged"
         if choice.order == "mean"
-        else f"the last {choice.order} overwrites the contributions of the others"
+        else f"the last {choice.order} overwrites the others"
     },
-    message="where the windows of {step} overlap, {how} in the gradient of {operand}; add all contributions",
+    message="in the gradient of {operand}, {how} where the windows of {step} overlap; add all contributions",
 )
 def overwrite_windows(program: Program, place: Place, choice: Assignment) -> Program:
     """Assign or average the contributions of overlapping windows to the array in place of adding them.
