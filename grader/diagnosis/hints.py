@@ -80,7 +80,7 @@ HINTS: Mapping[str, Sequence[str]] = {
     "partial-batch": (
         "Which entries or terms does the forward pass use here? Which of these does your code leave out?",
         "Every use contributes to the gradient.",
-        "Which entries does each line of your code use? Which entries does no line use?",
+        "Print what your code adds up or copies in a small case. Where does it begin, and where does it end?",
     ),
     "summed-wrong-axis": (
         "Write the name of each axis next to its number.",
@@ -176,8 +176,8 @@ HINTS: Mapping[str, Sequence[str]] = {
         "Which constants are typed in, and with how many digits?",
     ),
     "inverted-mask": (
-        "For which inputs does the output change at all?",
-        "Where the function is flat, its gradient is 0.",
+        "For which inputs does the output change, and for which does it change less, or not at all?",
+        "Where must the gradient be 0, or small? Where is it so in your answer?",
         "Take one entry that should get a gradient and one that should not. Which of them does your code select?",
     ),
     "inverse-for-transpose": (

@@ -328,8 +328,13 @@ def describe_kept_iterations(program: Program, place: Place, choice: IterationsT
     rank=1.0,
     at=values,
     choices=kept_iterations,
-    message="only {which} left in the gradient of {value}; the contributions of all iterations must be added",
-    fields=lambda program, place, choice: {"which": describe_kept_iterations(program, place, choice)},
+    message="only {which} left in the gradient of {value}; {remedy}",
+    fields=lambda program, place, choice: {
+        "which": describe_kept_iterations(program, place, choice),
+        "remedy": "the contributions of all iterations must be added"
+        if choice.code == "overwritten"
+        else "every iteration contributes",
+    },
     hints={"missing-path": EVERY_ITERATION},
 )
 def keep_iterations_at_one_end(program: Program, place: Place, choice: IterationsToKeep) -> Program | None:

@@ -49,7 +49,7 @@ AFTER_NOUN = re.compile(r"\bthe (?!derivative|gradient)[\w-]+ $")  # "the norm "
 TRANSPOSE = re.compile(r"gradient of (?:`(\w+)(?:\.(?:t|unsqueeze)\(-?\d?\)|\[:, None\]|\.m?T)`|(\w+)\.m?T\b)")
 OTHER_OPERATION = re.compile(r"\ba \w+ is used in place of $")  # "a sum is used in place of `x - y`"
 NAMED = r"(?:`[^`]+`|[^`,\s]+)"  # an expression, or a name
-STEP = r"(?:the `\w+` (?:in|inside) )?`[^`]+`(?: (?:in line \d+|(?:in|of) `[^`]+`))?|the [\w-]+"  # an operation
+STEP = r"(?:the `\w+` (?:in|inside) )?`[^`]+`(?: (?:in line \d+|(?:in|of) `[^`]+`))?|the [\w-]+(?: `[^`]+`)?"  # an operation
 THROUGH_STEP = re.compile(rf"the gradient of (?P<name>{NAMED}) through (?P<step>{STEP})(?=,| (?!and\b))")
 VALUE_NAME = re.compile(r"[A-Za-z_]\w*(?:\([\w, ]*\))?")  # `hidden`, or `norm(h)`
 # What stands before and behind the name of a value, but hardly before and behind a word such as "mean" or "first".
