@@ -58,7 +58,7 @@ LEFT, SQUARES, CUBE, CHAIN = (
         (SIGMOID, lambda v: v["out"] * (1 - v["out_g"]), "not-linear: 1 minus out.g"),
         (ROOT, lambda v: (0.5 * v["a"]).expand(v["x"].shape), "value-for-gradient: `out` is used in place of out.g"),
         (SHIFT, lambda v: (v["x"] + 2) / v["x"], "wrong-local: divided by x is used in place of the derivative"),
-        (MASKED, lambda v: v["out_g"] * (1 - v["kept"]), "inverted-mask: in the gradient of x through `x * kept`"),
+        (MASKED, lambda v: v["out_g"] * (1 - v["kept"]), "inverted-mask: in x.g, the mask is inverted"),
         (SQUARES, lambda v: 2 * v["x"] ** 2, "wrong-local: is not reduced by 1"),
         (THIRD_POWER, lambda v: 3 * v["x"] ** 3 - v["out_g"], "wrong-local: in parentheses"),
         (POWER, lambda v: v["out_g"] * 3 * (3 * v["x"] / 2 + 1), "hard-coded: is assumed to be 2"),

@@ -71,7 +71,7 @@ def back(v: dict[str, Any]) -> torch.Tensor:
         (MAX, wide, "missing-local: goes to every entry;"),
         (MAX, lambda v: wide(v) * ~picked(v), "inverted-mask: all entries but the selected ones"),
         (MAX, lambda v: wide(v) * picked(v) * v["x"], "extra-factor: has an extra factor"),
-        (MAX, lambda v: wide(v) / n(v), "wrong-local: divided by the number of entries"),
+        (MAX, lambda v: wide(v) / n(v), "wrong-local: is divided equally among all entries"),
         (MAX, lambda v: wide(v) * (v["x"] == v["x"].max()), "summed-wrong-axis: of all entries only"),
         (
             MAX,

@@ -91,7 +91,7 @@ def picked(v: dict[str, Any]) -> Any:
         (SQUARE, lambda v: v["out_g"] * (1 - v["out"] ** 2), "missing-local: skips"),
         (LAYERS, lambda v: v["out_g"] * (2 + v["x"].cos()), "missing-local"),
         (ADDED, lambda v: v["out_g"] * (1 + v["x"].cos() * (2 - (v["x"] + v["x"].sin()).tanh() ** 2)),
-         "missing-path: must be used"),
+         "missing-path: is incomplete: the contribution of"),
         (JOINED, lambda v: torch.cat((v["y"], v["x"]), -1).T @ v["out_g"], "wrong-operand: in reverse order"),
         (SCORES, scored(keys, keys), "wrong-factor: in place of `x.shape[1] ** 0.5`"),
         (SCORES, scored(width, keys), "wrong-factor: in place of `x.shape[1] ** 0.5`"),

@@ -49,8 +49,10 @@ AFTER_NOUN = re.compile(r"\bthe (?!derivative|gradient)[\w-]+ $")  # "the norm "
 TRANSPOSE = re.compile(r"gradient of (?:`(\w+)(?:\.(?:t|unsqueeze)\(-?\d?\)|\[:, None\]|\.m?T)`|(\w+)\.m?T\b)")
 OTHER_OPERATION = re.compile(r"\ba \w+ is used in place of $")  # "a sum is used in place of `x - y`"
 NAMED = r"(?:`[^`]+`|[^`,\s]+)"  # an expression, or a name
-STEP = r"(?:the `\w+` (?:in|inside) )?`[^`]+`(?: (?:in line \d+|(?:in|of) `[^`]+`))?|the [\w-]+(?: `[^`]+`)?"  # an operation
-THROUGH_STEP = re.compile(rf"the gradient of (?P<name>{NAMED}) through (?P<step>{STEP})(?=,| (?!and\b))")
+STEP = r"(?:the `\w+` (?:in|inside) )?`[^`]+`(?: (?:in line \d+|(?:in|of) `[^`]+`))?|the [\w-]+(?: `[^`]+`)?"
+THROUGH_STEP = re.compile(
+    rf"(?P<lead>\bin )?the gradient of (?P<name>{NAMED}) through (?P<step>{STEP})(?=,| (?!and\b))"
+)
 VALUE_NAME = re.compile(r"[A-Za-z_]\w*(?:\([\w, ]*\))?")  # `hidden`, or `norm(h)`
 # What stands before and behind the name of a value, but hardly before and behind a word such as "mean" or "first".
 BEFORE_VALUE = (
@@ -480,9 +482,14 @@ def _with_gradient_names(program: Program, clause: str) -> str:
     """
 
     def without_step(match: re.Match[str]) -> str:
-        """Return the words for a gradient through an operation, without the operation where it is the only one."""
+        """Return the words for a gradient through an operation, without the operation where it is the only one.
+
+        What is said of the whole gradient of an inner value keeps it: that is where a sign, say, was lost.
+        """
+        if not match["lead"] and match["name"] not in program.gradient_names:
+            return match[0]
         leads_only = _has_one_reader(program, match["name"]) or _leads_only_to(program, match["name"], match["step"])
-        return f"the gradient of {match['name']}" if leads_only else match[0]
+        return f"{match['lead'] or ''}the gradient of {match['name']}" if leads_only else match[0]
 
     clause = THROUGH_STEP.sub(without_step, clause)
     stored = {name: own for name, own in program.gradient_names.items() if len(_values_called(program, name)) == 1}
@@ -509,13 +516,16 @@ def _values_called(program: Program, name: str) -> set[int]:
 def _leads_only_to(program: Program, name: str, step: str) -> bool:
     """Return whether what has a name leads to the outputs only through an operation, as x to a layer norm of x.
 
+    The operation must not read it itself: "the gradient of x through `x * x.sin()`" may be that of the factor x.
+
     Args:
         program: the program of a trial.
         name: such as `x`, or an expression in backticks.
         step: the operation, an expression in backticks.
     """
     passed, reached = {node.id for node in program.nodes if f"`{node.text}`" == step}, _values_called(program, name)
-    open_ends = list(reached) if passed else [SINK]
+    direct = any(reader in passed for value in reached for reader, _ in program.forward.uses[value])
+    open_ends = list(reached) if passed and not direct else [SINK]
     while open_ends:
         value = open_ends.pop()
         if value == SINK:
