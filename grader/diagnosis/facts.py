@@ -22,7 +22,7 @@ from grader.reference.trial import Sample, Samples, Trial, options
 
 from .factors import CLOSE, TrialRatios, common_ratio, number_text
 from .failing_arguments import operations_of_wrong_trials, options_of_right_trials
-from .hints import ZERO_EVERYWHERE
+from .hints import STORED_AND_NEW, ZERO_EVERYWHERE
 from .mistake import FactKind, Mistake, fact_kind
 from .words import with_words
 
@@ -84,6 +84,7 @@ STEP_OF_TRAINING = fact_kind(
 WEIGHTS_OF_PRIOR = fact_kind(
     "weights-of-prior",
     "this is {mixture}; it must be the sum of the new gradient and the stored one",
+    hints=STORED_AND_NEW,
 )
 RIGHT_ONLY_IN = fact_kind(
     "right-only-in",

@@ -39,7 +39,7 @@ HINTS: Mapping[str, Sequence[str]] = {
     ),
     "mean-for-sum": (
         "Does the forward pass take a mean here at all?",
-        "Where does the forward pass take a mean? Only there is the gradient divided by the number of entries.",
+        "Only where the forward pass divides by a number of entries does the backward pass divide by it, too.",
         "Does the effect of one entry shrink when there are more entries beside it?",
     ),
     "sum-for-mean": (
@@ -323,15 +323,20 @@ OF_RESULT: Mapping[str, Sequence[str]] = {
 KNOWN = (VALUE_CODES | OF_RESULT.keys()) - {"imprecise", "unknown"}
 """Codes that say why a result is wrong; where nobody knows why, the hints of the answer may help."""
 
-# Hints of several operators.
+# Hints of several operators and facts.
+STORED_AND_NEW = (
+    "Go through a call of your function before which a gradient is stored. What is stored after each line?",
+    "Go through a call before which none is stored. What is stored after each line?",
+    "Call it twice with the same inputs. How large must the stored gradient be then, in comparison with one call?",
+)
 SUM_OR_MEAN = (
     "Does the forward pass take a sum here, or a mean?",
     "Print this value in your code, and the same value of the forward pass. By which factor do the two differ?",
     "Which derivatives use this value? They are right only if the value is.",
 )
 OTHER_FACTOR = (
-    "Which two factors does this product have in the forward pass?",
-    "The gradient of each factor of a product needs the other factor. Which one did you use?",
+    "What is this value multiplied by, or divided by, in the forward pass?",
+    "The gradient of a factor needs the other factor, that of a numerator the denominator. Which array did you use?",
 )
 WHICH_POSITION = (
     "At which index of the output is the first entry of each input, and which index does your code use?",

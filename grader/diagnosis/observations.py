@@ -22,6 +22,7 @@ from grader.reference.trial import Samples
 from . import facts
 from .case import Candidate, Case, ProgramSample
 from .factors import common_ratio
+from .hints import STORED_AND_NEW
 from .mistake import Fact, FactKind, Mistake, fact_kind
 from .operators.branches import masking
 from .operators.places import Spot
@@ -48,23 +49,22 @@ PRIOR_KEPT = fact_kind(
 PRIOR_SUBTRACTED = fact_kind(
     "prior-subtracted",
     "the gradient that was already stored is subtracted: add the new gradient to it",
+    hints=STORED_AND_NEW,
 )
 NEW_TWICE_WITHOUT_PRIOR = fact_kind(
     "new-twice-without-prior",
     "where no gradient was stored before, the new gradient is added twice",
-    hints=(
-        "Go through a call before which no gradient is stored. What is stored after each line?",
-        "Which two lines both store or add the new gradient in such a call?",
-        "What must be stored after the first call, and what after the second?",
-    ),
+    hints=STORED_AND_NEW,
 )
 ADDED_TO_VARIABLE = fact_kind(
     "added-to-variable",
     "the new gradient is added to {variable} itself: add it to the gradient stored in {answer}",
+    hints=STORED_AND_NEW,
 )
 MEAN_WITH_PRIOR = fact_kind(
     "mean-with-prior",
     "this is the mean of the stored and the new gradient: add the two",
+    hints=STORED_AND_NEW,
 )
 NOT_ACCEPTED = fact_kind(
     "not-accepted",

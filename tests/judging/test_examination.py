@@ -135,7 +135,7 @@ def test_a_test_is_written_in_place_of_dots(course: Course) -> None:
             "One of the right ones that it rejects is written as in the lesson, so the test's assertions fail for a "
             "right answer",
             "it rejects: inp.g = out.g[:, None].expand(inp.shape) / inp.shape[1]",
-            "What would convince you",
+            "Call your test with this backward pass.",
         ),
     ],
 )

@@ -193,7 +193,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    g, hat = out.g * gamma, inp / rms\n    gamma.g = (out.g * hat).sum(0)\n"
         "    inp.g = g - hat * (g * hat).mean(-1, keepdim=True)\n",
         "inp.g",
-        "the gradient of inp through `gamma * inp / rms` is not divided by `rms`",
+        "inp.g is not divided by `rms`",
     ),
     "the axis of a mean that is subtracted is named": (
         "lin_grad",
@@ -298,8 +298,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    means = out.g.mean(-1, keepdim=True) + hat * (out.g * hat).mean(-1, keepdim=True)\n"
         "    inp.g = gamma * (out.g - means) / std\n",
         "inp.g",
-        "in the gradient of inp through `centred * inv`, gamma is applied after the means; it must be applied before"
-        " the means are taken",
+        "in inp.g, gamma is applied after the means; it must be applied before the means are taken",
     ),
     "of a transposed factor the gradient of the factor itself is meant": (
         "info_nce_grad",

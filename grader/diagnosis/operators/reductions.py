@@ -2038,13 +2038,14 @@ class ExtremeRule(NamedTuple):
     weights: Callable[[Array, tuple[int, ...], Array], Array]
 
 
+EQUAL_SHARES = "every entry, divided by the number of entries"
 EXTREME_RULES: Mapping[str, ExtremeRule] = {
     "every entry": ExtremeRule("missing-local", lambda x, axes, selected: np.ones_like(x)),
     "the first entry, wherever the extreme is": ExtremeRule(
         "wrong-local", lambda x, axes, selected: _first_along(x, axes)
     ),
     "all entries but the selected ones": ExtremeRule("inverted-mask", lambda x, axes, selected: 1.0 - selected),
-    "is divided equally among all entries that it is taken over": ExtremeRule(
+    EQUAL_SHARES: ExtremeRule(
         "wrong-local",
         lambda x, axes, selected: np.isfinite(x) / np.maximum(np.isfinite(x).sum(axis=axes, keepdims=True), 1),
     ),
@@ -2121,7 +2122,7 @@ def _extreme_along(x: Array, axes: tuple[int, ...], selected: Array, axis: int) 
 
 
 def describe_extreme(program: Program, place: Place, choice: str) -> str:
-    """Return a choice of `EXTREME_RULES` in words that fit a maximum or a minimum: "goes to the smallest entries".
+    """Return a choice of `EXTREME_RULES` in words that fit a maximum or a minimum: "the smallest entries".
 
     Args:
         program: the program of a trial.
@@ -2131,8 +2132,7 @@ def describe_extreme(program: Program, place: Place, choice: str) -> str:
     own, opposite = ("largest", "smallest") if "max" in program.reader(place).name else ("smallest", "largest")
     words = choice.replace("the entries at the opposite extreme", f"the {opposite} entries")
     words = words.replace("the extreme is", f"the {own} is")
-    words = words.replace("the extreme of", f"the {own} of").replace("the extreme along", f"the {own} entries along")
-    return words if words.startswith("is ") else f"goes to {words}"
+    return words.replace("the extreme of", f"the {own} of").replace("the extreme along", f"the {own} entries along")
 
 
 def describe_right_extreme(program: Program, place: Place, choice: str) -> str:
@@ -2146,7 +2146,7 @@ def describe_right_extreme(program: Program, place: Place, choice: str) -> str:
     node = program.reader(place)
     own = "largest" if "max" in node.name else "smallest"
     if not any(words in choice for words in ("along", "of all entries")):
-        return f"{own} alone" if choice.startswith("is ") else own
+        return f"{own} alone" if choice == EQUAL_SHARES else own
     is_whole = len(reduced_axes(node)) == np.ndim(node.values[0])
     return (
         f"{own} of all entries"
@@ -2161,9 +2161,12 @@ def describe_right_extreme(program: Program, place: Place, choice: str) -> str:
     rank=2.0,
     at=edges.of("amax", "amin", "max", "min"),
     choices=lambda program, place: EXTREME_RULES,
-    message="the gradient of {step} {choice}; it must go to the {own}",
+    message="the gradient of {step} {goes}; it must go to the {own}",
     fields=lambda program, place, choice: {
-        "choice": describe_extreme(program, place, choice),
+        "choice": (words := describe_extreme(program, place, choice)),
+        "goes": "is divided equally among all entries that it is taken over"
+        if choice == EQUAL_SHARES
+        else f"goes to {words}",
         "own": describe_right_extreme(program, place, choice),
     },
     hints=WHICH_SELECTED,

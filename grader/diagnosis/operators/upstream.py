@@ -1514,8 +1514,7 @@ def factors_of_other_summands(program: Program, place: Place) -> Iterator[tuple[
     rank=2.3,
     at=edges.of("add", "sub"),
     choices=factors_of_other_summands,
-    message="the contribution of {step} to the gradient of {operand} is multiplied by {factor},"
-    " which is a factor of {other} only",
+    message="{contribution} is multiplied by {factor}, which is a factor of {other} only",
     fields=lambda program, place, choice: {
         "factor": program.name_of(factor) if (factor := factor_at(program, place, choice)) is not None else "a factor",
         "other": program.name_of(program.source((place[0], choice[0]))),
