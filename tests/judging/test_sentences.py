@@ -300,6 +300,16 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "inp.g",
         "in inp.g, gamma is applied after the means; it must be applied before the means are taken",
     ),
+    "the mean that is missing is that of the gradient of the normalized value": (
+        "layernorm_grad",
+        "def layernorm_grad(inp, gamma, beta, out):\n"
+        "    std = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()\n"
+        "    hat = (inp - inp.mean(-1, keepdim=True)) / std\n"
+        "    g = out.g * gamma\n"
+        "    inp.g = (g - hat * (g * hat).mean(-1, keepdim=True)) / std\n",
+        "inp.g",
+        "in inp.g, the path through the mean is missing: subtract the mean of the gradient of `hat`",
+    ),
     "of a transposed factor the gradient of the factor itself is meant": (
         "info_nce_grad",
         "import torch\ndef info_nce_grad(a, b, temperature):\n"
