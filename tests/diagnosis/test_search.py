@@ -311,7 +311,7 @@ def test_an_edit_may_concern_what_one_of_several_terms_contributes() -> None:
         return {"x": dz @ w.T, "w": x.T @ dz}
 
     sentence = only(forward, wrong, x="bs n", w="n m")
-    assert sentence.startswith("missing-path: for what comes from `logp[:, 0]`: in the gradient of `x @ w`, the sum")
+    assert sentence.startswith("missing-path: for what comes from `logp[:, 0]`: in the gradient of `x @ w` through")
 
 
 def test_one_slip_at_two_places_is_named_before_the_value_behind_both() -> None:

@@ -39,6 +39,7 @@ ATTENTION = program_of(attention, {}, q=(4, 3), k=(4, 3), v=(4, 4))
 STATES = program_of(states, {"bs": 2, "t": 3, "m": 4}, x=(2, 3, 4), h=(2, 4), w=(4, 4))
 
 
+ONES = torch.ones(4, 3, dtype=torch.float64)
 SOFTPLUS = program_of(softplus, {}, x=(4, 3))
 
 
@@ -113,6 +114,23 @@ def test_the_iterations_of_a_loop_over_time_are_time_steps(clause: str, words: s
 def test_a_stored_gradient_has_its_name(clause: str, words: str) -> None:
     names = {"q": "q.g", "k": "k.g", "v": "v.g"}
     assert with_short_names(replace(ATTENTION, gradient_names=names), clause) == words
+
+
+@pytest.mark.parametrize(
+    ("forward", "step", "is_named"),
+    [
+        (lambda x, w: x @ w, "x @ w", False),
+        (lambda x, w: torch.relu(x) @ w, "torch.relu(x)", True),  # what is said may be of its mask
+        (lambda x, w: torch.relu(x), "torch.relu(x)", False),  # it is all of the forward pass
+        (lambda x, w: (ONES * x) @ w, "ONES * x", True),  # what is said may be of the constant, which has no name
+    ],
+)
+def test_an_operation_is_named_unless_the_rest_is_clear(
+    forward: Callable[..., Tensor], step: str, is_named: bool
+) -> None:
+    program = program_of(forward, {}, x=(4, 3), w=(3, 3))
+    clause = f"in the gradient of x through `{step}`, it is missing"
+    assert with_short_names(program, clause) == (clause if is_named else "in the gradient of x, it is missing")
 
 
 def test_two_axes_of_one_name_are_numbered() -> None:

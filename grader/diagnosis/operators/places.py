@@ -484,12 +484,17 @@ def _with_gradient_names(program: Program, clause: str) -> str:
     def without_step(match: re.Match[str]) -> str:
         """Return the words for a gradient through an operation, without the operation where it is the only one.
 
-        What is said of the whole gradient of an inner value keeps it: that is where a sign, say, was lost.
+        The gradient of an expression keeps it, and so does what is said of the whole gradient of an inner value: that
+        is where a sign, say, was lost. Unless it is all of the forward pass, a function is kept, because what is said
+        behind it may be of its windows, its mask or its sum, and so is a product with a constant, which has no name.
         """
-        if not match["lead"] and match["name"] not in program.gradient_names:
+        name = match["name"]
+        if "`" in name or (not match["lead"] and name not in program.gradient_names):
             return match[0]
-        leads_only = _has_one_reader(program, match["name"]) or _leads_only_to(program, match["name"], match["step"])
-        return f"{match['lead'] or ''}the gradient of {match['name']}" if leads_only else match[0]
+        readers = _only_way(program, name, match["step"]) or _only_reader(program, name)
+        is_whole = sum(1 for node in program.nodes if node.operands) == 1
+        is_clear = readers and (is_whole or all(_has_named_operands(node) for node in readers))
+        return f"{match['lead'] or ''}the gradient of {name}" if is_clear else match[0]
 
     clause = THROUGH_STEP.sub(without_step, clause)
     stored = {name: own for name, own in program.gradient_names.items() if len(_values_called(program, name)) == 1}
@@ -513,40 +518,56 @@ def _values_called(program: Program, name: str) -> set[int]:
     return made | named
 
 
-def _leads_only_to(program: Program, name: str, step: str) -> bool:
-    """Return whether what has a name leads to the outputs only through an operation, as x to a layer norm of x.
+def _has_named_operands(node: Node) -> bool:
+    """Return whether an operation is written with a sign, such as `x @ w`, or as an einsum, and not with a constant."""
+    return node.name in (*SYMBOLS, "einsum") and len(node.operands) == len(node.values)
+
+
+def _only_way(program: Program, name: str, step: str) -> list[Node]:
+    """Return the operation that all paths from what has a name to the outputs lead through, as x to a layer norm of x.
 
     The operation must not read it itself: "the gradient of x through `x * x.sin()`" may be that of the factor x.
 
     Args:
         program: the program of a trial.
-        name: such as `x`, or an expression in backticks.
+        name: such as `x`.
         step: the operation, an expression in backticks.
+
+    Returns:
+        The nodes of all its iterations; none where a path leads past it.
     """
-    passed, reached = {node.id for node in program.nodes if f"`{node.text}`" == step}, _values_called(program, name)
-    direct = any(reader in passed for value in reached for reader, _ in program.forward.uses[value])
-    open_ends = list(reached) if passed and not direct else [SINK]
+    steps = [node for node in program.nodes if f"`{node.text}`" == step]
+    passed, reached = {node.id for node in steps}, _values_called(program, name)
+    if any(reader in passed for value in reached for reader, _ in program.forward.uses[value]):
+        return []
+    open_ends = list(reached)
     while open_ends:
         value = open_ends.pop()
         if value == SINK:
-            return False
+            return []
         readers = {reader for reader, _ in program.forward.uses[value]} - passed - reached
         reached |= readers
         open_ends += readers
-    return True
+    return steps
 
 
-def _has_one_reader(program: Program, name: str) -> bool:
-    """Return whether just one operation, of any iteration of a loop, reads what has a name, and reads it just once.
+def _only_reader(program: Program, name: str) -> list[Node]:
+    """Return the operation that reads what has a name, in any iteration of a loop, if just one does, and just once.
 
     Args:
         program: the program of a trial.
-        name: such as `w`, or an expression in backticks.
+        name: such as `w`.
+
+    Returns:
+        The nodes of all its iterations; none where several operations read it, or one several times.
     """
     values = _values_called(program, name)
     uses = [use for value in values for use in program.forward.uses[value]]
-    edges = {(SINK if reader == SINK else program.nodes[reader].key, slot) for reader, slot in uses}
-    return len(edges) == 1 and len({program.nodes[value].key for value in values}) == 1
+    if any(reader == SINK for reader, _ in uses):
+        return []
+    readers = [program.nodes[reader] for reader, _ in uses]
+    edges = {(node.key, slot) for node, (_, slot) in zip(readers, uses, strict=True)}
+    return readers if len(edges) == 1 and len({program.nodes[value].key for value in values}) == 1 else []
 
 
 def _with_quoted_values(program: Program, clause: str) -> str:
