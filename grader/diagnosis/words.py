@@ -191,10 +191,8 @@ def _varying(fields: Mapping[str, Any]) -> str:
     factor = fields["factor"]
     if fields.get("right"):
         often = f"it is right in {fields['right']} of {fields['trials']} trials"
-        return (
-            f"{often}; in the others it is off by a factor, which differs between trials: it is {factor} in one of them"
-        )
-    return f"every entry is {factor} times what it should be in this trial; the factor differs between trials"
+        return f"{often}; in another trial every entry is {factor} times what it should be"
+    return f"in this trial every entry is {factor} times what it should be; the factor differs between trials"
 
 
 def multiple_in_words(factor: str) -> str:

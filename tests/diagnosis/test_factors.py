@@ -127,9 +127,7 @@ def test_a_factor_is_told_of_a_trial_in_which_there_is_one() -> None:
     found = varying_ratio(samples_of(lambda t, r: r * (1 if t.setting.index % 2 else 2108 / 7 + t.setting.index)))
     assert found is not None
     text = clause(found.facts[0])
-    assert text.startswith(
-        "it is right in 2 of 4 trials; in the others it is off by a factor, which differs between trials: it is 301"
-    )
+    assert text.startswith("it is right in 2 of 4 trials; in another trial every entry is 301 times what it should be")
 
 
 # --- a factor of its own on one path -----------------------------------------------------------------------------
