@@ -14,7 +14,7 @@ COMPUTE_ONE_ENTRY = (
 HINTS: Mapping[str, Sequence[str]] = {
     "missing-upstream": (
         "If the upstream gradient were all zeros, what should your answer be?",
-        "How the loss reacts is how it reacts to the output, times how the output reacts. Which of the two is missing?",
+        "The gradient is how the loss reacts to the output, times how the output reacts. Which of the two is missing?",
         "The missing factor is the gradient of what the forward pass computes here: it is given, or computed earlier.",
     ),
     "wrong-sign": (
@@ -28,7 +28,7 @@ HINTS: Mapping[str, Sequence[str]] = {
         COMPUTE_ONE_ENTRY,
     ),
     "wrong-factor": (
-        "Where does this factor come from, or where should it: which operation of the forward pass has it?",
+        "Which operation of the forward pass has this factor in its derivative?",
         "Write down the derivative of this operation on its own, and compare it with your code.",
         COMPUTE_ONE_ENTRY,
     ),

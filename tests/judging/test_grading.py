@@ -383,7 +383,7 @@ def test_the_hints_are_of_this_mistake_and_of_no_other(
         ("rmsnorm_grad(inp, gamma, out)",
          "rms, h = ((inp**2).mean(-1, keepdim=True) + 1e-5).sqrt(), out.g * gamma; gamma.g = (out.g * inp / rms).sum(0)"
          "; inp.g = (h - inp * (h * inp).mean(-1, keepdim=True)) / rms",
-         "in the part of inp.g that comes from the root mean square, inp is used in place of the normalized value "
+         "in the contribution of the root mean square to inp.g, inp is used in place of the normalized value "
          "both inside the mean and in front of it"),
         ("batchnorm_eval_grad(inp, gamma, beta, mean, var, out)",
          "inp.g = out.g * gamma * (var + 1e-5) ** -0.5; gamma.g = (out.g * inp).sum(0); beta.g = out.g.sum(0)",

@@ -411,7 +411,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "def dloss_dx(x, target):\n    y = x + 2\n    out = (3 * y**2).sum()\n"
         "    return 2 * (out - target) * 6 * y / x.numel()\n",
         "return",
-        "your code computes `z.mean()` as a sum, so the derivatives that use its value are wrong",
+        "`z.mean()` is computed as a sum, so the derivatives that use its value are wrong",
     ),
     "a sum in both passes is used in place of the mean": (
         "var_grad",
@@ -454,7 +454,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    scores_g = weights * (weights_g - (weights_g * weights).sum(1, keepdim=True)) / root\n"
         "    q.g, k.g, v.g = scores_g @ k, scores_g.t() @ q, weights.t() @ out.g\n",
         "q.g",
-        "in `q @ k.t() / root`, the division by root is missing where the forward pass is recomputed",
+        "in `q @ k.t() / root`, the division by `sqrt(q.shape[#])` is missing where the forward pass is recomputed",
     ),
     "the average of a window is shared among its entries": (
         "maxpool1d_grad",
@@ -462,8 +462,8 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    for i in range(out.shape[-1]):\n"
         "        inp.g[..., i * step : i * step + size] += out.g[..., i, None] / size\n",
         "inp.g",
-        "the gradient of the maximum is divided equally among all entries that it is taken over; it must go to the"
-        " largest alone",
+        "the gradient of the maximum is divided equally among all entries that are compared; it must go to the largest"
+        " alone",
     ),
     "a gradient of the loop is not called out.g": (
         "rnn_grad",
@@ -544,8 +544,8 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    h = (out.g * gamma[:, None]).reshape(x.shape)\n"
         "    inp.g = (inv * (h - hat * (h * hat).mean(-1, keepdim=True))).reshape(inp.shape)\n",
         "inp.g",
-        "in the gradient of `grouped` through `centred * inv`, the path through the mean is missing: subtract the mean"
-        " of the gradient of `hat`",
+        "in the gradient of `grouped`, the path through the mean is missing: subtract the mean of the gradient of"
+        " `hat`",
     ),
     "an updated weight may have a name of its own": (
         "forward_and_backward",
@@ -554,8 +554,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    g1 = g @ w2.t() * (l1 > 0)\n    w1_new = w1 - 0.01 * (inp.t() @ g1)\n    inp.g = g1 @ w1_new.t()\n"
         "    return diff.pow(2).mean()\n",
         "inp.g",
-        "in the gradient of inp through `inp @ w1`, the updated w1, w1 minus # times its gradient, is used in place of"
-        " w1",
+        "in inp.g, the updated w1, w1 minus # times its gradient, is used in place of w1",
     ),
     "a gradient is that of another loss": (
         "mse_grad_nd",
@@ -583,8 +582,8 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "def lin_grad(inp, out, w, b):\n    inp.g, b.g = out.g @ w.t(), out.g.sum(0)\n"
         "    w.g = inp.flip(0).t() @ out.g\n",
         "w.g",
-        "in the gradient of w through `inp @ w`, inp at each index along bs is multiplied by out.g at the opposite"
-        " index; the two indices must be the same",
+        "in w.g, inp at each index along bs is multiplied by out.g at the opposite index; the two indices must be the"
+        " same",
     ),
     "a derivative is taken at another input, whether it is read from that or from its output": (
         "softmax_grad",

@@ -707,7 +707,7 @@ def name_of_normalised_value(program: Program, place: Place) -> str:
     rank=2.0,
     at=normalisations,
     choices=substitutes,
-    message="in the part of the gradient of {x} that comes from the {scale}, {wrong} {where}",
+    message="in the contribution of the {scale} to the gradient of {x}, {wrong} {where}",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
         "where": WHERE_IN_WORDS[choice.where],

@@ -989,7 +989,7 @@ def describe_contribution(program: Program, kind: EdgeKind) -> str:
     message="in the gradient of {operand}, the gradient of {sum} is incomplete: {part}",
     fields=lambda program, place, choice: {
         "sum": program.name_of(sum_with_same_gradient(program, place[0])),
-        "part": f"only {describe_contribution(program, choice.edge_kind)} is there"
+        "part": f"only {describe_contribution(program, choice.edge_kind)} is included"
         if choice.only
         else f"{describe_contribution(program, choice.edge_kind)} is missing",
     },

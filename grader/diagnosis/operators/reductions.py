@@ -1617,7 +1617,7 @@ def _() -> Example:
     rank=3.5,
     at=nodes.of("mean", "sum").where(reduces_several_entries),
     choices=lambda program, place: ("sum",) if program.nodes[place[0]].name == "mean" else ("mean",),
-    message="your code computes {step} as a {choice}, so the derivatives that use its value are wrong",
+    message="{step} is computed as a {choice}, so the derivatives that use its value are wrong",
     hints=SUM_OR_MEAN,
 )
 def exchange_mean_and_sum_in_values(program: Program, place: Place, choice: str) -> Program:
@@ -2164,7 +2164,7 @@ def describe_right_extreme(program: Program, place: Place, choice: str) -> str:
     message="the gradient of {step} {goes}; it must go to the {own}",
     fields=lambda program, place, choice: {
         "choice": (words := describe_extreme(program, place, choice)),
-        "goes": "is divided equally among all entries that it is taken over"
+        "goes": "is divided equally among all entries that are compared"
         if choice == EQUAL_SHARES
         else f"goes to {words}",
         "own": describe_right_extreme(program, place, choice),
