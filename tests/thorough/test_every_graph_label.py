@@ -23,7 +23,7 @@ from grader.sandbox.worker import Worker
 PROMISES = [
     ("^(not summed|summed|averaged) over", "summed over|averaged over"),
     ("^averaged", "averaged"),
-    ("^not summed", "not summed"),
+    ("^not summed", "not summed|must also be summed"),
     ("reshape", "reshape"),
     ("inverse", "inverse|solved with"),
     ("without|left out", "missing|left out|margin"),
@@ -33,7 +33,7 @@ PROMISES = [
     ("^sum -> part", "only|largest|all but"),
     (r"\(-1\)", "sign|subtracted|`-`"),
     ("twice", "twice"),
-    ("reversed", "revers|the wrong way round"),
+    ("reversed", "revers|the wrong way round|at the opposite index"),
 ]
 NOT_NAMES = {"a", "b"}  # of sum(a*b), and the article
 
