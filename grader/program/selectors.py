@@ -269,7 +269,8 @@ def named_array(program: Program, name: ValueFinder, reader: int) -> Array | Non
 
     For the name "h of the previous iteration" and a reader in iteration 3: the h that iteration 2 has made. In the
     first iteration, the value of the previous iteration is what the loop begins with. That may be a constant, such as
-    the zeros of a first state, which has no node: so the array can exist where `find` finds no id.
+    the zeros of a first state, which has no node: so the array can exist where `find` finds no id. A constant that only
+    constants are computed from, as in `state @ a` with a constant a, is not recorded, and taken for zeros.
 
     Args:
         program: the program of any trial.
@@ -282,13 +283,18 @@ def named_array(program: Program, name: ValueFinder, reader: int) -> Array | Non
     if not isinstance(name, ComputedValue) or name.back != 1 or program.nodes[reader].iteration:
         return None
     ids = program.forward.by_key.get(name.key, ())
+    is_computed_from_constants = False
     for other, slot in program.forward.uses[ids[0]] if len(ids) > 1 else ():
-        if other != SINK and program.nodes[other].iteration == 1:
-            first = program.nodes[program.forward.by_key[program.nodes[other].key][0]]
+        if other == SINK:
+            continue
+        readers = program.forward.by_key[program.nodes[other].key]
+        first = program.nodes[readers[0]]
+        if program.nodes[other].iteration == 1:
             start = first.values[slot] if first.operand(slot) is None else None
             if isinstance(start, np.ndarray) and start.shape == program.nodes[ids[0]].value.shape:
                 return start
-    return None
+        is_computed_from_constants |= first.id == other and len(readers) == len(ids) - 1
+    return np.zeros_like(program.nodes[ids[0]].value) if is_computed_from_constants else None
 
 
 def values_by_name(program: Program, reader: int, shape: tuple[int, ...] | None = None) -> dict[ValueName, int]:
