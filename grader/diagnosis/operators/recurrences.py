@@ -300,6 +300,79 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "t bs n", "w": "n n", "u": "n n", "v": "n n", "h": "bs n"})
 
 
+def initial_edges(program: Program, place: Place, state: Key) -> list[Place]:
+    """Return the edges along which the first iteration of a loop reads the value `place` as the initial state.
+
+    For `h = key; for x in xs: h = torch.tanh(x @ key + h @ u)`, the value `key` and the key of the tanh: the edge of
+    `key` in the first `h @ u`.
+
+    Args:
+        program: the program of a trial.
+        place: the value.
+        state: the key of the nodes that make the state in each iteration.
+    """
+    return [
+        (program.forward.by_key[carried.key][0], carried.slot)
+        for carried in cached_loop_carried_values(program)
+        if carried.initial == place[0] and program.nodes[carried.made[0]].key == state
+    ]
+
+
+def initial_states(program: Program, place: Place) -> Iterator[Key]:
+    """Yield the keys of the states whose initial value is the value `place`, if other nodes read that value as well.
+
+    If no other node reads it, its gradient is 0 without these contributions, which is another mistake.
+    """
+    made = [each.made[0] for each in cached_loop_carried_values(program) if each.initial == place[0]]
+    for state in dict.fromkeys(program.nodes[value].key for value in made):
+        if len(initial_edges(program, place, state)) < len(program.forward.uses[place[0]]):
+            yield state
+
+
+@operator(
+    "initial-state-dropped",
+    code="missing-path",
+    rank=1.2,  # one line, after the loop of the backward pass
+    at=values.where(lambda program, place: any(True for _ in initial_states(program, place))),
+    choices=initial_states,
+    message="the contribution of {value} as the initial {state} is missing",
+    fields=lambda program, place, choice: {"state": program.name_of(program.forward.by_key[choice][0])},
+)
+def drop_initial_state(program: Program, place: Place, choice: Key) -> Program:
+    """Leave out what the first iteration of a loop contributes to the value `place` as the initial state.
+
+    For `h = key; for x in xs: h = torch.tanh(x @ key + h @ u)`: the gradient of key gets what the products `x @ key`
+    contribute, and not the gradient of h that the first iteration leaves. The choice is the key of the nodes that make
+    the state.
+    """
+    return program.without(*initial_edges(program, place, choice))
+
+
+@drop_initial_state.example
+def _() -> Example:
+    """Show h = tanh(h * x[t] + key) from h = key, whose gradient of key is that of the sums alone."""
+
+    def forward(x: Tensor, key: Tensor) -> Tensor:
+        h = key
+        for step in x:
+            h = torch.tanh(h * step + key)
+        return h
+
+    def wrong(x: Tensor, key: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Forget after the loop that the first state is key, too."""
+        states = [key]
+        for step in x:
+            states.append(torch.tanh(states[-1] * step + key))
+        dkey = torch.zeros_like(key)
+        for step, h in zip(reversed(list(x)), reversed(states), strict=False):
+            dz = g * (1 - h**2)
+            dkey += dz
+            g = dz * step
+        return {"key": dkey}
+
+    return Example(forward, wrong, {"x": "t bs n", "key": "bs n"})
+
+
 def competing_edge_kinds(program: Program, place: Place) -> Iterator[EdgeKind]:
     """Yield the kinds of edges that lead a gradient to the loop value `place`, if there are at least two.
 
