@@ -23,12 +23,11 @@ from grader.program.operation import Array, NoCandidate
 from grader.program.program import Program, as_code
 
 from .contract import Example, operator
-from .forward_pass import OTHER_NUMBERS, PRODUCTS, SUMS, TIMES_TEN, changed_number
+from .forward_pass import BY_ONE, OTHER_NUMBERS, PRODUCTS, SUMS, TIMES_TEN, changed_number
 from .places import edges, operand_source, outputs
 
 NOUNS = {"pow": "power", "logical_not": "negation"}  # for operators that a source writes as a sign
 ConstantPlace = tuple[int, int]  # the id of the node that reads a constant, and the slot
-BY_ONE = ("one too large", "one too small")
 COUNTING = ("arange",)  # what begins to count at a wrong number has every number wrong
 CONSTANT_NUMBERS = ("triu", "tril", "gt", "lt", "ge", "le", *SUMS, *PRODUCTS, "pow", "roll")
 

@@ -356,6 +356,7 @@ OTHER_NUMBERS: Mapping[str, Callable[[float], float]] = {
 }
 
 
+BY_ONE = ("one too large", "one too small")  # of these, the ones of a number that was miscounted
 SMALL = 1e-3  # a number that only keeps a denominator from being 0, or a logarithm from being infinite
 LARGER: Mapping[str, float] = {f"replaced by {number:g}": number for number in (1.0, 0.1, 0.01, 0.001)}
 
@@ -496,7 +497,7 @@ ROOT = re.compile(r"(?P<base>[\w.\[\]-]+) ?\*\* ?0\.5|(?:math\.|torch\.|np\.)?sq
 
 
 def describe_number(program: Program, place: Place, number_of: Callable[[Node], float], source: str = "") -> str:
-    """Return a number of a node as code: as the source writes it, or `sqrt(q.shape[-1])` where it is made of a size.
+    """Return a number of a node as code: as the source writes it, or `q.shape[-1] ** 0.5` where it is made of a size.
 
     A variable of the source is not named if there is a formula: a learner may have one of this name, with the wrong
     number. Without a source, it is the number itself if it is the same in all trials or, in a single trial, has at most
@@ -515,11 +516,12 @@ def describe_number(program: Program, place: Place, number_of: Callable[[Node], 
     made = None if is_written else next(forms_of_number(program, place[0], number_of), None)
     if made is None:
         return source or f"{numbers[0]:.3g}"
-    return made[0].format(made[1].describe(program).replace("`", ""))
+    form = made[0].replace("sqrt({})", "{} ** 0.5")  # a learner may know no function of this name
+    return form.format(made[1].describe(program).replace("`", ""))
 
 
 def changed_number(number: str, how: str) -> str:
-    """Return a wrong number as code: 2 for "1" that is one too large, `d` for `sqrt(d)` that is squared.
+    """Return a wrong number as code: 2 for "1" that is one too large, `d` for `d - 1`, `d` for `sqrt(d)` if squared.
 
     Args:
         number: the right number as code, such as "1" or "sqrt(q.shape[-1])".
@@ -529,6 +531,8 @@ def changed_number(number: str, how: str) -> str:
         return f"{LARGER[how]:g}"
     if how == "squared" and (root := ROOT.fullmatch(number)):
         return root["base"] or root["of"]
+    if how in BY_ONE and number.endswith(back := " - 1" if how == BY_ONE[0] else " + 1"):
+        return number.removesuffix(back)
     try:
         value = float(number)
     except ValueError:
@@ -646,7 +650,9 @@ def _() -> Example:
     code=lambda choice: choice.code,
     rank=4.0,
     at=nodes,
-    choices=lambda program, place: (each for each in number_changes(program, place) if each.how != "missing"),
+    choices=lambda program, place: (
+        each for each in number_changes(program, place) if each.how != "missing" and not is_miscounted_factor(each)
+    ),
     fields=number_fields,
     message="in {of}{step}, {wrong} is used in place of {right}{where}",
 )
@@ -676,6 +682,52 @@ def _() -> Example:
         return {"v": scores.softmax(-1).tril(0).T @ g}
 
     return Example(forward, wrong, {"scores": "t t", "v": "t m"})
+
+
+def is_miscounted_factor(choice: NumberChange) -> bool:
+    """Return whether a wrong number is a factor or divisor that is one too large or too small in the gradients alone.
+
+    Such as n for n - 1: it is miscounted more often than a number is wrong in another way.
+    """
+    return choice.code == "wrong-factor" and choice.how in BY_ONE and choice.affects == "backward"
+
+
+@operator(
+    "factor-miscounted",
+    code="wrong-factor",
+    rank=2.4,
+    at=nodes.of(*PRODUCTS),
+    choices=lambda program, place: filter(is_miscounted_factor, number_changes(program, place)),
+    fields=number_fields,
+    message="in {of}{step}, {wrong} is used in place of {right}{where}",
+)
+def miscount_factor(program: Program, place: Place, choice: NumberChange) -> Program:
+    """Compute the vjp of a product or quotient with a number that is one too large or too small: n * g for (n - 1) * g.
+
+    Args:
+        program: the right program.
+        place: the node.
+        choice: the slot of the number, and whether it is one too large or too small.
+
+    Returns:
+        The rewritten program.
+    """
+    return program.with_nodes({place[0]: choice.change}, choice.affects)
+
+
+@miscount_factor.example
+def _() -> Example:
+    """Show (n - 1) * log(1 + s ** 2) + s whose gradient has n in place of n - 1."""
+
+    def forward(x: Tensor, s: Tensor) -> Tensor:
+        n = x.shape[1]
+        return ((n - 1) * torch.log(1 + s**2) + s) * x
+
+    def wrong(x: Tensor, s: Tensor, g: Tensor) -> dict[str, Tensor]:
+        n = x.shape[1]
+        return {"s": (g * x).sum(0) * (n * 2 * s / (1 + s**2) + 1)}
+
+    return Example(forward, wrong, {"x": "bs n", "s": "n"})
 
 
 FORMS: Mapping[str, Callable[[float], float]] = {
