@@ -51,7 +51,10 @@ NEARLY_RIGHT = fact_kind(
     "nearly-right",
     "it is close, but not exact: {error}",
     hints=(
-        "Does your code take a small step, round a number, or add a small one, where nothing of the kind is asked for?",
+        (
+            "Does your code take a small step, round a number, add a small one, stop an iteration early, or use an "
+            "approximate formula, where nothing of the kind is asked for?"
+        ),
         "In which dtype is each value computed, and with how many digits are your constants typed in?",
         "Print the values with all their digits, and compute the same values by hand. Which is the first that differs?",
     ),

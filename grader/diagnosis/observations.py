@@ -101,21 +101,20 @@ class Observation:
 
 
 @dataclass(frozen=True, eq=False)
-class NotLinear:
-    """A candidate: all answers that are not proportional to the upstream gradient, as every gradient is.
+class SharedObservation:
+    """A candidate: a fact about the numbers of all answers of which it is true, as one mistake.
 
     Args:
-        rank: the likelihood rank: that of the first wrong gradient is higher.
+        rank: the likelihood rank.
+        observe: takes the case and an answer's samples; returns the fact as a mistake, or `None` where it is not true.
     """
 
-    rank: float = 6.9
+    rank: float
+    observe: Callable[[Case, Samples], Mistake | None]
 
     def explain(self, case: Case) -> Mapping[str, Mistake]:
-        """Return by target the fact that an answer is not linear in the upstream gradient, where that is seen."""
-        name = case.listing.upstream_name or "1"
-        mistakes = {
-            target: facts.not_linear_in_upstream(name, samples) for target, (_, samples) in case.answers.items()
-        }
+        """Return by target the fact as the mistake in each answer of which it is true."""
+        mistakes = {target: self.observe(case, samples) for target, (_, samples) in case.answers.items()}
         return {target: mistake for target, mistake in mistakes.items() if mistake is not None}
 
     def changes_right_answer(self, case: Case) -> bool:
@@ -140,7 +139,8 @@ def observations(case: Case, *, accepts: bool = False) -> list[Candidate]:
     ]
     of_right = [] if accepts else edits_of_right_answers(case)  # of several none is *the* one
     behind = map(BehindRightAnswers, case.answers)
-    return [*every, *by_program, *of_right, NumberMistaken(), NotLinear(), FirstWrongGradient(), *behind]
+    shared = [SharedObservation(rank, observe) for observe, rank in OBSERVED_TOGETHER.items()]
+    return [*every, *by_program, *of_right, NumberMistaken(), *shared, FirstWrongGradient(), *behind]
 
 
 def not_accepted(answer: Answer, samples: Samples) -> Mistake | None:
@@ -282,10 +282,16 @@ OBSERVED: Mapping[Callable[[Answer, Samples], Mistake | None], float] = {
     facts.right_in_some_trials: 4.5,
     _of_samples(_constant_fact): 5.0,
     _wrong_shape_fact: 4.9,
-    _of_samples(facts.wrong_for_function_part): 7.0,
-    _of_samples(facts.imprecise_answer): 7.2,
+    _of_samples(facts.wrong_for_function_part): 6.9,
     _of_samples(facts.varying_ratio): 7.5,
     _unknown_fact: 10.0,
+}
+
+
+# Both before the first wrong gradient, which says less.
+OBSERVED_TOGETHER: Mapping[Callable[[Case, Samples], Mistake | None], float] = {
+    lambda case, samples: facts.not_linear_in_upstream(case.listing.upstream_name or "1", samples): 6.9,
+    lambda case, samples: facts.imprecise_answer(samples): 6.95,
 }
 
 

@@ -85,6 +85,25 @@ def test_no_arrays_at_all_still_give_a_mistake() -> None:
     assert said(mistake([])) == "there is nothing to compare"
 
 
+@pytest.mark.parametrize("answers", [("x.g",), ("x.g", "w.g")])
+def test_a_nearly_right_answer_is_told_so_though_the_gradient_of_one_value_explains_it(answers: Sequence[str]) -> None:
+    """As that of an iteration that stops early: the backward pass lacks no path."""
+    inputs = {"x": normal("bs 7"), "w": normal("7 3"), "out": output()}
+    layer = Exercise("layer", lambda x, w: (x @ w).tanh(), inputs, stored(*answers))
+
+    def of_product(known: dict[str, Any]) -> Any:
+        noise = 1 + 0.008 * (3 * known["x"] @ known["w"]).cos()
+        return known["out_g"] * (1 - known["out"] ** 2) * noise
+
+    rules: dict[str, Rule] = {
+        "x.g": lambda known: of_product(known) @ known["w"].T,
+        "w.g": lambda known: known["x"].T @ of_product(known),
+    }
+    found = verdicts(layer, {name: rules[name] for name in answers})
+    assert {(each.code, each.facts[0].operator) for each in found.values()} == {("imprecise", "nearly-right")}
+    assert "stop an iteration" in found["x.g"].hints[0]
+
+
 # --- the same, whatever goes in ----------------------------------------------------------------------------------
 
 
