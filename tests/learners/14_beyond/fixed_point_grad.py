@@ -66,12 +66,35 @@ def fixed_point_grad(x, w, out):
     w.g = out.t() @ x.g
 
 
-# %% wrong: ten times around | x.g: imprecise or unknown or missing-path; w.g: follows
+# %% wrong: ten times around | x.g: missing-path; w.g: follows
 def fixed_point_grad(x, w, out):
     u = out.g
     for _ in range(10):
         u = out.g + ((1 - out**2) * u) @ w.t()
     x.g = (1 - out**2) * u
+    w.g = out.t() @ x.g
+
+
+# %% wrong: until the gradient changes by less than a hundredth | x.g: missing-path; w.g: follows
+import torch
+
+
+def fixed_point_grad(x, w, out):
+    u, new = torch.zeros_like(out), out.g
+    while (new - u).abs().max() > 0.01:
+        u, new = new, out.g + ((1 - out**2) * new) @ w.t()
+    x.g = (1 - out**2) * new
+    w.g = out.t() @ x.g
+
+
+# %% wrong: twenty times around, in front of the tanh | x.g: missing-path; w.g: follows
+import torch
+
+
+def fixed_point_grad(x, w, out):
+    x.g = torch.zeros_like(x)
+    for _ in range(20):
+        x.g = (1 - out**2) * (out.g + x.g @ w.t())
     w.g = out.t() @ x.g
 
 
