@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from grader.course.sampling import Array
 from grader.course.shapes import describe
@@ -20,6 +21,30 @@ HINTS_BY_MESSAGE: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
     (re.compile(r"index .*out of (bounds|range)"), hints.INDEX_OUT_OF_BOUNDS),
     (SHAPE_ERROR, hints.SHAPES_DO_NOT_FIT),
 )  # the hints for the message of an exception; the first that fits counts
+OPERATORS: Mapping[str, str] = {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul",
+}  # fmt: skip
+COMPARISONS: Mapping[str, tuple[str, str]] = {
+    "<": ("lt", "gt"), ">": ("gt", "lt"), "<=": ("le", "ge"), ">=": ("ge", "le"),
+}  # fmt: skip
+"""By the sign of a comparison, the names of its method in the left operand and in the right one."""
+
+TWO_OPERANDS = re.compile(
+    r"unsupported operand type\(s\) for ([-+*/%@]+?)=?(?: or pow\(\))?: '([\w.]+)' and '([\w.]+)'"
+    r"|'([<>]=?)' not supported between instances of '([\w.]+)' and '([\w.]+)'"
+)
+ONE_OPERAND: tuple[tuple[re.Pattern[str], str, str], ...] = (
+    (re.compile(r"bad operand type for unary -: '(\w+)'"), "-{}", "neg"),
+    (re.compile(r"bad operand type for abs\(\): '(\w+)'"), "abs({})", "abs"),
+    (re.compile(r"'(\w+)' object is not subscriptable"), "{}[...]", "getitem"),
+    (re.compile(r"'(\w+)' object does not support item assignment"), "{}[...] = ...", "setitem"),
+    (re.compile(r"'(\w+)' object is not callable"), "{}(...)", "call"),
+    (re.compile(r"object of type '(\w+)' has no len\(\)"), "len({})", "len"),
+    (re.compile(r"'(\w+)' object is not iterable"), "for ... in {}", "iter"),
+)  # the message, the operation, and the name of the method that Python calls for it
+NO_OPERANDS = frozenset({"NoneType", "builtin_function_or_method", "function", "method", "str", "type"})
+"""The types of values that are operands of arithmetic only by mistake."""
+
 TOO_DEEP = "RecursionError"
 DEEP_SAYS = "a function calls itself too many times: Python stops at a depth of about a thousand calls (RecursionError)"
 DIFFERENTIATES = "the function lets torch differentiate{}; {}"
@@ -57,6 +82,8 @@ def diagnose_error(
         return Mistake("error", f"{DEEP_SAYS}{where}", hints.RECURSION_TOO_DEEP)
     says = f"{error.type}: {_one_line(error.message)}{where}"
     own_hints = next((own for pattern, own in HINTS_BY_MESSAGE if pattern.search(error.message)), ())
+    if error.type == "TypeError" and not own_hints:
+        own_hints = _hints_on_missing_method(error.message, source)
     if error.type == "NameError":
         own_hints = hints.UNKNOWN_NAME
     elif own_hints is hints.SHAPES_DO_NOT_FIT and trial is None:
@@ -66,6 +93,29 @@ def diagnose_error(
     elif trial is not None and (chosen := describe_options(trial)):
         says = f"{says}. Here {chosen}"
     return Mistake("error", says, own_hints)
+
+
+def _hints_on_missing_method(message: str, source: Source) -> tuple[str, ...]:
+    """Return hints on the special method that Python does not find in a class of the learner's, by an exception.
+
+    Args:
+        message: the message of a TypeError.
+        source: the learner's source, which defines the class.
+
+    Returns:
+        The hints; none where the message is about no such method.
+    """
+    for pattern, operation, method in ONE_OPERAND:
+        if (match := pattern.search(message)) and source.defines_class(match[1]):
+            return hints.missing_method(operation.format(match[1]), f"{match[1]}.__{method}__")
+    if not (match := TWO_OPERANDS.search(message)):
+        return ()
+    sign, left, right = filter(None, match.groups())
+    names = COMPARISONS.get(sign) or (OPERATORS.get(sign), f"r{OPERATORS.get(sign)}")
+    operand, name = (left, names[0]) if source.defines_class(left) else (right, names[1])
+    if not names[0] or {left, right} & NO_OPERANDS or not source.defines_class(operand):
+        return ()
+    return hints.missing_method(f"{left} {sign} {right}", f"{operand}.__{name}__")
 
 
 def _line_of(error: Raised, source: Source) -> int:

@@ -477,6 +477,20 @@ BY_TYPE: Mapping[str, tuple[str, ...]] = {
 """By the type of what is returned in place of an array or a number, as a message calls it."""
 
 
+def missing_method(operation: str, method: str) -> tuple[str, ...]:
+    """Return the hints on a special method that Python does not find in a class.
+
+    Args:
+        operation: what is computed, such as `int - Dual`.
+        method: the method that Python calls for it, such as `Dual.__rsub__`.
+    """
+    return (
+        f"To compute `{operation}`, Python calls `{method}`. Does your class have a method of this name?",
+        "Which operands does this method get as its arguments, in which order, and what must it return?",
+        "Call the method yourself, with small numbers, and work out by hand what it must return.",
+    )
+
+
 def fix_first(names: Sequence[str], is_same: bool) -> tuple[str, ...]:
     """Return the hints for an answer that has the mistake of another answer, or is wrong only because others are.
 

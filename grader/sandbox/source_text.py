@@ -143,6 +143,11 @@ class Source:
         begins = f"begins with {text[0]}" if text[:1] in ("%", "!", "?") else "is a command for IPython"
         return f"line {line - self._starts[number]} of {where} {begins}"
 
+    def defines_class(self, name: str) -> bool:
+        """Return whether the source, or a file that it may import, has a `class` statement of this name."""
+        statement = re.compile(rf"\bclass\s+{re.escape(name)}\b")
+        return any(statement.search(text) for text in (*self.cells, *self.modules.values()))
+
     def lines_of(self, function: str) -> set[int]:
         """Return the lines of every definition of a function, numbered through all cells from 1."""
         lines = set[int]()

@@ -257,6 +257,47 @@ def test_a_line_number_beyond_the_file_is_still_told() -> None:
     assert diagnose_error(error, source).says == "ValueError: no (f.py, line 99)"
 
 
+NO_METHOD = {
+    "unsupported operand type(s) for -: 'int' and 'Dual'": ("int - Dual", "Dual.__rsub__"),
+    "unsupported operand type(s) for -: 'Dual' and 'int'": ("Dual - int", "Dual.__sub__"),
+    "unsupported operand type(s) for /: 'Dual' and 'Dual'": ("Dual / Dual", "Dual.__truediv__"),
+    "unsupported operand type(s) for *: 'Tensor' and 'Dual'": ("Tensor * Dual", "Dual.__rmul__"),
+    "unsupported operand type(s) for +=: 'int' and 'Dual'": ("int + Dual", "Dual.__radd__"),
+    "unsupported operand type(s) for ** or pow(): 'Dual' and 'int'": ("Dual ** int", "Dual.__pow__"),
+    "'<' not supported between instances of 'int' and 'Dual'": ("int < Dual", "Dual.__gt__"),
+    "bad operand type for unary -: 'Dual'": ("-Dual", "Dual.__neg__"),
+    "'Dual' object is not subscriptable": ("Dual[...]", "Dual.__getitem__"),
+    "object of type 'Dual' has no len()": ("len(Dual)", "Dual.__len__"),
+}
+
+
+@pytest.mark.parametrize(("message", "names"), NO_METHOD.items())
+def test_a_method_that_python_does_not_find_in_a_learners_class_is_named_in_a_hint(
+    message: str, names: tuple[str, str]
+) -> None:
+    """The line that raised the exception is right: it says nothing of the method."""
+    error = Raised(kind="raised", type="TypeError", message=message, lines=[2])
+    source = Source.of(b"class Dual: pass\nf(Dual(x, v))\n", "exercises/u/f.py")
+    operation, method = names
+    first, *_ = diagnose_error(error, source).hints
+    assert first == f"To compute `{operation}`, Python calls `{method}`. Does your class have a method of this name?"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "unsupported operand type(s) for -: 'int' and 'str'",
+        "unsupported operand type(s) for -: 'NoneType' and 'Dual'",
+        "unsupported operand type(s) for *: 'Dual' and 'function'",
+        "'Tensor' object is not callable",
+    ],
+)
+def test_no_method_is_missing_where_an_operand_is_no_number(message: str) -> None:
+    error = Raised(kind="raised", type="TypeError", message=message, lines=[2])
+    source = Source.of(b"class Dual: pass\nf(Dual(x, v))\n", "exercises/u/f.py")
+    assert diagnose_error(error, source).hints == ()
+
+
 DEEP = """
 def topological_order(parents):
     order, seen = [], set()
