@@ -505,16 +505,21 @@ def wrong_for_function_part(samples: Samples) -> Mistake | None:
 def _setting_kinds_with_sizes(trials: Sequence[Trial]) -> list[list[Any]]:
     """Return the kinds of the settings of some trials, each once, with the named axes and sizes of its first trial.
 
-    A setting is the sizes of a trial, and its kind a phrase such as "a batch of one".
+    A setting is the sizes of a trial, and its kind a phrase such as "a batch of one". Where all axes have one size, an
+    option of this value is named, too.
 
     Returns:
         Lists of a kind and its sizes, as message fields: [["a batch of one", [["bs", 1], ["n", 4]]]].
     """
-    known = {
-        trial.setting.kind: [[axis, size] for axis, size in trial.setting.sizes.items() if not axis.startswith("_")]
-        for trial in reversed(trials)
-    }
+    known = {trial.setting.kind: _named_sizes(trial) for trial in reversed(trials)}
     return [[kind, sizes] for kind, sizes in reversed(known.items())]
+
+
+def _named_sizes(trial: Trial) -> list[list[Any]]:
+    """Return the named axes of a trial and their sizes; of one size, also the options of this value: [["n", 3]]."""
+    sizes = {axis: size for axis, size in trial.setting.sizes.items() if not axis.startswith("_")}
+    alike = {name: value for name, value in _sizes_given(trial).items() if {value} == {*sizes.values()}}
+    return [[name, size] for name, size in (sizes | alike).items()]
 
 
 def nonzero_where_zero(samples: Samples) -> Mistake | None:

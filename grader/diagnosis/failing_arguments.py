@@ -6,15 +6,16 @@ Such arguments are options, as `keepdim`, and functions, by the operations in th
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any
 
 from grader.course.exercise import Answer
 from grader.course.sampling import Function
 from grader.reference.trial import Trial, options
 
 SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+SPECIAL = (-1, 0, 1)  # whole numbers that code may treat in another way than all others
 
 
 def options_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Sequence[Trial]) -> str:
@@ -35,8 +36,11 @@ def options_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Seque
     for name in options(right[0]):
         if all(options(trial)[name] == _shape(answer, trial) for trial in (*right, *wrong)):
             continue  # the shape of the answer is another one in every trial
-        values = [{options(trial)[name] for trial in trials} for trials in (right, wrong)]
-        if condition := _distinguishing_condition(*values) or _comparison_with_axis(name, right, wrong):
+        condition = _comparison_with_axis(name, right, wrong, operator.eq, ("equal to", "not equal to"))
+        condition = condition or _distinguishing_condition(name, right, wrong)
+        if condition := condition or _comparison_with_axis(
+            name, right, wrong, operator.le, ("at most", "greater than")
+        ):
             conditions.append(f"`{name}` is {condition}")
     where = "when" if len(conditions) == 1 else "in the trials in which"
     return f"{where} {' and '.join(conditions)}" if conditions else ""
@@ -48,44 +52,71 @@ def _shape(answer: Answer, trial: Trial) -> tuple[int, ...]:
     return () if expected is None else expected.shape
 
 
-def _distinguishing_condition(right: set[Any], wrong: set[Any]) -> str:
-    """Return a condition that each right value of an option meets and no wrong one: `3`, `not 0`, or one on the sign.
+def _distinguishing_condition(name: str, right: Sequence[Trial], wrong: Sequence[Trial]) -> str:
+    """Return a condition that an option meets in each right trial and in no wrong one: `3`, `not 0`, or on its sign.
 
-    Args:
-        right: the values of the option in the trials in which the answer is right.
-        wrong: its values in those in which it is wrong.
-
-    Returns:
-        The condition; empty where there is none of these three kinds. The third is "negative" or "not negative".
-    """
-    if right & wrong:
-        return ""
-    if len(right) == 1:
-        return str(*right)
-    if len(wrong) == 1:
-        return f"not {str(*wrong)}"
-    if any(type(value) is not int for value in right | wrong):
-        return ""
-    return "not negative" if min(right) >= 0 > max(wrong) else "negative" if min(wrong) >= 0 > max(right) else ""
-
-
-def _comparison_with_axis(name: str, right: Sequence[Trial], wrong: Sequence[Trial]) -> str:
-    """Return how an option compares with the size of an axis in the right trials alone, such as `at most t`, or empty.
-
-    Two trials of each kind are needed, as one alone may be so by chance, and a single axis with which it compares so.
+    A whole number that is not special must occur in several trials: in one alone it may be so by chance.
 
     Args:
         name: the name of the option.
         right: the trials in which the answer is right.
         wrong: those in which it is wrong.
+
+    Returns:
+        The condition; empty where there is none of these three kinds. The third is "negative" or "not negative".
     """
-    if min(len(right), len(wrong)) < 2 or type(options(right[0])[name]) is not int:
+    in_right, in_wrong = ({options(trial)[name] for trial in trials} for trials in (right, wrong))
+    if in_right & in_wrong:
+        return ""
+    for values, trials, condition in ((in_right, right, "{}"), (in_wrong, wrong, "not {}")):
+        if len(values) == 1:
+            (value,) = values
+            if type(value) is not int or value in SPECIAL or _have_several_settings(trials):
+                return condition.format(value)
+    if any(type(value) is not int for value in in_right | in_wrong):
+        return ""
+    return (
+        "not negative"
+        if min(in_right) >= 0 > max(in_wrong)
+        else "negative"
+        if min(in_wrong) >= 0 > max(in_right)
+        else ""
+    )
+
+
+def _have_several_settings(trials: Sequence[Trial]) -> bool:
+    """Return whether trials differ in their sizes."""
+    return any(trial.setting.sizes != trials[0].setting.sizes for trial in trials)
+
+
+def _comparison_with_axis(
+    name: str,
+    right: Sequence[Trial],
+    wrong: Sequence[Trial],
+    holds: Callable[[int, int], bool],
+    says: tuple[str, str],
+) -> str:
+    """Return how an option compares with the size of an axis in the right trials alone, such as `at most t`, or empty.
+
+    There must be right trials of two sizes, and wrong ones of two, as in one it may be so by chance; and the option
+    must compare so with a single axis.
+
+    Args:
+        name: the name of the option.
+        right: the trials in which the answer is right.
+        wrong: those in which it is wrong.
+        holds: whether a comparison holds of the option and the size of an axis.
+        says: what is said of the right trials where it holds in all of them and in no wrong one, and where it is the
+            reverse.
+    """
+    are_enough = _have_several_settings(right) and _have_several_settings(wrong)
+    if not are_enough or type(options(right[0])[name]) is not int:
         return ""
     comparisons = []
     for axis in right[0].setting.sizes:
-        above = [{options(t)[name] > t.setting.sizes[axis] for t in trials} for trials in (right, wrong)]
-        if not axis.startswith("_") and above in ([{False}, {True}], [{True}, {False}]):
-            comparisons.append(f"at most {axis}" if above[1] == {True} else f"greater than {axis}")
+        held = [{holds(options(t)[name], t.setting.sizes[axis]) for t in trials} for trials in (right, wrong)]
+        if not axis.startswith("_") and held in ([{True}, {False}], [{False}, {True}]):
+            comparisons.append(f"{says[held[0] == {False}]} {axis}")
     return comparisons[0] if len(comparisons) == 1 else ""
 
 

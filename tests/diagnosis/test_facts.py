@@ -245,16 +245,33 @@ def test_an_answer_that_is_right_for_some_options_says_for_which(
 
 def test_of_options_that_change_together_all_are_told() -> None:
     """Nobody can tell which of them is the reason, so the sentence speaks of the trials alone."""
-    found = samples_of(lambda t, r: r + (t.setting.index == 1), before=(1, 2, 0, 1), after=(2, 0, 1, 2))
-    says = "it is right only in the trials in which `before` is not 2 and `after` is not 0"
+    found = samples_of(lambda t, r: r + (t.setting.index == 1), before=(1, 0, 2, 1), after=(2, 0, 1, 2))
+    says = "it is right only in the trials in which `before` is not 0 and `after` is not 0"
     assert special(found) == ("hard-coded", says)
 
 
-def test_an_option_is_compared_with_the_size_of_an_axis() -> None:
-    """With that of a single one: of two nobody can tell which."""
-    found, of_two = (samples_of(lambda t, r: r + t.setting.index % 2, k=k) for k in ((7, 5, 1, 9), (1, 9, 0, 8)))
-    assert special(found) == ("hard-coded", "it is right only when `k` is at most bs")
-    assert special(of_two) is None
+def test_a_number_that_occurs_in_one_trial_alone_is_no_reason() -> None:
+    """Of several numbers it may be any for which the sizes, or nothing at all, make the answer wrong."""
+    once = samples_of(lambda t, r: r + (t.setting.index == 1), k=(1, 2, 0, 1))
+    twice = samples_of(lambda t, r: r + t.setting.index % 2, k=(1, 2, 0, 2))
+    assert special(once) is None
+    assert special(twice) == ("hard-coded", "it is right only when `k` is not 2")
+
+
+@pytest.mark.parametrize(
+    ("k", "text"),
+    [((6, 5, 0, 9), "at most bs"), ((7, 5, 1, 9), "equal to bs"), ((1, 9, 0, 8), "")],
+    ids=["at most", "equal, which says more", "with two axes, of which nobody can tell which it is"],
+)
+def test_an_option_is_compared_with_the_size_of_an_axis(k: Sequence[int], text: str) -> None:
+    found = special(samples_of(lambda t, r: r + t.setting.index % 2, k=k))
+    assert found == (("hard-coded", f"it is right only when `k` is {text}") if text else None)
+
+
+def test_an_option_is_named_among_the_sizes_that_are_all_the_same() -> None:
+    """Such as the number of outputs of a Jacobian, where the exercise gives that of the inputs as an axis."""
+    found = samples_of(lambda t, r: r if t.setting.kind == "a square case" else r + 1, m=(3, 2, 6, 4), k=(4, 4, 5, 2))
+    assert special(found) == ("shape-special", "it is right only where all axes have the same size (bs=4, n=4, m=4)")
 
 
 LARGE_WRONG: dict[str, tuple[Change, bool]] = {
