@@ -23,8 +23,9 @@ from .case import LARGE, Case, ProgramSample, WrongAnswers, is_near
 from .facts import nothing_to_compare
 from .hints import fix_first
 from .mistake import Fact, Mistake, fact_kind
-from .observations import observations
+from .observations import observations, wrong_mask_fact
 from .operators import OPERATORS
+from .operators.pointwise import take_derivative_at_value
 from .recorded_programs import faithful_program_of
 from .search import MOST_WORK, explain
 from .words import with_words
@@ -256,6 +257,11 @@ def _mistakes_of_group(
         names[target]: replace(mistake, cause=names.get(mistake.cause, ""))
         for target, mistake in explain(case, OPERATORS, others, budget, earlier).items()
     }
+    for target, (answer, samples) in case.answers.items():
+        mistake = mistakes.get(names[target])
+        if mistake is not None and _is_at_unread_argument(mistake, samples[0].trial, source):
+            fact = wrong_mask_fact(case, target, answer, samples)
+            mistakes[names[target]] = mistake if fact is None else replace(fact, cause=mistake.cause)
     for target, roots in case.roots_of_followers.items():
         wrong = [names[root] for root in roots]
         behind = source.names_behind(names[target])
@@ -264,6 +270,23 @@ def _mistakes_of_group(
         elif wrong[0] in mistakes:  # it is computed like these, and not from these
             mistakes[names[target]] = replace(mistakes[wrong[0]], cause=mistakes[wrong[0]].cause or wrong[0])
     return mistakes
+
+
+def _is_at_unread_argument(mistake: Mistake, trial: Trial, source: AnswerSource) -> bool:
+    """Return whether a mistake is that a derivative is taken at an argument which the source never reads.
+
+    Of a mask the argument is then no more than another name for the number that is compared with: after
+    `out = x.relu() - 0.5`, `out > 0` is `x > 0.5`.
+
+    Args:
+        mistake: the mistake in an answer.
+        trial: a trial, with the arguments of the learner's function.
+        source: the source of that function.
+    """
+    operator, parameters = mistake.facts[0].operator, mistake.facts[0].parameters
+    if operator != take_derivative_at_value.name:
+        return False
+    return parameters["choice"] in trial.arguments and not source.may_read(parameters["choice"])
 
 
 def declared_mistakes(exercise: Declaration, case: Case, right: tuple[Answer, ...]) -> Iterator[DeclaredMistake]:

@@ -127,6 +127,11 @@ NOT_ZERO = fact_kind(
 ANOTHER_MASK = fact_kind(
     "another-mask",
     "{passes:mask}",
+    hints=(
+        "Print your mask beside the input. Which entries does it select, and which must it select?",
+        "Which comparison makes your mask: of which array, with which number?",
+        "Take the entry that is named, and nudge it. Does the output of this operation move?",
+    ),
 )
 WRONG_WHERE_EXACT = fact_kind(
     "wrong-where-exact",

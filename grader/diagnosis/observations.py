@@ -346,7 +346,7 @@ def _observe_upstream(*names: str) -> Callable[[Case, str, Answer, Samples], Mis
     return observe
 
 
-def _wrong_mask_fact(case: Case, name: str, answer: Answer, samples: Samples) -> Mistake | None:
+def wrong_mask_fact(case: Case, name: str, answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that the backward pass uses a wrong mask, such as z < 0 for z > 0 in that of relu; else `None`.
 
     Each entry of the answer is then 0 or what it would be without any mask, but not at the right entries.
@@ -569,7 +569,7 @@ def _weighted_rows_fact(splits: Sequence[RowContributions]) -> Mistake | None:
 
 SEEN_IN_PROGRAM: Mapping[Callable[[Case, str, Answer, Samples], Mistake | None], float] = {
     _observe_upstream("slope-typed-in"): 3.5,
-    _wrong_mask_fact: 3.9,
+    wrong_mask_fact: 3.9,
     _uneven_rows_fact: 6.4,
     _observe_upstream("upstream-not-in-it", "upstream-in-denominator", "own-upstream-only"): 6.8,
     _observe_upstream("another-slope"): 7.6,

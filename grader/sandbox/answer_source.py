@@ -59,6 +59,16 @@ class AnswerSource:
                 waiting += reads.get(name, ())
         return frozenset(found).union(*(twins.get(name, ()) for name in found if name != answer))
 
+    def may_read(self, name: str) -> bool:
+        """Return whether the source reads a value of this name anywhere: `out` in `out > 0`, but not in `out.g`.
+
+        True where that cannot be told.
+        """
+        nodes = [node for tree in self._trees for node in ast.walk(tree)]
+        of_gradients = {id(node.value) for node in nodes if isinstance(node, ast.Attribute) and node.attr == "g"}
+        names = (node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+        return not nodes or any(node.id == name and id(node) not in of_gradients for node in names)
+
     @cached_property
     def _trees(self) -> list[ast.Module]:
         """Return the cells that are Python as syntax trees; none of a source that is too long to be read."""

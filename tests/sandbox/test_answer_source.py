@@ -60,3 +60,20 @@ def test_it_is_not_known_what_is_behind_an_answer(what: str) -> None:
 def test_the_last_definition_counts() -> None:
     texts = ["def f(x, w):\n    w.g = x.g\n", "def f(x, w):\n    w.g = x\n"]
     assert "x.g" not in (AnswerSource(texts, "f").names_behind("w.g") or ())
+
+
+@pytest.mark.parametrize(
+    ("body", "is_read"),
+    [
+        ("x.g = out.g", False),
+        ("x.g = (out > 0) * out.g", True),
+        ("mask = helper(out)\nx.g = mask * out.g", True),
+        ("out = x\nx.g = out.g", False),
+    ],
+)
+def test_the_gradient_of_a_value_is_read_without_the_value(body: str, is_read: bool) -> None:
+    assert source_of(body).may_read("out") is is_read
+
+
+def test_a_source_that_is_no_python_may_read_anything() -> None:
+    assert AnswerSource([NOT_KNOWN["no Python"]], "f").may_read("out")

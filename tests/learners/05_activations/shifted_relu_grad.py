@@ -68,7 +68,7 @@ def shifted_relu_grad(inp, out):
     inp.g = (out > 0).float() * out.g
 
 
-# %% wrong: inp compared with 0.5 instead of 0 | inp.g: wrong-point
+# %% wrong: inp compared with 0.5 instead of 0 | inp.g: wrong-local
 import torch
 
 
