@@ -45,6 +45,11 @@ LEFT, SQUARES, CUBE, CHAIN = (
     ("exercise", "rule", "name"),
     [
         (CLAMP, lambda v: v["out_g"].clamp(-0.5, 1.0), "wrong-local: is applied to the gradient"),
+        (
+            CLAMP,
+            lambda v: ((v["x"] > -0.5) | (v["x"] < 1.0)) * v["out_g"],
+            "missing-local: is missing, as if its mask were 1 everywhere",
+        ),
         (TANH, lambda v: v["out_g"].tanh(), "wrong-local: is applied to the gradient"),
         (RELU, lambda v: v["x"].sign() * v["out_g"], "wrong-local: the derivative of the absolute value"),
         (FILLED, lambda v: (1 - v["x"].tanh() ** 2) * v["out_g"], "missing-local: the mask `kept < 0.5` in the der"),

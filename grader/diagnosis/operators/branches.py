@@ -19,10 +19,9 @@ from grader.program.selectors import ValueName, values_by_name
 
 from .contract import MASK_SLOTS, Example, operator
 from .places import edges, expression_of, nodes
-from .pointwise import local_derivative_at
+from .pointwise import MASKED, local_derivative_at
 
-MASKING = ("relu", "relu6", "hardtanh", "threshold", "hardshrink", "softshrink", "where", "masked_fill", "clamp",
-           "maximum", "minimum", "mul")  # a product may be with a mask  # fmt: skip
+MASKING = (*MASKED, "where", "masked_fill", "mul")  # a product may be with a mask
 
 
 def has_mask(program: Program, place: Place) -> bool:

@@ -21,12 +21,15 @@ from grader.program.program import EdgeContext, Program, as_code
 from grader.program.queries import EdgeKind, edges_by_kind, has_minus
 from grader.program.selectors import ValueName, named_array, values_by_name
 
-from .contract import Example, describe_local_derivative, divisor_of, operator
+from .contract import Example, describe_local_derivative, divisor_of, no_choice, operator
 from .partners import NAMED_ITERATIONS, EdgeOperand, ValueOfIteration, final_values
 from .places import edges, expression_of, name_of_value, number_source, operand_source, operation_label, values
 
 NEARLY_ZERO = 1e-6  # a factor as small as this leaves nothing: that is a path which is missing
 pointwise = edges.of_family("pointwise")
+MASKED = ("relu", "relu6", "hardtanh", "threshold", "hardshrink", "softshrink", "clamp", "maximum", "minimum")
+"""Operations whose derivative is a mask, and which are given none in the forward pass."""
+
 KINKED = ("relu", "leaky_relu", "clamp", "abs")  # their derivatives are constant up to a kink
 
 
@@ -79,7 +82,12 @@ def depends_on_operand(program: Program, place: Place) -> bool:
     code="missing-local",
     rank=1.5,
     at=pointwise.where(has_derivative),
-    message="{where}{derivative} is missing",
+    choices=no_choice,
+    message="{where}{derivative} is missing{mask}",
+    # a mask that selects every entry, as by `|` for `&`, gives the same numbers as none
+    fields=lambda program, place, choice: {
+        "mask": ", as if its mask were 1 everywhere" if program.reader(place).name in MASKED else ""
+    },
 )
 def leave_out_derivative(program: Program, place: Place, choice: None) -> Program:
     """Contribute the upstream gradient itself, summed over broadcast axes, without the local derivative.
