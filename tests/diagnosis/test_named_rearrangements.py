@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers.verdicts import Rule, assert_named
+from helpers.verdicts import Rule, assert_named, verdict
 
 from grader.course.exercise import Exercise, stored
 from grader.course.sampling import each_of, indices, normal, output
@@ -93,3 +93,9 @@ def test_how_and_along_which_axis_it_is_moved_is_told() -> None:
     """Of a product, either factor may be: the indices that are multiplied are told."""
     rule, name = lambda v: v["out_g"] @ v["w"].flip(1).T, "wrong-operand: by out.g at the opposite index"
     assert_named(LINEAR, rule, name, "x.g")
+
+
+def test_no_hint_on_axes_that_are_moved_in_a_circle_speaks_of_a_matrix() -> None:
+    hints = verdict(PERMUTED, lambda v: v["out_g"].permute(v["order"])).hints
+    assert "rearrange it twice" in hints[0]
+    assert "matrix" not in " ".join(hints)

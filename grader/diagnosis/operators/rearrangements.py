@@ -49,6 +49,11 @@ def is_not_its_own_inverse(program: Program, place: Place) -> bool:
     at=edges.of("permute", "roll").where(is_not_its_own_inverse),
     choices=lambda program, place: (program.reader(place).name,),
     message="the gradient of {operand} is rearranged as in {step} once more; this rearrangement must be undone",
+    hints=(
+        "Number the entries of a small array, and rearrange it twice as in the forward pass. Are they back in place?",
+        "Where does the forward pass move each axis, or each entry, and where must its gradient go?",
+        "Which rearrangement undoes this one? Work it out for this case, and compare it with what your code does.",
+    ),
 )
 def rearrange_again(program: Program, place: Place, choice: str) -> Program:
     """Apply the forward pass's permutation or roll to the upstream gradient in place of its inverse.
