@@ -50,6 +50,11 @@ LEFT, SQUARES, CUBE, CHAIN = (
             lambda v: ((v["x"] > -0.5) | (v["x"] < 1.0)) * v["out_g"],
             "missing-local: is missing, as if its mask were 1 everywhere",
         ),
+        (
+            TANH,
+            lambda v: 4 * (y := v["x"].sigmoid()) * (1 - y) * v["out_g"],
+            "wrong-point: the derivative of `x.tanh()` is taken at half of x; it must be taken at x itself",
+        ),
         (TANH, lambda v: v["out_g"].tanh(), "wrong-local: is applied to the gradient"),
         (RELU, lambda v: v["x"].sign() * v["out_g"], "wrong-local: the derivative of the absolute value"),
         (FILLED, lambda v: (1 - v["x"].tanh() ** 2) * v["out_g"], "missing-local: the mask `kept < 0.5` in the der"),

@@ -878,6 +878,61 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
+def is_scaled_unevenly(program: Program, place: Place) -> bool:
+    """Return whether the derivative of a smooth function at twice its operand is no multiple of that at the operand.
+
+    True for tanh; False for the square and the logarithm, of which a wrong factor says more, and for functions with a
+    kink, such as a clamp.
+
+    Args:
+        program: the program of a trial.
+        place: the edge of the operand.
+    """
+    node = program.reader(place)
+    if node.name in KINKED or not depends_on_operand(program, place):
+        return False
+    twice = {place[1]: 2 * np.asarray(node.values[place[1]])}
+    right, other = local_derivative(program, place), node.vjp(place[1], np.ones(node.value.shape), twice)
+    return not np.allclose(other * np.abs(right).max(), right * np.abs(other).max(), rtol=1e-3)
+
+
+MULTIPLES: Mapping[str, float] = {"twice": 2.0, "half of": 0.5}
+
+
+@operator(
+    "derivative-at-multiple",
+    code="wrong-point",
+    rank=3.0,
+    at=functions.where(is_scaled_unevenly),
+    choices=lambda program, place: MULTIPLES,
+    message="the derivative of {step} is taken at {choice} {operand}; it must be taken at {operand} itself",
+    hints=(
+        "At which value does your code take this function, or the one that you write it with?",
+        "Another function may need an inner factor, as in `tanh(x) = 2 * sigmoid(2 * x) - 1`. Is it there, and once?",
+    ),
+)
+def take_derivative_at_multiple(program: Program, place: Place, choice: str) -> Program:
+    """Take the derivative of a function at a multiple of the operand x of the edge `place`: 1 - tanh(x / 2) ** 2.
+
+    That is 4 * y * (1 - y) for y = sigmoid(x), which is the derivative of tanh(x) if y is sigmoid(2 * x).
+    """
+    return program.with_vjp(place, lambda at: at.right(operands={at.slot: MULTIPLES[choice] * np.asarray(at.x)}))
+
+
+@take_derivative_at_multiple.example
+def _() -> Example:
+    """Show tanh(x @ w) whose derivative is written with a sigmoid that lacks the inner factor 2."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.tanh(x @ w)
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        y = torch.sigmoid(x @ w)
+        return {"w": x.T @ (g * 4 * y * (1 - y))}
+
+    return Example(forward, wrong, {"x": "bs n", "w": "n m"})
+
+
 def applied_to_gradient_is_wrong(program: Program, place: Place) -> bool:
     """Return whether the reader of the edge `place`, applied to g in place of its operand, gives a wrong contribution.
 

@@ -90,6 +90,12 @@ def tanh_grad(inp, out):
     inp.g = (1 - inp**2) * out.g
 
 
+# %% wrong: from the sigmoid of inp, not of twice inp | inp.g: wrong-point
+def tanh_grad(inp, out):
+    s = inp.sigmoid()
+    inp.g = 4 * s * (1 - s) * out.g
+
+
 # %% wrong: inp times out in place of out squared | inp.g: wrong-point or wrong-operand
 def tanh_grad(inp, out):
     inp.g = (1 - inp * out) * out.g
