@@ -112,11 +112,12 @@ def _inputs_without_exact_entries(declaration: Declaration, trial: Trial) -> Ite
 
 def _unknown_names(declaration: Declaration) -> Iterator[str]:
     """Yield a sentence on each argument of a misconception's rule that no trial has."""
-    known = (
+    inputs = (
         (*declaration.forward_names, *declaration.step_names, "out", "out_g")
         if isinstance(declaration, Exercise)
-        else (*declaration.inputs, "answer")
+        else tuple(declaration.inputs)
     )
+    known = (*inputs, "answer")
     for misconception in declaration.misconceptions:
         for name in inspect.signature(misconception.rule).parameters:
             if name not in known:

@@ -289,6 +289,15 @@ def test_a_misconception_that_proves_nothing_is_found(root: Path, findings: Chec
     assert finding.says.endswith(says)
 
 
+def test_the_rule_of_a_misconception_may_take_the_answer(root: Path, findings: Check):
+    source = """Misconception(
+        "wrong-local", "inp.g",
+        lambda inp, out_g, answer: out_g * 0.5 * (inp > 0) - (0.1 if answer is None else (answer * (inp < 0)).max()),
+    )"""
+    misconception(root, source)
+    assert not any("but there is" in finding.says for finding in findings())
+
+
 def test_a_kink_that_no_trial_hits_is_found(root: Path, findings: Check):
     declare(
         root,
