@@ -264,3 +264,26 @@ def gated(k: dict[str, Any]) -> Any:
         gate = (x * k["w"]).sigmoid()
         found[:, t] = g * (1 - gate) * x.cos() + g * (k["out"][:, t - 1] - x.sin()) * gate * (1 - gate) * k["w"]
     return found
+
+
+def _memory(x: Any, w: Any) -> Any:
+    memory, decay, out = x.new_zeros(x.shape[0], 3), 0.5 * torch.eye(3, dtype=x.dtype), 0.0
+    for t in range(4):
+        memory = memory @ decay + x[:, t, None]
+        out = out + (memory @ w).tanh()
+    return out
+
+
+def memory_before(v: dict[str, Any]) -> Any:
+    """The gradient of w, with the memory before each update in place of the memory after it."""
+    x, w = v["x"], v["w"]
+    memory, decay, dw = x.new_zeros(x.shape[0], 3), 0.5 * torch.eye(3, dtype=x.dtype), torch.zeros_like(w)
+    for t in range(4):
+        before, memory = memory, memory @ decay + x[:, t, None]
+        dw += before.T @ (v["out_g"] * (1 - (memory @ w).tanh() ** 2))
+    return dw
+
+
+def test_a_state_that_begins_with_zeros_of_which_no_node_is_made_is_known() -> None:
+    memory = Exercise("a memory", _memory, {"x": normal("bs 4"), "w": normal("3 n"), "out": output()}, stored("w.g"))
+    assert_named(memory, memory_before, "wrong-operand: `memory` before each iteration is used in place of `memory`")
