@@ -77,17 +77,22 @@ def depends_on_operand(program: Program, place: Place) -> bool:
     return not np.allclose(moved, node.vjp(place[1], ones), equal_nan=True)
 
 
+def as_if_mask_were_one(program: Program, place: Place, choice: None) -> dict[str, str]:
+    """Return the message field `as_if`: that the derivative's mask is taken for 1, if it is a mask; else empty.
+
+    A mask that selects every entry, as by `|` in place of `&`, gives the same numbers as none.
+    """
+    return {"as_if": ", as if its mask were 1 everywhere" if program.reader(place).name in MASKED else ""}
+
+
 @operator(
     "derivative-missing",
     code="missing-local",
     rank=1.5,
     at=pointwise.where(has_derivative),
     choices=no_choice,
-    message="{where}{derivative} is missing{mask}",
-    # a mask that selects every entry, as by `|` for `&`, gives the same numbers as none
-    fields=lambda program, place, choice: {
-        "mask": ", as if its mask were 1 everywhere" if program.reader(place).name in MASKED else ""
-    },
+    message="{where}{derivative} is missing{as_if}",
+    fields=as_if_mask_were_one,
 )
 def leave_out_derivative(program: Program, place: Place, choice: None) -> Program:
     """Contribute the upstream gradient itself, summed over broadcast axes, without the local derivative.
