@@ -43,6 +43,7 @@ MOST_OPEN = 16  # archives of sections of a class
 PIECE = 1 << 20  # bytes that are unpacked at a time
 ENTRY_MARK = b"PK\x01\x02"  # heads every entry of a zip's directory
 ENCRYPTED = 1
+IS_UTF8 = 0x800  # the flag of an entry whose path is in UTF-8
 PACKED_PLAINLY = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others may take gigabytes to unpack a few bytes
 ASK_FOR_ANSWERS = "ask for the answers alone"
 NAME_IT = "name the folder that holds one folder per student, or an archive"
@@ -151,7 +152,20 @@ def _zip_entries(archive: zipfile.ZipFile, open_entry: _Open) -> Iterator[_Entry
     """
     for number, entry in enumerate(archive.infolist()):
         make = None if entry.is_dir() else partial(_zip_file, entry, partial(open_entry, number))
-        yield entry.filename, make
+        yield _name_in_zip(entry), make
+
+
+def _name_in_zip(entry: zipfile.ZipInfo) -> str:
+    """Return the path of an entry of a zip, which macOS writes in UTF-8 without saying so.
+
+    Without that mark, `zipfile` reads a path as cp437, as Windows writes it. Hardly any such path is UTF-8 by chance.
+    """
+    if entry.flag_bits & IS_UTF8:
+        return entry.filename
+    try:
+        return entry.filename.encode("cp437").decode("utf-8")
+    except UnicodeError:
+        return entry.filename
 
 
 def _open_zip_member(archive: zipfile.ZipFile, number: int) -> IO[bytes]:

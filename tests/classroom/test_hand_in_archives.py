@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import tarfile
+import unicodedata
 import zipfile
 
 import pytest
@@ -152,3 +153,22 @@ def test_control_characters_in_a_name_are_shown_as_text(course, tmp_path) -> Non
     notes = read(course, put(tmp_path / "eve", {"hw.zip": data})).notes
     assert notes
     assert all(note.isprintable() for note in notes)
+
+
+class EntryOfMac(zipfile.ZipInfo):
+    """An entry whose path is in UTF-8 without the flag that says so, as the Finder writes it."""
+
+    def _encodeFilenameFlags(self) -> tuple[bytes, int]:
+        return self.filename.encode(), self.flag_bits
+
+
+def test_paths_in_a_zip_are_read_in_utf_8_or_as_windows_writes_them() -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as made:
+        made.writestr(EntryOfMac(unicodedata.normalize("NFD", "Jürgen Müller/größe.py")), "")
+        made.writestr("flagged/größe.py", "")
+    assert sorted(everything(archive("a.zip", stream.getvalue()))) == sorted(
+        [unicodedata.normalize("NFD", "Jürgen Müller/größe.py"), "flagged/größe.py"]
+    )
+    of_windows = zipped({"x/gr##e.py": ""}).replace(b"gr##e", "größe".encode("cp437"))
+    assert list(everything(archive("b.zip", of_windows))) == ["x/größe.py"]
