@@ -38,7 +38,7 @@ from .exercise_names import ExerciseNames
 from .file_tree import File, Folder, UnreadableArchiveError, displayable_name, name_bytes
 from .notebook_code import BROKEN, MOST_CELLS, UnreadableNotebook, exercises_defined, notebook_cells
 from .notebook_code import LARGEST as LARGEST_NOTEBOOK
-from .platform_names import KEEP_ONE, Submission, canvas_submission, platform_of_several
+from .platform_names import KEEP_ONE, Submission, canvas_submission, composed_name, platform_of_several
 
 SIZE_LIMIT = 1 << 20  # bytes of one file
 MOST_COMPARED, MOST_NOTEBOOKS, MOST_EXPORTED = 8, 12, 50  # files for one exercise, and those that are parsed
@@ -50,7 +50,7 @@ WHY_LESS_PREFERRED = {
 }
 MOST_NOTES, MOST_HELPERS, MOST_SUGGESTED, MOST_NAMED = 20, 50, 20, 3
 LARGEST_HELPERS = 8 << 20  # bytes of all files together that exercises may import
-WORD = re.compile(rb"\w+")
+WORD = re.compile(rb"[\w\x80-\xff]+")  # in UTF-8, letters beyond ASCII as well
 UNKNOWN = "it is no exercise that is graded here"
 NOT_READ = "the file was not read"
 NO_FUNCTION = "no cell of it defines a function of an exercise"
@@ -843,7 +843,7 @@ def _helpers(names: ExerciseNames, others: Sequence[File], notes: list[str]) -> 
             is_python = file.name.endswith(".py") and not file.why_unread
             content = required_content(file) if is_python and len(helpers) < MOST_HELPERS and bytes_left > 0 else None
             if isinstance(content, bytes) and len(content) <= bytes_left:
-                helpers["/".join(file.folders), file.name] = content
+                helpers["/".join(file.folders), composed_name(file.name)] = content  # as Python names a module
                 bytes_left -= len(content)
             elif file.name not in NOT_REPORTED and not _is_of_course(names.course, file):
                 why = content.why if isinstance(content, UnreadFile) else _why_ignored(file, names)

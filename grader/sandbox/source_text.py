@@ -9,6 +9,7 @@ import json
 import re
 import sys
 import tokenize
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -199,12 +200,15 @@ class Source:
 
 
 def importable_files(folder: Path) -> dict[str, bytes]:
-    """Return the contents of the Python files in a folder by name, without those that are unreadable or too long."""
+    """Return the contents of the Python files in a folder by name, without those that are unreadable or too long.
+
+    An accented letter of a name is one character, as in the name of a module that Python imports.
+    """
     contents = {}
     for path in sorted(folder.glob("*.py")):
         with suppress(OSError):
             if path.is_file() and path.stat().st_size <= LONGEST_MODULES:
-                contents[path.name] = path.read_bytes()
+                contents[unicodedata.normalize("NFC", path.name)] = path.read_bytes()
     return contents
 
 

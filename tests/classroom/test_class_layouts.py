@@ -610,3 +610,15 @@ def test_an_export_from_gradescope_without_its_metadata_is_refused(course, tmp_p
         with pytest.raises(UsageError, match=r"submission_metadata\.yml, which says whose each submission is:"):
             found_in(course, path, layout)
     assert keys(found_in(course, path, "plain")) == ["submission_4011", "submission_4012"]
+
+
+def test_a_module_beside_an_answer_is_imported_in_either_unicode_spelling(course, tmp_path) -> None:
+    """It was reported as ignored, or not found."""
+    answer = "from größe import half\n" + RIGHT
+    for student, form in (("ada", "NFC"), ("bob", "NFD")):
+        module = unicodedata.normalize(form, "größe.py")
+        put(tmp_path / "in", {f"{student}/lin_grad.py": answer, f"{student}/{module}": "half = 0.5\n"})
+    for submission in found_in(course, tmp_path / "in").submissions:
+        read = content(course, submission)
+        assert list(read.importable_files(course.find("lin_grad"))) == ["größe.py", "lin_grad.py"]
+        assert not [note for note in read.notes if "ignored" in note]
