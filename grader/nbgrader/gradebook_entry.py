@@ -34,7 +34,7 @@ from grader.classroom.class_file import CLASS_FILE
 from grader.classroom.class_folder import ClassFolder, listed
 from grader.classroom.exercise_names import ExerciseNames
 from grader.classroom.file_tree import displayable_name
-from grader.classroom.platform_names import Submission
+from grader.classroom.platform_names import Submission, composed_name
 from grader.classroom.report_files import count_of
 from grader.classroom.results_folder import result_file
 from grader.classroom.submissions import (
@@ -367,6 +367,7 @@ class GradebookWriter:
         self.blank, self.lowered = list[tuple[str, str]](), list[tuple[str, str]]()
         self._released: dict[str, NotebookNode] = {}
         self._cells: dict[str, _Cells] = {}
+        self._ids = {composed_name(student.id): student.id for student in gradebook.students}
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -399,7 +400,8 @@ class GradebookWriter:
         nothing.
 
         Args:
-            student: the student's id.
+            student: the student's id. If the gradebook has it with accents as characters of their own, as macOS writes
+                them, that student is meant.
             folder: the student's folder on disk; `None` if there is none.
             content: the submission's files and notes.
             results: the student's results, of all exercises in the units that are entered.
@@ -408,16 +410,17 @@ class GradebookWriter:
         Raises:
             ValueError: the gradebook refuses something, such as a name that is too long.
         """
-        self.gradebook.update_or_create_student(student)
+        entry = self._ids.get(composed_name(student), student)
+        self.gradebook.update_or_create_student(entry)
         self.gradebook.db.commit()
         for unit in self.course.config.units:
             if unit.id in zeros or any(name in content.files for name in unit.ids):
                 self.students.add(student)
                 unit_results = [result for result in results if result.unit == unit.id]
-                if all(result.status == "todo" for result in unit_results) and self._is_graded(unit, student):
+                if all(result.status == "todo" for result in unit_results) and self._is_graded(unit, entry):
                     self.blank.append((student, unit.id))
                 else:
-                    self._write_unit(unit, student, folder, content, unit_results)
+                    self._write_unit(unit, entry, folder, content, unit_results)
 
     def _is_graded(self, unit: Unit, student: str) -> bool:
         """Return whether the gradebook has points of a student for a unit."""

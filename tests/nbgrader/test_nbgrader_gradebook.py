@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import shutil
+import unicodedata
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,19 @@ def test_entering_a_class_again_keeps_manual_scores(own: Path):
             grade.needs_manual_grade = False
         gradebook.db.commit()
     assert rows(own, GRADES) == before
+
+
+def test_a_student_whom_the_gradebook_has_in_another_unicode_spelling_is_no_second_one(own: Path):
+    """nbgrader keeps the name of a folder that macOS made."""
+    spelling = unicodedata.normalize("NFD", "käthe")
+    with open_book(own) as gradebook:
+        gradebook.update_or_create_student(spelling)
+    hand_in(own, "käthe", lin_grad=RIGHT)
+    handgrad("grade", "submissions", "--workers", "1", "--out", "out", "--gradebook", URL, cwd=own)
+    with open_book(own) as gradebook:
+        students = [student.id for student in gradebook.students if student.id.endswith("the")]
+        assert students == [spelling]
+        assert gradebook.find_submission(UNIT, spelling).score == 3.0
 
 
 def test_a_quiz_alone_is_entered_with_a_score_for_each_question(tmp_path: Path):
