@@ -15,7 +15,7 @@ from html import escape
 from itertools import chain
 
 from grader.classroom.class_folder import first_few_names, listed
-from grader.classroom.platform_names import folded_name
+from grader.classroom.platform_names import composed_name, folded_name
 from grader.course.course import Course
 from grader.errors import UsageError
 from grader.results.points import exact
@@ -198,7 +198,7 @@ def moodle(course: Course, records: Sequence[StudentResults], options: ExportOpt
     header = table.values(0)
     if header[:2] == ["Student", "ID"]:
         raise UsageError("This is a gradebook of Canvas, and no grading worksheet of Moodle: export --to canvas.")
-    names = [name.strip().casefold() for name in header]
+    names = [_folded_cell(name) for name in header]
     column = _column(header, options.column, [at for at, name in enumerate(names) if name == GRADE])
     if repeated := next((name for name in (MAXIMUM, FEEDBACK) if names.count(name) > 1), ""):
         raise UsageError(f"The worksheet has several columns {header[names.index(repeated)]!r}: remove all but one.")
@@ -252,10 +252,10 @@ def _column(header: Sequence[str], name: str, candidates: Sequence[int]) -> int:
         UsageError: none or several columns fit.
     """
     if name:
-        wanted = name.strip().casefold()
-        without_ids = [CANVAS_ASSIGNMENT.sub("", title.strip()).casefold() for title in header]
-        candidates = [at for at, title in enumerate(header) if wanted in (title.strip().casefold(), without_ids[at])]
-    possible = [at for at, title in enumerate(header) if title.strip().casefold() not in NO_POINTS]
+        wanted = _folded_cell(name)
+        without_ids = [_folded_cell(CANVAS_ASSIGNMENT.sub("", title.strip())) for title in header]
+        candidates = [at for at, title in enumerate(header) if wanted in (_folded_cell(title), without_ids[at])]
+    possible = [at for at, title in enumerate(header) if _folded_cell(title) not in NO_POINTS]
     candidates = [at for at in candidates if at in possible]
     if len(candidates) != 1:
         listed = ", ".join(text(header[at]) for at in (candidates or possible)[:20])
@@ -384,7 +384,7 @@ def _match_rows(
             # A login may be the name in either order as one word: two rows where names are each other's reverse.
             reverse = [_reverse_name(values[at]) for at in sheet.students]
             keys += filter(None, reverse)
-            exact = [f"=={cell}" for at in sheet.students if (cell := values[at].strip())]
+            exact = [f"=={cell}" for at in sheet.students if (cell := composed_name(values[at].strip()))]
             for key in (
                 *exact,
                 *numbered,
@@ -459,10 +459,15 @@ def _rows_of_name(student: str, rows_of: Mapping[str, set[int]]) -> set[int]:
     downloaded = DOWNLOADED.fullmatch(student)
     names = [*_keys(downloaded[1]), folded_name(downloaded[1])] if downloaded else []
     named = [f"{name}#{downloaded[2]}" for name in names if downloaded and name]
-    for key in (f"=={student.strip()}", *numbered, *_keys(student), *named):
+    for key in (f"=={composed_name(student.strip())}", *numbered, *_keys(student), *named):
         if key in rows_of:
             return rows_of[key]
     return set()
+
+
+def _folded_cell(cell: str) -> str:
+    """Return a heading or a name without space around it, in lower case, and with each accented letter as one."""
+    return composed_name(cell.strip()).casefold()
 
 
 def _keys(cell: str) -> Iterable[str]:
@@ -472,7 +477,7 @@ def _keys(cell: str) -> Iterable[str]:
     second key is the same whichever part of a name comes first, so that it has two rows where two students have the
     same names in the other order; the third is for names that platforms write as one word.
     """
-    whole = cell.strip().casefold()
+    whole = _folded_cell(cell)
     words = WORDS.findall(whole)
     if whole:
         yield f"={whole}"
@@ -483,7 +488,7 @@ def _keys(cell: str) -> Iterable[str]:
 
 def _reverse_name(cell: str) -> str:
     """Return a name as one word, in the other order: "adalovelace" of "Lovelace, Ada"; empty of an address."""
-    last, comma, first = cell.strip().casefold().partition(",")
+    last, comma, first = _folded_cell(cell).partition(",")
     words = WORDS.findall(last)
     if "@" in cell or not (comma or len(words) > 1):
         return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -50,6 +51,15 @@ def rows(made: Exported) -> list[list[str]]:
 
 def named(record: StudentResults, student: str) -> StudentResults:
     return replace(record, student=student)
+
+
+def test_a_row_and_a_column_are_found_in_another_unicode_spelling(course: Course) -> None:
+    sheet = CANVAS.replace("Lovelace, Ada", "Müller, Jürgen").replace("Slopes", "Übung")
+    for form, other in (("NFC", "NFD"), ("NFD", "NFC")):
+        own = named(ADA, unicodedata.normalize(other, "Jürgen Müller"))
+        column = unicodedata.normalize(other, "Übung")
+        made = canvas(course, [own], ExportOptions(None, unicodedata.normalize(form, sheet).encode(), column))
+        assert rows(made)[3][5] != "10.00"
 
 
 @pytest.mark.parametrize("out_of", [None, 5.0])
