@@ -448,6 +448,8 @@ def _times_column(
 def read_csv_text(path: Path, advice: str) -> tuple[str, list[str]]:
     """Return the text of a table that people save from a spreadsheet, and a remark if it is not in Unicode.
 
+    An accented letter is one character in it, as in the keys of students.
+
     Args:
         path: the file.
         advice: what to do if there is no such file, as a clause.
@@ -464,8 +466,8 @@ def read_csv_text(path: Path, advice: str) -> tuple[str, list[str]]:
         raise UsageError(f"{path} is larger than {LARGEST >> 20} MiB: name a CSV file that has only the class.")
     try:
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            return data.decode("utf-16"), []
-        return data.decode("utf-8-sig"), []
+            return composed_name(data.decode("utf-16")), []
+        return composed_name(data.decode("utf-8-sig")), []
     except UnicodeDecodeError:
         pass
     try:

@@ -349,14 +349,14 @@ def _due_dates(plan: ClassPlan, name: str, students: Collection[str], class_fold
     """
     assignment = plan.content.assignments[name]
     for student in assignment.extensions:
-        if student not in students:
+        if composed_name(student) not in students:
             where = plan.line("assignments", name, "extensions", student)
             raise UsageError(f"{where}: {_unknown_student(student, class_folder)}")
         if assignment.due is not None and assignment.extensions[student] < assignment.due:
             where = plan.line("assignments", name, "extensions", student)
             raise UsageError(f"{where}: the extension of {student} ends before the due date: correct it.")
     due = {} if assignment.due is None else dict.fromkeys(students, assignment.due)
-    return {**due, **assignment.extensions}
+    return {**due, **{composed_name(student): moment for student, moment in assignment.extensions.items()}}
 
 
 def read_adjustments(path: Path, assignments: Collection[str]) -> tuple[list[AdjustmentRow], list[str]]:

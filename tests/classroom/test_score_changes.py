@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -282,6 +283,14 @@ def test_an_extension_of_nobody_is_told(tmp_path: Path) -> None:
         score_changes(plan, "w", people, {"a_grad": 3.0})
 
 
+def test_an_extension_is_found_in_another_unicode_spelling(tmp_path: Path) -> None:
+    key, spelling = (unicodedata.normalize(form, "bär") for form in ("NFC", "NFD"))
+    content = ClassFile.model_validate({"assignments": {"w": {"submissions": "x", "extensions": {spelling: DUE}}}})
+    plan, people = ClassPlan(tmp_path / "class.yaml", "", content), ClassFolder((Submission(key, ()),), "")
+    changes = score_changes(plan, "w", people, {"a_grad": 3.0})
+    assert changes.due == {key: DUE}
+
+
 def test_an_extension_that_ends_before_the_due_date_is_told(tmp_path: Path) -> None:
     text = "assignments:\n  w:\n    submissions: x\n    due: 2026-12-01\n    extensions:\n      ada: 2026-11-01\n"
     dates = {"due": DUE, "extensions": {"ada": DUE - timedelta(days=30)}}
@@ -305,3 +314,10 @@ def test_changes_that_are_no_text_are_refused_with_their_line(tmp_path: Path) ->
     path.write_bytes(b"assignment,student,exercise,points,reason\nweek-1,N\xfa\x81ez,,1,x\n")
     with pytest.raises(UsageError, match=r"cannot be read \(line 2 is not text\): save it as CSV in UTF-8"):
         read_adjustments(path, ["week-1"])
+
+
+def test_a_name_in_another_unicode_spelling_is_that_student(tmp_path: Path) -> None:
+    path, spelling = tmp_path / "adjustments.csv", unicodedata.normalize("NFD", "bär")
+    path.write_text(f"assignment,student,exercise,points,reason\nhw1,{spelling},,1,late bus\n")
+    (row,), _ = read_adjustments(path, ["hw1"])
+    assert row.student == unicodedata.normalize("NFC", "bär")
