@@ -23,7 +23,7 @@ from grader.safe_text import one_line
 
 from .class_folder import LayoutName, enumeration, first_few_names, refuse_out_in_submission, similar_names
 from .course_choice import class_course
-from .platform_names import read_time
+from .platform_names import in_zone_of_machine, read_time
 
 CLASS_FILE = "class.yaml"
 GRADES_FILE = "grades.csv"
@@ -90,7 +90,7 @@ def _with_zone(moment: datetime) -> datetime:
         ValueError: the moment is too near to the first or the last possible year to be converted.
     """
     try:
-        return moment.astimezone()
+        return in_zone_of_machine(moment)
     except (OverflowError, OSError) as error:
         raise ValueError("write a year like 2026") from error
 

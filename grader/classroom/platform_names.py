@@ -376,6 +376,21 @@ def read_time(text: str) -> datetime:
     return datetime.fromisoformat(f"{match['day']}T{match['clock'] or '00:00'}{match['zone'] or ''}")
 
 
+def in_zone_of_machine(moment: datetime) -> datetime:
+    """Return a time in the zone of this machine; a time without a zone is what its clocks show.
+
+    A time that the clocks skip, when they go forward by an hour, is one hour later on them: so midnight is the end of a
+    day also where the next day begins at 01:00.
+
+    Raises:
+        OverflowError: the moment is too near to the first or the last possible year to be converted.
+        OSError: the same, on some systems.
+    """
+    local = moment.astimezone()
+    is_skipped = moment.tzinfo is None and local.replace(tzinfo=None) != moment
+    return moment.replace(fold=1).astimezone() if is_skipped else local
+
+
 def _created_at(entry: Mapping[str, Any]) -> datetime | None:
     """Return when a submission was handed in, by its metadata; `None` if they do not say it.
 

@@ -30,7 +30,7 @@ from .class_file import (
 )
 from .class_folder import ClassFolder, first_few_names
 from .file_tree import displayable_name
-from .platform_names import NO_FOLDER, composed_name
+from .platform_names import NO_FOLDER, composed_name, in_zone_of_machine
 from .roster import Naming, Roster, csv_rows, read_csv_text, read_roster, refuse_repeated_headings
 from .student_results import read_basis
 from .submissions import EMPTY
@@ -152,7 +152,7 @@ def _clock(moment: datetime) -> datetime:
 
 def _days_later(moment: datetime, days: int) -> datetime:
     """Return the same time of the clock in the zone of this machine, some days after a moment."""
-    return (_clock(moment) + timedelta(days=days)).astimezone() if days else moment
+    return in_zone_of_machine(_clock(moment) + timedelta(days=days)) if days else moment
 
 
 def _days(count: int) -> str:

@@ -91,6 +91,9 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("2026-10-25T02:30+02:00", "0 h", "2026-10-25T02:20+01:00", 1),  # 50 minutes later, by the clock earlier
         ("2027-03-27T18:00", "0 h", "2027-03-28T18:00", 1),
         ("2027-03-27T18:00", "0 h", "2027-03-28T18:30", 2),
+        ("2027-03-28T02:30", "0 h", "2027-03-28T01:45", None),  # there is no 02:30 in that night
+        ("2027-03-27T02:30", "1 d", "2027-03-28T01:45", None),
+        ("2027-03-28T02:30", "0 h", "2027-03-28T04:00", 1),
     ],
 )
 def test_a_day_is_over_at_the_same_time_of_the_clock(due: str, grace: str, handed_in: str, days: int | None) -> None:
@@ -273,6 +276,22 @@ def test_a_file_of_almost_that_name_is_told(tmp_path: Path) -> None:
     (tmp_path / "adjustment.csv").write_text(HEAD)
     with pytest.raises(UsageError, match=r"^adjustment\.csv is not read: rename it to adjustments\.csv\.$"):
         read_adjustments(tmp_path / "adjustments.csv", ["week-1"])
+
+
+def test_midnight_ends_a_day_also_where_the_clocks_skip_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever handed in between 23:00 and midnight was one day late."""
+    monkeypatch.setenv("TZ", "America/Santiago")
+    time.tzset()
+    try:
+        content = {"submissions": "x", "due": "2026-09-05", "late": {"per_day": 0.1}}
+        assignment = ClassFile.model_validate({"assignments": {"w": content}}).assignments["w"]
+        assert assignment.due is not None
+        moments = [read_time(text).astimezone(UTC) for text in ("2026-09-05T23:30", "2026-09-06T01:30")]
+        late = [lateness(assignment.late, assignment.due, moment, 10.0) for moment in moments]
+        assert [each and each.days for each in late] == [None, 1]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_an_extension_of_nobody_is_told(tmp_path: Path) -> None:
