@@ -32,6 +32,7 @@ ROUNDING = 1e-6  # points
 MOST_FEEDBACK = 60
 DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 WORDS = re.compile(r"[^\W_]+")
+FULL_NAME = re.compile(r"\w[ ,]+\w")  # of two words or more
 PARTICIPANT = re.compile(r"(?:\A|\D)(\d+)\Z")
 HANDED_IN = re.compile(r"_(\d+)_assignsubmission_")
 DOWNLOADED = re.compile(r"(.+)_(\d+)")  # the name of a student in a download of Canvas or Moodle that had no roster
@@ -394,6 +395,9 @@ def _match_rows(
                 rows_of[key].add(row)
     matches = [(record, _row_of_record(record, rows_of)) for record in records]
     claims: defaultdict[int, list[str]] = defaultdict(list)
+    matches = [
+        (record, None if row is None or _is_of_another_name(record, sheet, row) else row) for record, row in matches
+    ]
     for record, match in matches:
         if match is not None:
             claims[match].append(record.student)
@@ -411,6 +415,30 @@ def _match_rows(
         says = f"No row of their own was found for {first_few_names(names, NAMED)}"
         problem = f"{says}: grade the class with this file as its roster, and export again."
     return own, (problem,) if unmatched else ()
+
+
+def _is_of_another_name(record: StudentResults, sheet: GradeSheet, row: int) -> bool:
+    """Return whether a row that was found by a number has a name of which no word is in the student's names.
+
+    The number may be one of the platform's, and by chance that of another student on the roster.
+
+    Args:
+        record: the student's results.
+        sheet: the platform's file.
+        row: the index of the row.
+    """
+    if not record.student.isdecimal():
+        return False
+    known, there = (
+        {
+            folded_name(word)
+            for name in names
+            if FULL_NAME.search(name) and "@" not in name
+            for word in WORDS.findall(name)
+        }
+        for names in (record.known_as, [sheet.table.values(row)[at] for at in sheet.students])
+    )
+    return bool(known and there) and not known & there
 
 
 def _is_exact(student: str, claims: Sequence[str], sheet: GradeSheet, row: int) -> bool:
@@ -442,7 +470,9 @@ def _row_of_record(record: StudentResults, rows_of: Mapping[str, set[int]]) -> i
     rows_by_name = {name: _rows_of_name(name, rows_of) for name in record.known_as if not name.isdecimal()}
     others = [other for other in rows_by_name.values() if other]
     if not rows:  # a single word may be another student's login there
-        by_full_name = [other for name, other in rows_by_name.items() if other and re.search(r"\w[ ,]+\w|@", name)]
+        by_full_name = [
+            other for name, other in rows_by_name.items() if other and (FULL_NAME.search(name) or "@" in name)
+        ]
         rows = set.intersection(*by_full_name) if by_full_name else set()
     return next(iter(rows)) if len(rows) == 1 and all(rows <= other for other in others) else None
 

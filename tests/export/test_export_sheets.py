@@ -53,6 +53,16 @@ def named(record: StudentResults, student: str) -> StudentResults:
     return replace(record, student=student)
 
 
+def test_no_points_go_into_the_row_of_another_name_that_has_the_same_number(course: Course) -> None:
+    """A student's number on the roster may be another one's in Canvas."""
+    own = replace(named(ADA, "12"), known_as=("Eve Zola", "eve@uni.edu"))
+    made = canvas(course, [own], ExportOptions(None, CANVAS.encode(), "Slopes"))
+    assert rows(made)[4][5] == "7.5"
+    assert any("No row of their own was found for 12" in problem for problem in made.problems)
+    nickname = replace(named(ADA, "12"), known_as=("Benny Franklin",))
+    assert rows(canvas(course, [nickname], ExportOptions(None, CANVAS.encode(), "Slopes")))[4][5] != "7.5"
+
+
 def test_a_row_and_a_column_are_found_in_another_unicode_spelling(course: Course) -> None:
     sheet = CANVAS.replace("Lovelace, Ada", "Müller, Jürgen").replace("Slopes", "Übung")
     for form, other in (("NFC", "NFD"), ("NFD", "NFC")):
