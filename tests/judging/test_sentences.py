@@ -523,7 +523,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    scores_g = weights * (weights_g - (weights_g * weights).sum(-1, keepdim=True)) / root\n"
         "    q.g, k.g = scores_g @ k, scores_g.t() @ q\n",
         "q.g",
-        "in `q @ k.t() / root`, `sqrt(k.shape[#])` is used in place of `q.shape[#] ** #`",
+        "in `q @ k.t() / root`, `sqrt(k.shape[#])` is used in place of `sqrt(q.shape[#])`",
     ),
     "a power of a size is called by the size, not by a variable that may hold it": (
         "mend_attention",
@@ -533,7 +533,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    scores_g = weights * (weights_g - (weights_g * weights).sum(1, keepdim=True)) / root\n"
         "    q.g, k.g, v.g = scores_g @ k, scores_g.t() @ q, weights.t() @ out.g\n",
         "q.g",
-        "in `q @ k.t() / root`, `q.shape[#]` is used in place of `sqrt(q.shape[#])`",
+        "in `q @ k.t() / root`, `q.shape[#]` is used in place of `q.shape[#] ** #`",
     ),
     "a mean of the gradient of an inner value is not one of out.g": (
         "groupnorm_grad",
