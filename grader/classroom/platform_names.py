@@ -35,8 +35,8 @@ from .file_tree import (
 )
 
 MOODLE = re.compile(r"(?P<who>.+?_\d+)_assignsubmission_(?:file|onlinetext)(?:_(?P<name>.*))?", re.DOTALL)
-CANVAS = re.compile(
-    r"(?P<who>(?P<late_too>LATE_)?anon_[A-Za-z0-9]+|[\w-]+?_(?:(?P<late>LATE)_)?(?P<id>\d+))_"
+CANVAS = re.compile(  # it keeps combining marks, such as the vowel signs of Hindi, which are no \w
+    r"(?P<who>(?P<late_too>LATE_)?anon_[A-Za-z0-9]+|[\w\x80-\U0010ffff-]+?_(?:(?P<late>LATE)_)?(?P<id>\d+))_"
     r"(?:(?P<upload>\d+)_(?P<name>.+)|(?P<typed>text|link)\.html)",
     re.DOTALL,
 )

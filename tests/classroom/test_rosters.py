@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +21,11 @@ from grader.errors import UsageError
 @pytest.fixture(scope="module")
 def course() -> Course:
     return small_course(PACKAGE.parent)
+
+
+def decomposed(name: str) -> str:
+    """Return a name with each accent as a character of its own, as macOS writes it."""
+    return unicodedata.normalize("NFD", name)
 
 
 def by_conflict(found: ClassFolder) -> dict[str, bool]:
@@ -142,6 +148,29 @@ def test_a_number_tells_two_students_apart_whose_names_are_each_others_reverse(c
     found = match_roster(submissions, read_roster(tmp_path / "roster.csv"))
     assert {each.key: each.conflict for each in found.submissions} == {"kray": "", "rkim": ""}
     assert {each.key: each.origin for each in found.submissions} == {"kray": "raykim_205", "rkim": "kimray_206"}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("शर्मा, प्रिया", "वर्मा, किरण"),
+        ("ใจดี, สมหญิง", "มีสุข, วันเพ็ญ"),
+        ("مُحَمَّد, عَلِيّ", "حَسَن, زَيْنَب"),
+        (decomposed("Weiß, Jörg"), decomposed("Øster, Zoë")),
+    ],
+    ids=["Hindi", "Thai", "Arabic", "decomposed"],
+)
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_names_that_canvas_gives_keep_their_combining_marks(course, tmp_path, names, form) -> None:
+    """Such a file was "not named as there", and its student had handed in nothing."""
+    stems = [unicodedata.normalize(form, name).replace(", ", "") for name in names]
+    put(tmp_path / "in", {f"{stem}_{n}_900{n}_lin_grad.py": RIGHT for n, stem in enumerate(stems, 1)})
+    lines = "".join(f'"{name}",{n},{key}\n' for n, (name, key) in enumerate(zip(names, "ab", strict=True), 11))
+    (tmp_path / "roster.csv").write_text(f"Student,ID,SIS Login ID\n{lines}", encoding="utf-8")
+    found = find_submissions(course, tmp_path / "in", tmp_path / "out")
+    found = match_roster(found, read_roster(tmp_path / "roster.csv"))
+    assert (found.layout_name, by_conflict(found)) == ("canvas", {"a": False, "b": False})
+    assert (found.absent, found.unlisted) == ((), ())
 
 
 def test_canvas_numbers_of_another_kind_give_nobody_the_work_of_another(course, tmp_path) -> None:
