@@ -110,6 +110,12 @@ class Submission:
         return tuple(sorted(printable_name(name) for name in self.known_as - {self.key}))
 
     @property
+    def canvas_number(self) -> str:
+        """Return the number that Canvas gave the student, with which the key ends; empty if Canvas has not named it."""
+        name, _, number = self.key.rpartition("_")
+        return number if number.isdecimal() and {name, number} <= self.known_as else ""
+
+    @property
     def path(self) -> Path | None:
         """Return the folder on disk that was submitted; `None` if it came in an archive, or there are several."""
         return self.folders[0].path if len(self.folders) == 1 else None

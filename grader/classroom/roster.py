@@ -57,6 +57,7 @@ class RosterStudent:
         handed_in: when the student handed in, in UTC; `None` if the roster does not say it.
         others: what stands in the columns that handgrad does not know, by heading.
         login: the student's login on GitHub; empty if the roster has none.
+        number: what stands in the column ID, where Canvas's gradebook has its number; empty if there is no such column.
     """
 
     key: str
@@ -66,6 +67,7 @@ class RosterStudent:
     handed_in: datetime | None = None
     others: Mapping[str, str] = field(default_factory=dict)
     login: str = ""
+    number: str = ""
 
 
 class Naming(NamedTuple):
@@ -148,6 +150,8 @@ class Roster:
         others = [(cell, place) for place, student in enumerate(students) for cell in student.others.values()]
         self._others = _places_by_name((folded_name(cell), place) for cell, place in others)
         self._numbers = _places_by_number([*places.items(), *names])
+        ids = [(student.number, place) for place, student in enumerate(students)]
+        self._ids, self._id_numbers = _places_by_name(ids), _places_by_number(ids)
         numbered = _identifying_numbers(students)
         self._other_numbers = _places_by_number(
             (student.others[heading], place) for heading in numbered for place, student in enumerate(students)
@@ -161,25 +165,29 @@ class Roster:
         zeros at their beginning. If none is known, a first and last name in another order or a part of a name counts,
         such as the end of a repository's. If names mean different students, all of these are returned. A section tells
         students of one name apart. A repository is that of the student whose login its name is, or ends with, though
-        this may be another student's key.
+        this may be another student's key. If Canvas gave the name and the ID of one student, the submission is that
+        student's, unless an alias says otherwise. The number that Canvas gave is compared with the column ID alone.
         """
         if submission.is_repository and (places := self._logins.get(submission.key.casefold())) is not None:
+            return Match(places, "exact")
+        names = (submission.key, *sorted(submission.known_as))
+        if places := self._places_of_name_and_number(submission):
             return Match(places, "exact")
         if submission.key in self._by_key:
             return Match(self._by_key[submission.key], "key")
         if self.has_alias(submission):
             return Match(self._aliases[composed_name(submission.title)], "exact")
-        names = (submission.key, *sorted(submission.known_as))
-        numbers = [name.lstrip("0") for name in names if name.isdecimal()]
+        numbers = [name for name in names if name.isdecimal()]
         for match in (
-            _joint_match([self._match_of_name(name, submission.section) for name in names]),
+            _joint_match([self._match_of(name, submission) for name in names]),
             _joint_match([Match(self._others.get(folded_name(name), ()), "column") for name in names]),
-            _joint_match([Match(self._numbers.get(number, ()), "number") for number in numbers]),
-            _joint_match([Match(self._other_numbers.get(number, ()), "number") for number in numbers]),
+            _joint_match([self._match_without_zeros(number, submission) for number in numbers]),
+            _joint_match([Match(self._other_numbers.get(number.lstrip("0"), ()), "number") for number in numbers]),
         ):
             if match.places:
                 return self._with_person_named(match, submission)
-        own = [self._places_of_derived(name, submission.section) for name in names]
+        other_names = [name for name in names if not self._is_id(name, submission)]
+        own = [self._places_of_derived(name, submission.section) for name in other_names]
         addresses = [name.partition("@")[0] for name in names if "@" in name]
         own += [self._match_of_name(name, submission.section).places for name in addresses]
         guesses = [
@@ -201,7 +209,7 @@ class Roster:
         """
         names = {submission.key, *submission.known_as}
         people = [name for name in names if not name.isdecimal()]
-        numbers = [self._match_of_name(name, submission.section).places for name in names if name.isdecimal()]
+        numbers = [self._match_of(name, submission).places for name in names if name.isdecimal()]
         if len(match.places) != 1 or match.places not in numbers:
             return match
         if any(match.places[0] in self._match_of_name(name, submission.section).places for name in people):
@@ -240,6 +248,40 @@ class Roster:
             for name in (submission.key, submission.title, *submission.known_as, *submission.guesses)
         }
         return [alias for alias, (place,) in self._aliases.items() if alias not in names and place not in certain]
+
+    def _is_id(self, name: str, submission: Submission) -> bool:
+        """Return whether a name of a submission is Canvas's number, which stands in the column ID alone.
+
+        `False` if there is no such column, or if the number is an alias.
+        """
+        return bool(self._ids) and name == submission.canvas_number and name not in self._aliases
+
+    def _places_of_name_and_number(self, submission: Submission) -> tuple[int, ...]:
+        """Return the place of the only student with the name and the ID that Canvas gave; empty if there is none.
+
+        It is empty as well if an alias names the submission.
+        """
+        if self.has_alias(submission) or not self._aliases.keys().isdisjoint(submission.known_as):
+            return ()
+        name = folded_name(submission.key.removesuffix(submission.canvas_number))
+        people = [(place, self.students[place]) for place in self._ids.get(submission.canvas_number, ())]
+        places = [
+            place
+            for place, student in people
+            if name and name in map(folded_name, (student.key, *student.names, *student.derived))
+        ]
+        return tuple(places) if len(places) == 1 else ()
+
+    def _match_of(self, name: str, submission: Submission) -> Match:
+        """Return the students of whom a name of a submission is a key, an alias or another name, or the ID."""
+        if self._is_id(name, submission):
+            return Match(self._ids.get(name, ()), "exact")
+        return self._match_of_name(name, submission.section)
+
+    def _match_without_zeros(self, number: str, submission: Submission) -> Match:
+        """Return the students of whom a number of a submission is one but for the zeros at the beginning."""
+        index = self._id_numbers if self._is_id(number, submission) else self._numbers
+        return Match(index.get(number.lstrip("0"), ()), "number")
 
     def _match_of_name(self, name: str, section: str) -> Match:
         """Return the students of whom a key, an alias or another name is `name`; no places if there are none.
@@ -514,7 +556,7 @@ def _student(path: Path, line: int, headings: Sequence[str], key: str, row: Sequ
         if name not in KNOWN and not name.startswith(HANDED_IN) and not POINTS.search(title) and cell.strip()
     }
     login = next((cells[name] for name in LOGINS if cells.get(name)), "")
-    return RosterStudent(key, frozenset(names - {""}), derived, section, handed_in, others, login)
+    return RosterStudent(key, frozenset(names - {""}), derived, section, handed_in, others, login, cells.get("id", ""))
 
 
 def _derived_names(cells: Mapping[str, str]) -> Iterator[str]:
@@ -620,9 +662,9 @@ def keys_of_records(
     holders = _places_by_name((name, place) for place, known_as in enumerate(people.values()) for name in known_as)
     key_by_name, keys = dict[str, str](), list(people)
     for name, others in records.items():
-        places = holders.get(name, ())
-        own = {keys[place] for place in places} or {other for other in others if other in people}
-        own = own or {class_folder.key_of(Submission(name, (), frozenset({name, *others})), were_listed)} - {""}
+        former, places = Submission(name, (), frozenset({name, *others})), holders.get(name, ())
+        own = {keys[place] for place in places} or ({*others} - {former.canvas_number}) & people.keys()
+        own = own or {class_folder.key_of(former, were_listed)} - {""}
         if len(own) == 1:
             key_by_name[name] = own.pop()
     return key_by_name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from test_class_grading import names_of, small_course
 
 from grader.classroom.class_folder import ClassFolder, LayoutName, find_student, find_submissions
 from grader.classroom.platform_names import Submission
-from grader.classroom.roster import Match, Naming, Roster, RosterStudent, match_roster, read_roster
+from grader.classroom.roster import Match, Naming, Roster, RosterStudent, keys_of_records, match_roster, read_roster
 from grader.classroom.submissions import read_submission
 from grader.course.course import PACKAGE, Course
 from grader.errors import UsageError
@@ -171,6 +172,78 @@ def test_names_that_canvas_gives_keep_their_combining_marks(course, tmp_path, na
     found = match_roster(found, read_roster(tmp_path / "roster.csv"))
     assert (found.layout_name, by_conflict(found)) == ("canvas", {"a": False, "b": False})
     assert (found.absent, found.unlisted) == ((), ())
+
+
+def from_canvas(course: Course, tmp_path: Path, stems: Sequence[str], lines: str, **aliases: str) -> ClassFolder:
+    """Return a download from Canvas of these students, with the numbers of uploads, matched with its gradebook."""
+    put(tmp_path / "in", {f"{stem}_{9000 + n}_lin_grad.py": RIGHT for n, stem in enumerate(stems)})
+    (tmp_path / "roster.csv").write_text(f"Student,ID,SIS Login ID,Email\n{lines}", encoding="utf-8")
+    found = find_submissions(course, tmp_path / "in", tmp_path / "out", "canvas")
+    return match_roster(found, read_roster(tmp_path / "roster.csv", aliases))
+
+
+@pytest.mark.parametrize(
+    ("stems", "lines", "expected", "absent"),
+    [
+        (
+            ["lovelaceada_201", "smithbob_203"],
+            '"Lovelace, Ada",201,ada,\n"Smith, Bob",203,bs2,\n"Smith, Bob",206,203,\n',
+            {"lovelaceada_201": "ada", "smithbob_203": "bs2"},
+            ("203",),
+        ),
+        (
+            ["smithbob_203", "smithbob_206"],
+            '"Smith, Bob",203,bs2,\n"Smith, Bob",206,203,\n',
+            {"smithbob_203": "bs2", "smithbob_206": "203"},
+            (),
+        ),
+        (
+            ["smithbob_203", "bobsmith_206"],
+            '"Smith, Bob",203,bs2,\n"Bob, Smith",206,203,\n',
+            {"smithbob_203": "bs2", "bobsmith_206": "203"},
+            (),
+        ),
+        (
+            ["lovelaceada_201", "roecyd_202", "smithbob_203"],
+            '"Lovelace, Ada",201,202,\n"Roe, Cyd",202,203,\n"Smith, Bob",203,201,\n',
+            {"lovelaceada_201": "202", "roecyd_202": "203", "smithbob_203": "201"},
+            (),
+        ),
+        (
+            ["smithbob_203"],
+            '"Smith, Bob",203,bs2,\n"Smith, Brian",206,smithbob,\n"Roe, Cyd",207,smithbob_203,\n',
+            {"smithbob_203": "bs2"},
+            ("smithbob", "smithbob_203"),
+        ),
+        (
+            ["smithbob_203", "newcomer_500", "later_0600", "last_700"],
+            '"Smith, Bob",203,bs2,203@x.edu\n"Roe, Cyd",207,500,\n"Poe, Eva",208,600,\n"Foe, Dan",209,dan,700@x.edu\n',
+            {"smithbob_203": "bs2", "newcomer_500": "newcomer_500", "later_0600": "later_0600", "last_700": "last_700"},
+            ("500", "600", "dan"),
+        ),
+    ],
+    ids=["namesake absent", "namesakes", "reverse names", "logins permuted", "logins are names", "number of nobody"],
+)
+def test_the_number_from_canvas_is_that_of_the_column_id(course, tmp_path, stems, lines, expected, absent) -> None:
+    """The work of bs2 was that of the namesake with the login 203, and bs2 had handed in nothing."""
+    found = from_canvas(course, tmp_path, stems, lines)
+    assert {submission.origin or submission.key: submission.key for submission in found.submissions} == expected
+    assert not any(by_conflict(found).values())
+    assert found.absent == absent
+
+
+@pytest.mark.parametrize(("alias", "is_known"), [("smithbob_203", True), ("500", True), ("smithbob", False)])
+def test_an_alias_goes_before_the_name_and_number_from_canvas(course, tmp_path, alias: str, is_known: bool) -> None:
+    lines = '"Smith, Bob",203,bs2,\n"Smith, Bob",206,bs3,\n'
+    stem = "newcomer_500" if alias == "500" else "smithbob_203"
+    found = from_canvas(course, tmp_path, [stem], lines, **{alias: "bs3"})
+    assert by_conflict(found) == ({"bs3": False} if is_known else {"bs2": True, "bs3": True, "smithbob_203": True})
+
+
+def test_a_record_from_canvas_is_not_moved_to_a_login_that_is_its_number(course, tmp_path) -> None:
+    lines = '"Smith, Bob",203,bs2,\n"Roe, Cyd",206,203,\n'
+    found = from_canvas(course, tmp_path, ["roecyd_206"], lines)
+    assert keys_of_records(found, {"smithbob_203": ["smithbob", "203"]}) == {"smithbob_203": "bs2"}
 
 
 def test_canvas_numbers_of_another_kind_give_nobody_the_work_of_another(course, tmp_path) -> None:
