@@ -252,7 +252,9 @@ def _expect_new(course: Course, name: str, unit: str) -> None:
         UsageError: the exercise cannot be added; the message gives the reason.
     """
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
-        raise UsageError(f"{name} is no name for a function: use small letters, digits and _, such as square_grad.")
+        raise UsageError(
+            f"{name} is no name for a function: use letters from a to z, digits and _, such as square_grad."
+        )
     listed = next((exercise for exercise in course.exercises if exercise.id == name), None)
     is_begun = listed is not None and (listed.unit != unit or listed.solution.exists())
     if is_begun or (course.spec(unit).is_file() and name in course.declarations(unit)):

@@ -34,7 +34,10 @@ DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(m|min|h|d)")
 PERCENT = re.compile(r"(\d+(?:[.,]\d+)?)\s*%")
 UNITS = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days"}
 NO_CLASS = "the file must map names such as roster and assignments to values: correct it"
-ADVICE = {ASSIGNMENT: "write letters, digits, `.`, `_` and `-`: it names a folder"}
+ADVICE = {
+    ASSIGNMENT: "write letters from `a` to `z` or `A` to `Z`, digits, `.`, `_` and `-`, and none of these three first: "
+    "it names a folder"
+}
 
 
 def _moment(value: Any) -> Any:

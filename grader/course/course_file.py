@@ -15,9 +15,9 @@ from .yaml_file import StrictModel, YamlFileError, parse_yaml
 ID, UNIT_ID, NAME = r"^[a-z][a-z0-9_]*$", r"^\d\d_[a-z0-9_]+$", r"^[A-Za-z0-9_\-]+$"
 PACKAGE = r"^([A-Za-z_][A-Za-z0-9_]*|/.*|[A-Za-z]:/.*)?$"  # a name, or the folder of a course
 ADVICE = {  # by pattern
-    ID: "write small letters, digits and _, a letter first",
-    UNIT_ID: "write two digits, _, and a name of small letters, digits and _",
-    NAME: "write letters, digits, _ and -",
+    ID: "write letters from `a` to `z`, digits and `_`, a letter first",
+    UNIT_ID: "write two digits, `_`, and a name of letters from `a` to `z`, digits and `_`",
+    NAME: "write letters from `a` to `z` or `A` to `Z`, digits, `_` and `-`",
     PACKAGE: "write the name that it is imported by",
 }
 NOT_A_COURSE = "the file must set course, title and units: restore it, or run: handgrad init my-course"

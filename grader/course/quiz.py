@@ -106,7 +106,7 @@ def _question(name: Text, node: YamlNode, tree: YamlNode) -> Question:
         ReadError: the part declares no valid question; names the line.
     """
     if not re.fullmatch(ID, name) or name == VARIANT:
-        raise ReadError(name.line, f"{name} is no name for a question: use small letters, digits and _")
+        raise ReadError(name.line, f"{name} is no name for a question: use letters from a to z, digits and _")
     if not isinstance(node, Map):
         raise ReadError(name.line, f"{name} holds no question: indent what belongs to it")
     kind = node.get(Text("kind"))

@@ -91,6 +91,13 @@ def test_a_class_file_is_read_with_its_times_and_shares(folder: Path) -> None:
         ("due: 2026-11-30", "due: 2026-11-30 18.45", 9, "write a date and a time, such as 2026-11-30T18:00"),
         ("due: 2026-11-30", "due: 2026-11-30T18:45.5", 9, "write a date and a time, such as 2026-11-30T18:00"),
         ("due: 2026-11-30", "due: 9999-12-31", 9, "write a date and a time, such as 2026-11-30T18:00"),
+        (
+            "week-1:",
+            "Übung-1:",
+            5,
+            "cannot be 'Übung-1': write letters from `a` to `z` or `A` to `Z`, digits, `.`, `_` and `-`, and none of "
+            "these three first: it names a folder.",
+        ),
         (TEXT, NO_DUE, 2, "late work is late after a due date: add a line with due"),
         ("per_day: 0.1", "per_day: yes", 10, "write a number"),
         ("free_days: 1", "free_days: true", 10, "write a number"),
