@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -20,7 +21,17 @@ _FORMS = {  # by the type of an error at a plain value
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "write a whole number, such as 1"),
 }
 _NO_MAPPING = ("model_type", "model_attributes_type", "dict_type", "mapping_type")  # of an error at another value
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Load plain YAML, but read digits that begin with 0 as text, as a person means them: YAML reads 010 as 8."""
+
+
+_DIGITS = ("tag:yaml.org,2002:str", re.compile(r"0[0-9_]+\Z"))
+_Loader.yaml_implicit_resolvers = {
+    **_Loader.yaml_implicit_resolvers,
+    "0": [_DIGITS, *_Loader.yaml_implicit_resolvers["0"]],
+}
 
 
 class StrictModel(BaseModel):
@@ -57,10 +68,10 @@ def parse_yaml(path: Path, text: str, model: type[Content], advice: Mapping[str,
         YamlFileError: the text is not valid YAML, or does not fit the model; names the line.
     """
     try:
-        content = yaml.load(text, Loader=_LOADER)
+        content = yaml.load(text, Loader=_Loader)
         if not isinstance(content, dict):
             raise YamlFileError(f"{path}, line 1: {no_mapping}")
-        if (twice := _repeated_key(yaml.compose(text, Loader=_LOADER))) is not None:
+        if (twice := _repeated_key(yaml.compose(text, Loader=_Loader))) is not None:
             line, key = twice
             raise YamlFileError(f"{path}, line {line}: {key} is set twice: remove one.")
         return model.model_validate(content)
@@ -72,7 +83,7 @@ def parse_yaml(path: Path, text: str, model: type[Content], advice: Mapping[str,
     except ValidationError as error:
         raise YamlFileError(_explain(path, text, error, advice)) from error
     except ValueError as error:  # of a date, such as 2026-11-31
-        line, value = _no_value(yaml.compose(text, Loader=_LOADER))
+        line, value = _no_value(yaml.compose(text, Loader=_Loader))
         raise YamlFileError(f"{path}, line {line}: {value} is no value of its kind ({error}): correct it.") from error
 
 
@@ -92,12 +103,12 @@ def _find_entry(text: str, location: Sequence[str | int]) -> tuple[int, list[str
     Args:
         text: the text.
         location: the keys, and indices of lists, that lead to the entry; a key may be as it is written, or, as pydantic
-            names it, the text of the number or date that it is read as: `70` for `000106`.
+            names it, the text of the number or date that it is read as: `262` for `0x106`.
 
     Returns:
         The line, from 1, the keys and indices as they are written, and the value; this is empty if it is not plain.
     """
-    node = yaml.compose(text, Loader=_LOADER)
+    node = yaml.compose(text, Loader=_Loader)
     line, written = 1 if node is None else node.start_mark.line + 1, list[str]()
     for part in location:
         entries = dict(_children(node))
@@ -112,7 +123,7 @@ def _find_entry(text: str, location: Sequence[str | int]) -> tuple[int, list[str
 
 
 def _key_as_read(node: Any) -> str:
-    """Return the text by which pydantic names a key: `70` for `000106`, `1` for `yes`, and a call for a date."""
+    """Return the text by which pydantic names a key: `262` for `0x106`, `1` for `yes`, and a call for a date."""
     try:
         key = yaml.SafeLoader("").construct_object(node)
     except yaml.YAMLError:  # such as <<, which is no key
@@ -129,7 +140,7 @@ def with_entry(text: str, location: Sequence[str], key: str, value: str) -> str 
         key: the key of the entry.
         value: the value of the entry, a plain word.
     """
-    node = yaml.compose(text, Loader=_LOADER)
+    node = yaml.compose(text, Loader=_Loader)
     for part in location:
         node = dict(_children(node))[part][1]
     if not isinstance(node, yaml.MappingNode) or node.flow_style or not node.value:

@@ -48,6 +48,20 @@ def test_a_class_file_is_read_with_its_times_and_shares(folder: Path) -> None:
     assert assignment.extensions["ada"] == datetime.fromisoformat("2026-12-02T12:00+02:00")
 
 
+def test_a_number_with_zeros_before_it_is_read_as_it_is_written(folder: Path) -> None:
+    """YAML reads 010 as 8, and unit 8 was graded; the student 0010 was refused as if a number had been meant."""
+    written = (
+        TEXT.replace("[01_slopes]", "[03, 010, 08, 7]").replace("Ada L.: ada", "Ada L.: 0010").replace("{ada:", "{007:")
+    )
+    (folder / "class.yaml").write_text(written)
+    content = read_class_file(folder).content
+    assert content.assignments["week-1"].units == ("03", "010", "08", "7")
+    assert (content.aliases, [*content.assignments["week-1"].extensions]) == ({"Ada L.": "0010"}, ["007"])
+    (folder / "class.yaml").write_text(TEXT.replace("free_days: 1", "free_days: 010").replace("0.1", "00.1"))
+    late = read_class_file(folder).content.assignments["week-1"].late
+    assert (late.free_days, late.per_day) == (10, 0.1)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "sentence"),
     [
@@ -61,9 +75,9 @@ def test_a_class_file_is_read_with_its_times_and_shares(folder: Path) -> None:
         ("Ada L.: ada", "Ada L.:", 3, "aliases.Ada L. is empty: write a value, or remove the line."),
         (
             "{ada: 2026-12-02T12:00+02:00}",
-            "\n      ben: 2026-12-02\n      000106: 2026-12-02",
+            "\n      ben: 2026-12-02\n      0x106: 2026-12-02",
             13,
-            'assignments.week-1.extensions.000106: YAML reads it as a number, a date, or yes or no: write "000106", in',
+            'assignments.week-1.extensions.0x106: YAML reads it as a number, a date, or yes or no: write "0x106", in',
         ),
         ("week-1:", "2026-11-30:", 5, "assignments.2026-11-30: YAML reads it as a number, a date, or yes or no: write"),
         ("Ada L.:", "yes:", 3, 'aliases.yes: YAML reads it as a number, a date, or yes or no: write "yes", in quotes.'),
@@ -77,6 +91,13 @@ def test_a_class_file_is_read_with_its_times_and_shares(folder: Path) -> None:
             'aliases.Ada L.: YAML reads it as a number, a date, or yes or no: write "1815", in quotes.',
         ),
         ("units: [01_slopes]", "units: 01_slopes", 6, "units: write a list, as in [01_slopes]"),
+        (
+            "week-1:",
+            "Übung-1:",
+            5,
+            "cannot be 'Übung-1': write letters from `a` to `z` or `A` to `Z`, digits, `.`, `_` and `-`, and none of "
+            "these three first: it names a folder.",
+        ),
         ("week-1:", "../x:", 5, "it names a folder"),
         ("due: 2026-11-30", "due: soon", 9, "write a date and a time, such as 2026-11-30T18:00"),
         ("due: 2026-11-30", "due: 20261130", 9, "write a date and a time, such as 2026-11-30T18:00"),
@@ -91,13 +112,6 @@ def test_a_class_file_is_read_with_its_times_and_shares(folder: Path) -> None:
         ("due: 2026-11-30", "due: 2026-11-30 18.45", 9, "write a date and a time, such as 2026-11-30T18:00"),
         ("due: 2026-11-30", "due: 2026-11-30T18:45.5", 9, "write a date and a time, such as 2026-11-30T18:00"),
         ("due: 2026-11-30", "due: 9999-12-31", 9, "write a date and a time, such as 2026-11-30T18:00"),
-        (
-            "week-1:",
-            "Übung-1:",
-            5,
-            "cannot be 'Übung-1': write letters from `a` to `z` or `A` to `Z`, digits, `.`, `_` and `-`, and none of "
-            "these three first: it names a folder.",
-        ),
         (TEXT, NO_DUE, 2, "late work is late after a due date: add a line with due"),
         ("per_day: 0.1", "per_day: yes", 10, "write a number"),
         ("free_days: 1", "free_days: true", 10, "write a number"),
