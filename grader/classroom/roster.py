@@ -698,7 +698,7 @@ def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Matc
         roster: the roster.
         matches: the submissions that count for a student, each with the match of that single student.
     """
-    columns, numbers = defaultdict[str, list[str]](list), list[tuple[str, str]]()
+    columns, numbers = defaultdict[str, list[str]](list), list[tuple[str, str, str]]()
     for submission, match in matches:
         student = roster.students[match.places[0]]
         if match.certainty == "column":
@@ -706,22 +706,25 @@ def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Matc
             heading = next(head for head, cell in student.others.items() if folded_name(cell) in names)
             columns[heading].append(f"{submission.title} (of {displayable_name(student.key)})")
         elif match.certainty == "number":
-            spelled = {name.lstrip("0") for name in (submission.key, *submission.known_as) if name.isdecimal()}
+            names = {submission.key, *submission.known_as}
+            spelled = {name.lstrip("0"): name for name in sorted(names) if name.isdecimal()}
             cells = (student.key, *sorted(student.names), *student.others.values())
             listed = next(cell for cell in cells if cell.isdecimal() and cell.lstrip("0") in spelled)
-            numbers.append((submission.title, displayable_name(listed)))
+            numbers.append((spelled[listed.lstrip("0")], listed, submission.title))
     for heading, titles in columns.items():
         who = "1 submission is" if len(titles) == 1 else f"{len(titles)} submissions are"
         shown = first_few_names(titles, MOST_SHOWN)
         yield f"{who} named as in the column {displayable_name(heading)} of the roster: {shown}."
     if numbers:
-        (submitted, listed), more = numbers[0], f", one of {len(numbers)} such pairs," if len(numbers) > 1 else ""
+        submitted, listed, title = numbers[0]
+        place = f", as {title}" if title != submitted else ""
+        more = f", one of {len(numbers)} such pairs," if len(numbers) > 1 else ""
         advice = "if a spreadsheet removed them, write them into the roster again, with the column as text."
-        if all(len(own) < len(other) for own, other in numbers):
+        if all(len(own) < len(other) for own, other, _ in numbers):
             advice = "the roster has them, so nothing need be done."
         yield (
-            f"{submitted} (submitted) and {listed} (on the roster){more} differ in zeros at the beginning only, and "
-            f"are taken for one student: {advice}"
+            f"{submitted} (submitted{place}) and {listed} (on the roster){more} differ in zeros at the beginning only, "
+            f"and are taken for one student: {advice}"
         )
 
 

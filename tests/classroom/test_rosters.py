@@ -421,6 +421,21 @@ def test_numbers_that_lost_their_zeros_are_of_their_students(course, tmp_path) -
     }
 
 
+def test_the_number_is_named_that_differs_in_zeros_and_where_it_was_handed_in(course, tmp_path) -> None:
+    """The remark said of submission_1 that it differs from 7 in zeros only."""
+    metadata = "submission_1:\n  :submitters:\n  - :name: James Bond\n    :sid: '007'\n"
+    put(tmp_path / "in", {"submission_metadata.yml": metadata, "submission_1/lin_grad.py": RIGHT})
+    for text, listed, advice in (
+        ("SID,Name\n7,Bond J\n", "7", "if a spreadsheet removed them, write them into the roster again, with the"),
+        ("SID,Name\n00000000000007,Bond J\n", "00000000000007", "the roster has them, so nothing need be done."),
+    ):
+        (tmp_path / "roster.csv").write_text(text, encoding="utf-8")
+        found = find_submissions(course, tmp_path / "in", tmp_path / "out")
+        (remark,) = match_roster(found, read_roster(tmp_path / "roster.csv")).remarks
+        assert remark.startswith(f"007 (submitted, as submission_1) and {listed} (on the roster) differ in zeros at ")
+        assert f"are taken for one student: {advice}" in remark
+
+
 def test_zeros_that_the_roster_has_need_not_be_written_into_it(course, tmp_path) -> None:
     (remark,) = matched(course, tmp_path, ["106"], "id,name\n000106,Ada\n").remarks
     assert remark.endswith("are taken for one student: the roster has them, so nothing need be done.")
