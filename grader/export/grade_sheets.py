@@ -418,16 +418,18 @@ def _match_rows(
 
 
 def _is_of_another_name(record: StudentResults, sheet: GradeSheet, row: int) -> bool:
-    """Return whether a row that was found by a number has a name of which no word is in the student's names.
+    """Return whether a row was found by Canvas's own number alone, and has no word of the student's names as a name.
 
-    The number may be one of the platform's, and by chance that of another student on the roster.
+    A number on the roster may be the one that Canvas gave to another student.
 
     Args:
         record: the student's results.
         sheet: the platform's file.
         row: the index of the row.
     """
-    if not record.student.isdecimal():
+    cells = dict(zip(map(_folded_cell, sheet.table.values(0)), sheet.table.values(row), strict=False))
+    others = [sheet.table.values(row)[at] for at in sheet.students]
+    if cells.get("id", "").strip() != record.student or others.count(record.student) > 1:
         return False
     known, there = (
         {
@@ -436,7 +438,7 @@ def _is_of_another_name(record: StudentResults, sheet: GradeSheet, row: int) -> 
             if FULL_NAME.search(name) and "@" not in name
             for word in WORDS.findall(name)
         }
-        for names in (record.known_as, [sheet.table.values(row)[at] for at in sheet.students])
+        for names in (record.known_as, others)
     )
     return bool(known and there) and not known & there
 
