@@ -35,6 +35,7 @@ from .file_tree import (
 )
 
 MOODLE = re.compile(r"(?P<who>.+?_\d+)_assignsubmission_(?:file|onlinetext)(?:_(?P<name>.*))?", re.DOTALL)
+PARTICIPANT = "Participant "  # stands before a student's number in Moodle's worksheets
 CANVAS = re.compile(  # it keeps combining marks, such as the vowel signs of Hindi, which are no \w
     r"(?P<who>(?P<late_too>LATE_)?anon_[A-Za-z0-9]+|[\w\x80-\U0010ffff-]+?_(?:(?P<late>LATE)_)?(?P<id>\d+))_"
     r"(?:(?P<upload>\d+)_(?P<name>.+)|(?P<typed>text|link)\.html)",
@@ -116,6 +117,12 @@ class Submission:
         return number if number.isdecimal() and {name, number} <= self.known_as else ""
 
     @property
+    def platform_number(self) -> str:
+        """Return the number that Canvas or Moodle gave the student; empty if neither has named the submission."""
+        participants = [name.removeprefix(PARTICIPANT) for name in self.known_as if name.startswith(PARTICIPANT)]
+        return next(filter(str.isdecimal, participants), self.canvas_number)
+
+    @property
     def path(self) -> Path | None:
         """Return the folder on disk that was submitted; `None` if it came in an archive, or there are several."""
         return self.folders[0].path if len(self.folders) == 1 else None
@@ -166,9 +173,22 @@ def composed_name(name: str) -> str:
 
 
 def folded_name(name: str) -> str:
-    """Return a name in the form in which names are compared: its letters and digits, without case and accents."""
+    """Return a name in the form in which names are compared: its letters and digits, without case and accents.
+
+    The signs for vowels of scripts such as Devanagari are letters, which tell names apart; those of Arabic and Hebrew
+    are left out, as most people write them.
+    """
     text = unicodedata.normalize("NFKD", name).casefold()
-    return "".join(character for character in text if character.isalnum())
+    return "".join(character for character in text if character.isalnum() or _is_vowel_sign(character))
+
+
+def _is_vowel_sign(character: str) -> bool:
+    """Return whether a character is a mark of a script such as Devanagari or Thai, and neither an accent nor a point.
+
+    Unicode's combining classes from 10 to 36 are the points of Hebrew and Arabic, those from 200 the accents.
+    """
+    combining = unicodedata.combining(character)
+    return unicodedata.category(character) in ("Mn", "Mc") and not (10 <= combining <= 36 or combining >= 200)
 
 
 def single_submission(path: Path) -> Submission:
@@ -260,7 +280,7 @@ def moodle_submission(entry: File | Folder) -> Submission | None:
     who = composed_name(match["who"])
     name, _, number = who.rpartition("_")
     folder = entry if isinstance(entry, Folder) else _folder_of(entry.name, [_with_name(entry, match["name"])])
-    known_as = frozenset({name, f"Participant {number}"})
+    known_as = frozenset({name, f"{PARTICIPANT}{number}"})
     return Submission(who, (folder,), known_as, is_ambiguous=_is_ambiguous(entry, MOODLE_MARK))
 
 

@@ -17,7 +17,7 @@ from grader.errors import UsageError
 
 from .class_folder import ClassFolder, counted_submission, first_few_names, named_titles, similar_names
 from .file_tree import displayable_name
-from .platform_names import BRANCH, Submission, composed_name, ends_of_name, folded_name, read_time
+from .platform_names import BRANCH, PARTICIPANT, Submission, composed_name, ends_of_name, folded_name, read_time
 
 # Columns that identify a student, the best first; spelled without spaces, case and punctuation.
 IDENTITIES = (
@@ -26,6 +26,7 @@ IDENTITIES = (
 ).split()
 FULL_NAMES = "name fullname student displayname".split()
 NO_PERSON = frozenset({"pointspossible", "manualposting", "studenttest"})  # lines of a gradebook from Canvas
+OF_SIS = ("sisloginid", "sisuserid")  # columns of a gradebook from Canvas
 LOGINS = "githubusername github".split()  # columns of logins on GitHub
 FIRST_NAMES = "firstname givenname forename first".split()
 LAST_NAMES = "lastname surname familyname last".split()
@@ -58,6 +59,7 @@ class RosterStudent:
         others: what stands in the columns that handgrad does not know, by heading.
         login: the student's login on GitHub; empty if the roster has none.
         number: what stands in the column ID, where Canvas's gradebook has its number; empty if there is no such column.
+        platform_number: the number that Canvas or Moodle gave the student, if the roster is its gradebook or worksheet.
     """
 
     key: str
@@ -68,6 +70,7 @@ class RosterStudent:
     others: Mapping[str, str] = field(default_factory=dict)
     login: str = ""
     number: str = ""
+    platform_number: str = ""
 
 
 class Naming(NamedTuple):
@@ -159,6 +162,20 @@ class Roster:
 
     def find(self, submission: Submission) -> Match:
         """Return the students on the roster who may have made a submission; no places if there are none.
+
+        Nobody to whom the platform gave another number than the submission has: another person is called the same.
+
+        Args:
+            submission: the submission.
+        """
+        match, number = self._find_by_names(submission), submission.platform_number.lstrip("0")
+        if not number or self.has_alias(submission) or not self._aliases.keys().isdisjoint(submission.known_as):
+            return match
+        places = [p for p in match.places if self.students[p].platform_number.lstrip("0") in ("", number)]
+        return replace(match, places=tuple(places))
+
+    def _find_by_names(self, submission: Submission) -> Match:
+        """Return the students on the roster whose names a submission has; no places if there are none.
 
         The names of the submission are compared with the keys, the aliases and the other columns, exactly; if none is
         there, without case and accents; then with columns that handgrad does not know; then as numbers without the
@@ -556,7 +573,23 @@ def _student(path: Path, line: int, headings: Sequence[str], key: str, row: Sequ
         if name not in KNOWN and not name.startswith(HANDED_IN) and not POINTS.search(title) and cell.strip()
     }
     login = next((cells[name] for name in LOGINS if cells.get(name)), "")
-    return RosterStudent(key, frozenset(names - {""}), derived, section, handed_in, others, login, cells.get("id", ""))
+    number = cells.get("id", "")
+    return RosterStudent(
+        key, frozenset(names - {""}), derived, section, handed_in, others, login, number, _platform_number(cells)
+    )
+
+
+def _platform_number(cells: Mapping[str, str]) -> str:
+    """Return the number that Canvas's gradebook or Moodle's worksheet has for a student; empty in any other roster.
+
+    Args:
+        cells: what stands in the columns, by folded heading.
+    """
+    identifier = cells.get("identifier", "")
+    if identifier.startswith(PARTICIPANT):
+        return identifier.removeprefix(PARTICIPANT)
+    is_gradebook = {"student", "id", "section"} <= cells.keys() and not cells.keys().isdisjoint(OF_SIS)
+    return cells["id"] if is_gradebook and cells["id"].isdecimal() else ""
 
 
 def _derived_names(cells: Mapping[str, str]) -> Iterator[str]:

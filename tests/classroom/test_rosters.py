@@ -12,7 +12,7 @@ from helpers.platforms import MEAN, RIGHT, put, zipped
 from test_class_grading import names_of, small_course
 
 from grader.classroom.class_folder import ClassFolder, LayoutName, find_student, find_submissions
-from grader.classroom.platform_names import Submission
+from grader.classroom.platform_names import Submission, folded_name
 from grader.classroom.roster import Match, Naming, Roster, RosterStudent, keys_of_records, match_roster, read_roster
 from grader.classroom.submissions import read_submission
 from grader.course.course import PACKAGE, Course
@@ -238,6 +238,41 @@ def test_an_alias_goes_before_the_name_and_number_from_canvas(course, tmp_path, 
     stem = "newcomer_500" if alias == "500" else "smithbob_203"
     found = from_canvas(course, tmp_path, [stem], lines, **{alias: "bs3"})
     assert by_conflict(found) == ({"bs3": False} if is_known else {"bs2": True, "bs3": True, "smithbob_203": True})
+
+
+@pytest.mark.parametrize("has_own", [True, False])
+def test_a_stranger_with_the_name_of_a_student_and_another_number_is_not_that_student(
+    course, tmp_path, has_own: bool
+) -> None:
+    """The stranger's points were the student's; or the newer submission of the two counted alone."""
+    gradebook = 'Student,ID,SIS Login ID,Section\n"Smith, Bobby",205,smithbob,S\n"Lovelace, Ada",201,ada,S\n'
+    (tmp_path / "gradebook.csv").write_text(gradebook)
+    names = ["smithbobby_207_9003", "smithbob_208_9004", "lovelaceada_201_9001", *["smithbobby_205_9002"] * has_own]
+    put(tmp_path / "in", {f"{name}_lin_grad.py": RIGHT for name in names})
+    found = match_roster(
+        find_submissions(course, tmp_path / "in", tmp_path / "out", "canvas"), read_roster(tmp_path / "gradebook.csv")
+    )
+    assert sorted(by_conflict(found)) == ["ada", *["smithbob"] * has_own, "smithbob_208", "smithbobby_207"]
+    assert not any(by_conflict(found).values())
+    assert found.absent == (() if has_own else ("smithbob",))
+
+
+def test_a_stranger_in_moodle_is_not_the_student_of_the_same_name(course, tmp_path) -> None:
+    (tmp_path / "sheet.csv").write_text("Identifier,Full name\nParticipant 103,Bob Smith\nParticipant 101,Ada Lo\n")
+    names = ("Bob Smith_107", "Ada Lo_101")
+    put(tmp_path / "in", {f"{name}_assignsubmission_file/lin_grad.py": RIGHT for name in names})
+    found = match_roster(
+        find_submissions(course, tmp_path / "in", tmp_path / "out", "moodle"), read_roster(tmp_path / "sheet.csv")
+    )
+    assert "Bob Smith_107" in by_conflict(found)
+    assert len(found.absent) == 1
+
+
+@pytest.mark.parametrize(("name", "other"), [("करण", "किरण"), ("กา", "กี")])
+def test_vowel_signs_tell_names_apart(name: str, other: str) -> None:
+    assert folded_name(name) != folded_name(other)
+    assert folded_name("Jürgen") == folded_name("jurgen")
+    assert folded_name("محمّد") == folded_name("محمد")
 
 
 def test_a_record_from_canvas_is_not_moved_to_a_login_that_is_its_number(course, tmp_path) -> None:
