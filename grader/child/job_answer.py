@@ -250,10 +250,12 @@ def _run_cell(
 def _run_text(text: str, filename: str, names: dict[str, Any]) -> None:
     """Run the text of another file of the submission, which learner code imports.
 
+    Lines that only IPython reads, and statements that a graded run cannot run, are passed over.
+
     Args:
         text: the source of the file.
         filename: the path of the file, for tracebacks.
-        names: the namespace of the file's module.
+        names: the namespace of the file's module; it gets stand-ins for names that only a notebook has, as `display`.
     """
     names.update({name: value for name, value in _notebook_names().items() if name not in names})
     run_statements(ipython_cells.parse(text, 0, filename).tree, filename, names)

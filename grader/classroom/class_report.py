@@ -234,7 +234,11 @@ class StudentLine:
 
     @property
     def stuck(self) -> str:
-        """Return the reasons why this student may need help, separated by semicolons; empty if there are none."""
+        """Return the reasons why this student may need help, separated by semicolons; empty if there are none.
+
+        They are that nothing was tried, that more exercises are wrong than passed, and each misconception in several
+        exercises: "3 wrong, 1 passed; wrong-sign in 2 exercises".
+        """
         reasons = ["not begun"] if self.not_begun else []
         reasons += [f"{self.exercises.wrong} wrong, {self.exercises.passed} passed"] if self.failing else []
         return "; ".join([*reasons, *(f"{code} in {count} exercises" for code, count in self.again)])

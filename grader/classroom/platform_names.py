@@ -390,8 +390,8 @@ def _submitters(entry: Mapping[str, Any]) -> tuple[tuple[str, frozenset[str]], .
 def read_time(text: str) -> datetime:
     """Return the time that a text such as `2026-04-26T17:34` or `2026-04-26 17:34:05 +02:00` means.
 
-    A date alone means the beginning of that day. `datetime.fromisoformat` reads more, such as 18.45 as 18:00 and 0.45
-    seconds, which people mean otherwise.
+    A date alone means the beginning of that day; the time has a zone only if the text names one.
+    `datetime.fromisoformat` reads more, such as 18.45 as 18:00 and 0.45 seconds, which people mean otherwise.
 
     Raises:
         ValueError: the time is written in another way, or there is no such day or time.

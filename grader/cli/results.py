@@ -707,7 +707,9 @@ def _put_away(removed: Sequence[str], out: Path) -> list[str]:
 
 @contextmanager
 def _putting_away(names: tuple[str, ...], out: Path, platform: str) -> Iterator[None]:
-    """Put away the files of an earlier export if this one fails inside the block: a platform would read them.
+    """Move the files of an earlier export to the folder `removed/` in `out` if the block raises a `UsageError`.
+
+    A platform would read them. Which are moved is printed, and the error is raised again.
 
     Args:
         names: the names of the files.

@@ -117,7 +117,8 @@ def _fit_of_number(fits: Iterable[Fit], best: Fit, names: Collection[str]) -> Fi
     """Return the likeliest fit by which a number is missing, such as the factor 2 of a square, if one is as good.
 
     Only if `best` is a mean for a sum, or the reverse: where an axis has the size 2 in every trial, nothing tells a
-    mean over it from a missing factor 2. `None` if there is no such fit.
+    mean over it from a missing factor 2. `None` if there is no such fit. One is as good if its rank is at most `TIED`
+    above that of `best`, and it changes a right answer if and only if `best` does.
 
     Args:
         fits: all candidates that explain an answer.

@@ -125,12 +125,13 @@ class SharedObservation:
 def observations(case: Case, *, accepts: bool = False) -> list[Candidate]:
     """Return all facts that may be true of the wrong answers, as candidates: one for each fact and answer.
 
-    Whether a fact is true is computed when the search asks. The last candidates tell where the mistake is, for all
-    answers.
+    Whether a fact is true is computed when the search asks. The last candidates tell where the mistake is, one for each
+    answer.
 
     Args:
         case: the wrong answers.
-        accepts: whether the exercise accepts more than one answer as right.
+        accepts: whether the exercise accepts more than one answer as right: then one fact is that the answer is not
+            accepted, and no candidate edits the right array.
     """
     observed = {not_accepted: 0.0, **OBSERVED} if accepts else OBSERVED
     every = [Observation(rank, observe, name) for name in case.answers for observe, rank in observed.items()]

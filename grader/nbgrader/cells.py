@@ -102,7 +102,7 @@ class KernelSession:
 
         Args:
             exercise_id: the exercise.
-            cells: the source of the cells in the order they ran; empty for cells that only ask for a verdict.
+            cells: the source of each cell, in the order they ran; empty for a cell that only asks for a verdict.
 
         Returns:
             The exercise, and the last result again if neither the cells nor the files beside the notebook have changed

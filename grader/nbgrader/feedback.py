@@ -163,7 +163,10 @@ def _exercise_of(cell: NotebookNode, solutions: list[NotebookNode]) -> NotebookN
 
 
 def _link(cell: NotebookNode) -> str:
-    """Return an HTML link to the comment on an exercise, or to the exercise's cell if there is no comment."""
+    """Return an HTML link with a cell's name as its text.
+
+    It leads to the comment on the cell, if that is a solution or a task, which have one; else to the cell itself.
+    """
     name = escape(grade_id(cell))
     comment = "comment-" if is_solution(cell) or is_task(cell) else ""
     return f'<a href="#{comment}{name}">{name}</a>'

@@ -169,7 +169,13 @@ def _printable_parts(table: Table, digits: Sequence[float], paper: Paper) -> Ite
 
 
 def _width(table: Table, digits: Sequence[float], paper: Paper = PAGE) -> float:
-    """Return the width of a table in letters (em), with columns that have room for so many `digits`."""
+    """Return the width of a table in letters (em).
+
+    Args:
+        table: the table.
+        digits: the width of each column's numbers, in digits.
+        paper: gives the least width of a column, and the space around a number.
+    """
     labels = DIGIT * len(_corner(table)) + paper.around
     return labels + sum(max(DIGIT * n, paper.narrowest) + paper.around for n in digits)
 

@@ -426,7 +426,11 @@ def _with_repeated_uses_marked(nodes: Mapping[str, GraphNode], answer: str, mist
 
 
 def _change_of_rule(mistake: Mistake) -> str:
-    """Return the label of a step whose backward rule is wrong: the diagnosis's clause, or else that of its code."""
+    """Return the label of a step whose backward rule is wrong.
+
+    It is what follows the colon of the diagnosis's clause, if that has at most `LONGEST_CHANGE` characters; else the
+    words of the diagnosis's code.
+    """
     clause = short_words(mistake.says.partition(": ")[2])
     return clause if 0 < len(clause) <= LONGEST_CHANGE else change_of(mistake.code)
 

@@ -278,7 +278,10 @@ def _node_line(node: GraphNode, lead: str, *, is_drawn: bool, named: Sequence[st
 
 
 def _shortened(line: Line, width: int) -> Line:
-    """Return a line as it is, or without the node's shape if it is longer than `width` characters."""
+    """Return a line of the graph as it is, or without the node's shape if it is longer than `width` characters.
+
+    The shape is the third part of the line, if that part is dim. Without it the line may still be longer.
+    """
     if _length(line) <= width:
         return line
     return tuple(part for number, part in enumerate(line) if number != 2 or part[1] != "dim")

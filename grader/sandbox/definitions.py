@@ -93,7 +93,10 @@ def parse_cell(text: str) -> ast.Module | None:
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements at top level and those in blocks, in the order of the text."""
+    """Yield the statements at top level, and after an `if`, `for`, `while`, `with`, `try` or `match` those in it.
+
+    At any depth, in the order of the text; but not those in functions and classes.
+    """
     waiting = list(reversed(body))
     while waiting:
         statement = waiting.pop()

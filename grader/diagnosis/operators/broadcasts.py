@@ -208,7 +208,8 @@ def reduce_copies_wrongly(program: Program, place: Place, choice: ReducedCopies)
         program: the right program.
         place: the edge (broadcasting operation, slot of the operand).
         choice: how they are reduced: `"averaged"`, or which is kept: the `"first"`, the `"last"`, the `"largest"`, or,
-            for `"overwritten"`, the last that is not 0; and along which of the axes.
+            for `"overwritten"`, the last that is not 0; and along which axes: `"every axis"`, the `"new axes"` that the
+            operand has not, or its `"stretched axes"` of size 1. Along the others they are summed.
 
     Returns:
         The rewritten program; `None` where the operand is not broadcast along such axes in this trial.

@@ -324,7 +324,7 @@ def undo_stages_forwards(program: Program, place: Place, choice: None) -> Progra
 
 @undo_stages_forwards.example
 def _() -> Example:
-    """Show alternate normalisations of rows and columns of -c, whose backward loop undoes the first step first."""
+    """Show m = -c, from which the logsumexp of rows and of columns is subtracted in turn, undone from the first on."""
 
     def forward(c: Tensor) -> Tensor:
         m = -c

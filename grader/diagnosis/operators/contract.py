@@ -216,8 +216,9 @@ class Operator(Generic[C]):
     def _own_fields(self, program: Program, spot: Spot, place: Place, choice: C) -> dict[str, str]:
         """Return what the operator's own `fields` returns at a place of a spot.
 
-        Where several operations are edited, and a field has another name for each, it is a list of the names. A field
-        that is a part of a sentence, such as "x in ", stays that of the given place.
+        Where several operations are edited, and a field has another name for each, it is a list of the names in words,
+        such as "a, b and c", if there are at most `MOST_NAMED`. A field that is a part of a sentence, such as "x in ",
+        or has more names, stays that of the given place.
 
         Args:
             program: the right program of a trial.

@@ -255,7 +255,7 @@ def _() -> Example:
 
 @leave_out_operation.example
 def _() -> Example:
-    """Show tanh(x @ w).square() @ u whose backward pass leaves tanh out of the values, but not its derivative."""
+    """Show tanh(x @ w).square() @ u whose backward pass has z = x @ w for tanh(z): its derivative is 1 - z ** 2."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor) -> Tensor:
         return torch.tanh(x @ w).square() @ u
@@ -499,9 +499,10 @@ ROOT = re.compile(r"(?P<base>[\w.\[\]-]+) ?\*\* ?0\.5|(?:math\.|torch\.|np\.)?sq
 def describe_number(program: Program, place: Place, number_of: Callable[[Node], float], source: str = "") -> str:
     """Return a number of a node as code: as the source writes it, or `q.shape[-1] ** 0.5` where it is made of a size.
 
-    A variable of the source is not named if there is a formula: a learner may have one of this name, with the wrong
-    number. Without a source, it is the number itself if it is the same in all trials or, in a single trial, has at most
-    four decimals: then the learner has typed it. Else it is the formula of a size, if there is one.
+    A source that is more than a variable's name is returned as it is. A variable is not named if there is a formula: a
+    learner may have one of this name, with the wrong number. Without a source, it is the number itself if it is the
+    same in all trials or, in a single trial, has at most four decimals: then the learner has typed it. Else it is the
+    formula of a size; if there is none, the variable, or the number of this trial with three digits.
 
     Args:
         program: the program of a trial.

@@ -424,7 +424,7 @@ def _() -> Example:
 
 @use_wrong_solve_vjp.example
 def _() -> Example:
-    """Show the solution of (4 I + u) y = x, whose gradient of u multiplies the inverse entry by entry."""
+    """Show the squares of the solution y of (4 I + u) y = x, whose gradient of u is -inv.T * (dy @ y.T)."""
 
     def forward(x: Tensor, u: Tensor) -> Tensor:
         solution: Tensor = torch.linalg.solve(u + 4 * torch.eye(len(u), dtype=u.dtype), x)
@@ -564,7 +564,8 @@ def other_solutions(program: Program, place: Place) -> Iterator[tuple[ValueName,
 def use_another_value_for_solution(program: Program, place: Place, choice: tuple[ValueName, bool]) -> Program | None:
     """Compute the gradient of the matrix a in y = solve(a, b) with a wrong value in place of y.
 
-    For y = solve(a, h.T).T in a loop, with the h before it: -c @ h in place of -c @ y.
+    For y = solve(a, h.T).T in a loop, with the h before it, and c = solve(a.T, g.T), the gradient of h.T: -c @ h in
+    place of -c @ y.
 
     Args:
         program: the right program.

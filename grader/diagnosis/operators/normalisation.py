@@ -1093,6 +1093,8 @@ def over_other_axes(known: Normalisation, x: Array, choice: OtherStatistics) -> 
 def other_statistics(program: Program, place: Place) -> Iterator[OtherStatistics]:
     """Yield `OtherStatistics`: wrong axes of a mean and a variance, and whether the normalised value stays right.
 
+    Every set of axes but the right one comes, each twice: with the normalised value left right, and with it wrong, too.
+
     Args:
         program: the program of a trial.
         place: the node that computes the normalised value.
@@ -1498,7 +1500,8 @@ def has_several_entries(program: Program, place: Place) -> bool:
 def fields_of_variance(program: Program, place: Place) -> dict[str, str]:
     """Return the fields of a message about a variance that is divided by n - 1 in place of n, or the reverse.
 
-    They are `wrong` and `right`, such as "bs - 1" and "bs"; and `meaning`, which says what n is where it has no name.
+    They are `wrong` and `right`, such as "bs - 1" and "bs"; and `meaning`, which is empty where n is the size of a
+    named axis, such as bs, and else says that n is the number of entries that are normalized together.
 
     Args:
         program: the program of a trial.

@@ -1626,6 +1626,7 @@ def hard_choices(program: Program, place: Place) -> Iterator[HardChoice]:
 def axes_of_probabilities(node: Node) -> tuple[int, ...]:
     """Return the axes along which the value of a node is probabilities that add up to 1: those of a softmax, say.
 
+    They are counted from the front.
     Of another operation only the last axis is looked at, of a table of several rows with entries between 0 and 1. Empty
     where the value is something else.
 
@@ -2264,7 +2265,8 @@ MOST_OF_STATE = 8  # operations between loop-carried values and what is computed
 def is_made_of_states(program: Program, value: int) -> bool:
     """Return whether a loop computes a value from loop-carried values and constants alone: `u.roll(1) - u`.
 
-    A few operations do it, in each of three iterations or more, and all of them read what the iteration before makes.
+    At most `MOST_OF_STATE` operations do it, each made in every iteration, of which there are three or more; none reads
+    a value that is made once, outside of the loop.
 
     Args:
         program: the program of a trial.

@@ -60,7 +60,8 @@ def has_derivative(program: Program, place: Place) -> bool:
 def has_distinct_sign(program: Program, place: Place) -> bool:
     """Return whether a wrong sign of the contribution of the edge `place` is no wrong sign of another edge as well.
 
-    False for x in y = x + 1 if y is read once: then the sign may as well be wrong in what the reader of y contributes.
+    False only for the operand of an addition of a number that is read once, such as x in y = x + 1: there the sign may
+    as well be wrong in what the reader of y contributes.
     """
     node = program.reader(place)
     adds_number = node.name == "add" and len(node.operands) == 1

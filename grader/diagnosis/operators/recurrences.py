@@ -665,7 +665,7 @@ def sines_of_filtered_rows(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 @take_over_from_run_before.example
 def _() -> Example:
-    """Show v = a * x[i, t] + b * v for each row i, whose gradient of v is not reset where the next row begins."""
+    """Show the sines of v = a * x[i, t] + b * v in each row i, whose gradient of v is not reset for the next row."""
 
     def wrong(x: Tensor, a: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
         """Add to one dv for all rows."""

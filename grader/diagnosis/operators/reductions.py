@@ -377,9 +377,10 @@ class SummedFactors:
 def factors_to_sum(program: Program, place: Place) -> Iterator[SummedFactors]:
     """Yield `SummedFactors`: a set of axes, as letters, over which both factors are summed before they are multiplied.
 
-    The contribution of the edge `place` sums over these axes, and both factors of its terms have them: for w in `x @
-    w`, the letter of the batch axis. Each set comes twice, once with two sums, once with a sum and a mean. Nothing is
-    yielded unless the reader is a contraction, a product or a quotient.
+    Every non-empty subset of the letters over which the contribution of the edge `place` sums and which both factors of
+    its terms have, without axes of size 1: for w in `x @ w`, the letter of the batch axis. Each set comes twice, once
+    with two sums, once with a sum and a mean. Nothing is yielded unless the reader is a contraction, a product or a
+    quotient.
     """
     node = program.reader(place)
     terms = contribution_terms(node, place[1])
