@@ -30,7 +30,7 @@ from .mistake import Mistake
 from .operators.contract import Operator
 from .operators.places import WHOLE
 
-MOST_WORK = 120_000.0  # calls of numpy: some seconds
+MOST_WORK = 132_000.0  # calls of numpy: some seconds
 SHARE_FOR_SECOND = 0.5  # what share of it is kept for second mistakes, once an edit explains some of the answers
 WORK_FOR_TIES = 50_000.0  # what may be spent on others once every answer is explained
 SHARE_OF_SOURCE = 14_000.0  # the work of a source, such as one operator, after which its further candidates come later
