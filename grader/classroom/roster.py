@@ -169,7 +169,7 @@ class Roster:
             submission: the submission.
         """
         match, number = self._find_by_names(submission), submission.platform_number.lstrip("0")
-        if not number or self.has_alias(submission) or not self._aliases.keys().isdisjoint(submission.known_as):
+        if not number or self._is_named_by_alias(submission):
             return match
         places = [p for p in match.places if self.students[p].platform_number.lstrip("0") in ("", number)]
         return replace(match, places=tuple(places))
@@ -266,6 +266,10 @@ class Roster:
         }
         return [alias for alias, (place,) in self._aliases.items() if alias not in names and place not in certain]
 
+    def _is_named_by_alias(self, submission: Submission) -> bool:
+        """Return whether an alias is a submission's title or another of its names."""
+        return self.has_alias(submission) or not self._aliases.keys().isdisjoint(submission.known_as)
+
     def _is_id(self, name: str, submission: Submission) -> bool:
         """Return whether a name of a submission is Canvas's number, which stands in the column ID alone.
 
@@ -278,7 +282,7 @@ class Roster:
 
         It is empty as well if an alias names the submission.
         """
-        if self.has_alias(submission) or not self._aliases.keys().isdisjoint(submission.known_as):
+        if self._is_named_by_alias(submission):
             return ()
         name = folded_name(submission.key.removesuffix(submission.canvas_number))
         people = [(place, self.students[place]) for place in self._ids.get(submission.canvas_number, ())]
@@ -556,7 +560,7 @@ def _student(path: Path, line: int, headings: Sequence[str], key: str, row: Sequ
         UsageError: the time cannot be read.
     """
     head = [folded_name(heading) for heading in headings]
-    cells = {name: composed_name(cell.strip()) for name, cell in zip(head, row, strict=False)}
+    cells = {name: cell.strip() for name, cell in zip(head, row, strict=False)}
     names = {cells[name] for name in (*IDENTITIES, *FULL_NAMES) if name in cells} - {key}
     section = next((cells[name] for name in SECTIONS if name in cells), "")
     time = cells.get(times, "")
@@ -568,7 +572,7 @@ def _student(path: Path, line: int, headings: Sequence[str], key: str, row: Sequ
     derived = frozenset(_derived_names(cells)) - {""}
     titles = [heading.strip() for heading in headings]
     others = {
-        f"{title} (column {column})" if titles.count(title) > 1 else title: composed_name(cell.strip())
+        f"{title} (column {column})" if titles.count(title) > 1 else title: cell.strip()
         for column, (title, name, cell) in enumerate(zip(titles, head, row, strict=False), 1)
         if name not in KNOWN and not name.startswith(HANDED_IN) and not POINTS.search(title) and cell.strip()
     }
@@ -901,7 +905,7 @@ def _column(head: Sequence[str], name: str, people: Sequence[tuple[int, Sequence
         people: the number and the cells of each person's line.
     """
     at = head.index(name)
-    return [composed_name("".join(row[at : at + 1]).strip()) for _, row in people]
+    return ["".join(row[at : at + 1]).strip() for _, row in people]
 
 
 def _with_sections(names: Sequence[str], sections: Sequence[str]) -> list[str]:
