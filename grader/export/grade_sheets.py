@@ -393,11 +393,11 @@ def _match_rows(
                 *(f"{key}#{number}" for key in (*keys, *folded) for number in numbers),
             ):
                 rows_of[key].add(row)
-    matches = [(record, _row_of_record(record, rows_of)) for record in records]
-    claims: defaultdict[int, list[str]] = defaultdict(list)
+    fits = [(record, _row_of_record(record, rows_of)) for record in records]
     matches = [
-        (record, None if row is None or _is_of_another_name(record, sheet, row) else row) for record, row in matches
+        (record, None if row is None or _is_of_another_name(record, sheet, row) else row) for record, row in fits
     ]
+    claims: defaultdict[int, list[str]] = defaultdict(list)
     for record, match in matches:
         if match is not None:
             claims[match].append(record.student)
@@ -427,9 +427,10 @@ def _is_of_another_name(record: StudentResults, sheet: GradeSheet, row: int) -> 
         sheet: the platform's file.
         row: the index of the row.
     """
-    cells = dict(zip(map(_folded_cell, sheet.table.values(0)), sheet.table.values(row), strict=False))
-    others = [sheet.table.values(row)[at] for at in sheet.students]
-    if cells.get("id", "").strip() != record.student or others.count(record.student) > 1:
+    headings, values = sheet.table.values(0), sheet.table.values(row)
+    cells = [values[at] for at in sheet.students]
+    ids = [values[at].strip() for at in sheet.students if _folded_cell(headings[at]) == "id"]
+    if ids != [record.student] or cells.count(record.student) > 1:
         return False
     known, there = (
         {
@@ -438,7 +439,7 @@ def _is_of_another_name(record: StudentResults, sheet: GradeSheet, row: int) -> 
             if FULL_NAME.search(name) and "@" not in name
             for word in WORDS.findall(name)
         }
-        for names in (record.known_as, others)
+        for names in (record.known_as, cells)
     )
     return bool(known and there) and not known & there
 
