@@ -21,7 +21,7 @@ from .contract import MASK_SLOTS, Example, operator
 from .places import edges, expression_of, nodes
 from .pointwise import MASKED, local_derivative_at
 
-MASKING = (*MASKED, "where", "masked_fill", "mul")  # a product may be with a mask
+MASKING = (*MASKED, *MASK_SLOTS, "mul")  # a product may be with a mask
 
 
 def has_mask(program: Program, place: Place) -> bool:

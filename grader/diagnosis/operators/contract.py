@@ -36,7 +36,7 @@ from grader.course.shapes import named_axes
 from grader.course.trial_sizes import Setting
 from grader.diagnosis.mistake import Hints
 from grader.diagnosis.words import list_in_words
-from grader.program.forward import SINK, Key, Place
+from grader.program.forward import SINK, Key, Node, Place
 from grader.program.operation import Array, NoCandidate
 from grader.program.program import Program, as_code
 from grader.program.queries import EdgeKind
@@ -668,10 +668,7 @@ def mask_of(program: Program, place: Place) -> str:
     node = program.reader(place)
     if node.name not in MASK_SLOTS or place[1] == MASK_SLOTS[node.name]:
         return ""
-    try:
-        tree = ast.parse(node.text, mode="eval").body
-    except SyntaxError:
-        return ""
+    tree = _expression(node)
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Attribute) or tree.keywords:
         return ""
     is_method = len(tree.args) == len(node.values) - 1
@@ -691,14 +688,19 @@ def _partner_in_source(program: Program, place: Place, operator: type[ast.operat
         operator: the operator, such as `ast.Mult`.
     """
     node = program.reader(place)
-    try:
-        tree = ast.parse(node.text, mode="eval").body
-    except SyntaxError:
-        return ""
+    tree = _expression(node)
     if not isinstance(tree, ast.BinOp) or not isinstance(tree.op, operator):
         return ""
     partners = [source for slot, source in node.operands if slot != place[1]]
     return program.name_of(partners[0]) if partners else as_code(ast.unparse(plain_side(program, place, tree)))
+
+
+def _expression(node: Node) -> ast.expr | None:
+    """Return the syntax tree of a node's source text; `None` where that is no expression."""
+    try:
+        return ast.parse(node.text, mode="eval").body
+    except SyntaxError:
+        return None
 
 
 def _place_fields(program: Program, spot: Spot, place: Place) -> dict[str, Callable[[], str]]:

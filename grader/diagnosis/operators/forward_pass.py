@@ -24,7 +24,7 @@ from grader.program.program import Affects, EdgeContext, EdgeVjp, Program, as_co
 from grader.program.queries import idle_edges, loop_carried_values
 from grader.program.selectors import ComputedValue, NamedValue, ValueName, named_array, values_by_name
 
-from .contract import Example, name_read_by, operator
+from .contract import MASK_SLOTS, Example, name_read_by, operator
 from .inputs import is_bias
 from .places import expression_of, nodes, number_source, operand_source, outputs, values
 from .recurrences import cached_loop_carried_values
@@ -35,11 +35,11 @@ PASSES: Mapping[Affects, str] = {
     "backward": " in the backward pass only",
     "partners": " where the backward pass uses the result",
 }
-SUMS, PRODUCTS, MASKING = ("add", "sub"), ("mul", "div"), ("masked_fill", "where")
-FILLING = (*MASKING, "clamp")  # operations for which a missing number is a 0
+SUMS, PRODUCTS = ("add", "sub"), ("mul", "div")
+FILLING = (*MASK_SLOTS, "clamp")  # operations for which a missing number is a 0
 # What a number is as if it were missing.
 NEUTRAL: Mapping[str, float] = {**dict.fromkeys(SUMS, 0.0), **dict.fromkeys(PRODUCTS, 1.0), "pow": 1.0,
-                                **dict.fromkeys(MASKING, 0.0), "clamp": 0.0}  # fmt: skip
+                                **dict.fromkeys(MASK_SLOTS, 0.0), "clamp": 0.0}  # fmt: skip
 
 
 def describe_affects(program: Program, affects: Affects) -> str:
@@ -144,7 +144,7 @@ def omissions(program: Program, place: Place) -> Iterator[Omission]:
         if array.ndim and is_broadcast_to(array, node.value) and (slot not in known or array.shape != node.value.shape):
             yield Omission(slot, "partners", omission_code(program, node, slot, "partners"))
     has_array = node.name in PRODUCTS and all(np.ndim(value) for value in node.values)
-    with_number = node.name in NEUTRAL and node.name not in (*MASKING, "clamp") and len(node.operands) < 2
+    with_number = node.name in NEUTRAL and node.name not in (*MASK_SLOTS, "clamp") and len(node.operands) < 2
     with_number = with_number and not has_array
     if node.name == "detach" or with_number:
         return  # that is a branch, or a number that is missing
@@ -173,7 +173,7 @@ def omission_fields(program: Program, place: Place, choice: Omission) -> dict[st
     """
     node = program.nodes[place[0]]
     others = [program.name_of(operand) for slot, operand in node.operands if slot != choice.kept]
-    if node.name in MASKING:
+    if node.name in MASK_SLOTS:
         owner = "the mask in "
     elif node.name in PRODUCTS and not others:
         owner = "the mask in " if multiplies_by_mask(node, choice.kept) else "the constant array in "
@@ -444,7 +444,7 @@ def number_changes(program: Program, place: Place) -> Iterator[NumberChange]:
 def is_masked_with_infinity(program: Program, place: Place) -> bool:
     """Return whether the node `place` sets masked entries to minus infinity, so that a softmax gives them 0."""
     node = program.nodes[place[0]]
-    return node.name in MASKING and -math.inf in [_number_in_slot(node, slot) for slot in range(len(node.values))]
+    return node.name in MASK_SLOTS and -math.inf in [_number_in_slot(node, slot) for slot in range(len(node.values))]
 
 
 @operator(
