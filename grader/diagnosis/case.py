@@ -445,6 +445,11 @@ class Case:
     comparisons: int = 0
     suspects: list[Candidate] = field(default_factory=list)
 
+    @property
+    def work_of_trying(self) -> float:
+        """Return the work without what the full comparison of the rewritings took that explain an answer."""
+        return self.work - self.work_of_matches
+
     @cached_property
     def listing(self) -> Program:
         """Return the right program whose spots and choices the search lists as edits.

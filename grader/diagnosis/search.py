@@ -62,7 +62,7 @@ def explain(
     operators, others, fits = list(operators), list(others), list[Fit]()
     last, most = float("inf"), budget
     candidates = stream(case, operators, others) if earlier is None else stream_of_suspects(earlier.suspects, others)
-    affordable = itertools.takewhile(lambda _: case.work - case.work_of_matches <= budget, candidates)
+    affordable = itertools.takewhile(lambda _: case.work_of_trying <= budget, candidates)
     seconds = _by_own_rank(pairs_with_explaining_edit(case, operators)) if earlier is None else iter(())
     affordable_seconds = itertools.takewhile(lambda _: case.work <= most, seconds)
     is_complete = False  # whether no candidate is left that may change the explanations
@@ -112,7 +112,7 @@ def stream(
     sources = [CandidateSource(candidate.rank, partial(iter, [candidate])) for candidate in others]
     if case.samples:
         sources += sources_of_edits(case, list(operators))
-    return merge_sources(sources, partial(_changes_right_answer, case), lambda: case.work - case.work_of_matches)
+    return merge_sources(sources, partial(_changes_right_answer, case), lambda: case.work_of_trying)
 
 
 def _changes_right_answer(case: Case, candidate: Candidate) -> bool:
