@@ -36,11 +36,12 @@ def options_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Seque
     for name in options(right[0]):
         if all(options(trial)[name] == _shape(answer, trial) for trial in (*right, *wrong)):
             continue  # the shape of the answer is another one in every trial
-        condition = _comparison_with_axis(name, right, wrong, operator.eq, ("equal to", "not equal to"))
-        condition = condition or _distinguishing_condition(name, right, wrong)
-        if condition := condition or _comparison_with_axis(
-            name, right, wrong, operator.le, ("at most", "greater than")
-        ):
+        condition = (
+            _comparison_with_axis(name, right, wrong, operator.eq, ("equal to", "not equal to"))
+            or _distinguishing_condition(name, right, wrong)
+            or _comparison_with_axis(name, right, wrong, operator.le, ("at most", "greater than"))
+        )
+        if condition:
             conditions.append(f"`{name}` is {condition}")
     where = "when" if len(conditions) == 1 else "in the trials in which"
     return f"{where} {' and '.join(conditions)}" if conditions else ""

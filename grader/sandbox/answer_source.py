@@ -51,13 +51,13 @@ class AnswerSource:
             _note_statement(node, own, reads, twins)
         if answer not in reads:
             return None
-        waiting, found = [answer], set[str]()
+        waiting, names = [answer], set[str]()
         while waiting:
             name = waiting.pop()
-            if name not in found:
-                found.add(name)
+            if name not in names:
+                names.add(name)
                 waiting += reads.get(name, ())
-        return frozenset(found).union(*(twins.get(name, ()) for name in found if name != answer))
+        return frozenset(names).union(*(twins.get(name, ()) for name in names if name != answer))
 
     def may_read(self, name: str) -> bool:
         """Return whether the source reads a value of this name anywhere: `out` in `out > 0`, but not in `out.g`.
