@@ -94,7 +94,7 @@ def _with_zone(moment: datetime) -> datetime:
     """
     try:
         return in_zone_of_machine(moment)
-    except (OverflowError, OSError) as error:
+    except (ValueError, OverflowError, OSError) as error:
         raise ValueError("write a year like 2026") from error
 
 

@@ -409,12 +409,13 @@ def in_zone_of_machine(moment: datetime) -> datetime:
     day also where the next day begins at 01:00.
 
     Raises:
-        OverflowError: the moment is too near to the first or the last possible year to be converted.
+        ValueError: the moment is too near to the first or the last possible year to be converted.
+        OverflowError: the same, in some zones.
         OSError: the same, on some systems.
     """
-    local = moment.astimezone()
-    is_skipped = moment.tzinfo is None and local.replace(tzinfo=None) != moment
-    return moment.replace(fold=1).astimezone() if is_skipped else local
+    if moment.tzinfo is None:  # by `timestamp`, because `astimezone` reads skipped times wrongly before Python 3.13
+        moment = datetime.fromtimestamp(moment.timestamp(), UTC)
+    return moment.astimezone()
 
 
 def _created_at(entry: Mapping[str, Any]) -> datetime | None:
