@@ -428,7 +428,7 @@ def describe_path(program: Program, spot: Spot, place: Place) -> str:
     if is_read_twice(program, place) and node.name in ("add", "mul", "matmul", "einsum"):
         which = _which_of_two(program, place, operand)
         return f"the path through {which} of {step}" if which else f"one of the two paths from {operand} through {step}"
-    if term := _term_of_like_operands(program, spot, place):
+    if term := _term_of_ambiguous_operand(program, spot, place):
         return f"the path through {as_code(term)} of {step}"
     return f"the path from {operand} through {step}"
 
@@ -460,15 +460,16 @@ def _which_of_two(program: Program, place: Place, operand: str) -> str:
     return ""
 
 
-def _term_of_like_operands(program: Program, spot: Spot, place: Place) -> str:
-    """Return the source of the operand that an edge leads to, where the other operand is computed alike.
+def _term_of_ambiguous_operand(program: Program, spot: Spot, place: Place) -> str:
+    """Return the source of the operand that an edge leads to, where its name could mean the other operand as well.
 
-    For `I[i, k] + I[k + 1, j]` and slot 1: `I[k + 1, j]`, because both entries of I are sums of entries. Empty where
-    the other operand is computed elsewhere, or where the source does not write the two beside each other.
+    It could if nodes of one key are read in both slots somewhere in the spot, in different iterations for instance.
+    For `I[i, k] + I[k + 1, j]` and slot 1: `I[k + 1, j]`, because one line of the source makes all entries of I. Empty
+    where no key is in both slots, or where the source does not write the two operands beside each other.
 
     Args:
         program: the program of a trial.
-        spot: the edges.
+        spot: the edges, whose readers' operands are compared.
         place: the edge of the spot that the words are about.
     """
     node, own, others = program.reader(place), set[Key](), set[Key]()
