@@ -133,7 +133,7 @@ class AllowedGradient:
             nowhere = np.zeros_like(other)
             return Comparison(other, nowhere, unjudged, nowhere, self.expected, self.expected)
         fits = nearby.conventional_entries(array, other)
-        return Comparison(other & ~fits, fits, unjudged, nearby.varies(KINK), *nearby.ends())
+        return Comparison(other & ~fits, fits, unjudged, nearby.varies(KINK), *nearby.bounds())
 
     @property
     def is_smooth(self) -> bool:
@@ -213,14 +213,18 @@ class _NearbyGradients:
         return float(np.abs(np.nan_to_num(self._known_gradients())).max(initial=0.0)) or 1.0
 
     def varies(self, least: float) -> np.ndarray:
-        """Return a mask of the entries in which the values of `ends` differ by over `least` times the largest entry."""
-        low, high = self.ends()
+        """Return a mask, shaped like the gradient, of the finite entries whose two `bounds` differ noticeably.
+
+        Args:
+            least: the difference that is still none, as a part of the largest absolute entry of all gradients so far.
+        """
+        low, high = self.bounds()
         return np.asarray(np.isfinite(self.expected) & (high - low > least * self._scale))
 
-    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the least and the greatest value of each entry among torch's gradient and the nearby ones so far.
 
-        They are two arrays shaped like the gradient.
+        They are two arrays shaped like the gradient; nan and infinite values are passed over.
         """
         known = self._known_gradients()
         return np.fmin.reduce(known, 0), np.fmax.reduce(known, 0)
@@ -256,7 +260,7 @@ class _NearbyGradients:
 
     def _within(self, array: np.ndarray) -> np.ndarray:
         """Return a mask of the entries of `array` that lie between nearby gradients, where these differ."""
-        (low, high), slack = self.ends(), LEAST * self._scale
+        (low, high), slack = self.bounds(), LEAST * self._scale
         return self.varies(LEAST) & (array >= low - slack) & (array <= high + slack)
 
     def _breaks_common_relations(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
