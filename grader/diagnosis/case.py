@@ -163,7 +163,7 @@ class ProgramSample:
         Where the right gradient is nothing but rounding, as of terms that cancel, two such small arrays are alike.
 
         Args:
-            name: the target.
+            name: the target, for which `self.given` must have an array.
             array: the array, such as the gradient in an edited program.
         """
         if is_near(self.given[name], array, self.right[name], self.match_tolerances[name]):

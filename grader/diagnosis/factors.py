@@ -328,10 +328,11 @@ def _all_close(values: Iterator[float]) -> bool:
 
 
 def _size_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
-    """Return the factor as c * n or c / n for a size n of the forward pass and a constant c, such as 2 / bs.
+    """Return the factor as c * n or c / n for one of the `quantities` n and a constant c, such as 2 / bs.
 
+    The first quantity that fits in every trial is taken, and c / n before c * n.
     If the forward pass takes a mean, n / k for a whole number k from 3 on is read as a k typed in for n, or as the
-    ratio of n and an axis of size k. Return `None` where no size gives it in every trial.
+    ratio of n and an axis of size k. Return `None` where no quantity fits.
 
     Args:
         ratios: pairs of a trial and the factor's value in it.

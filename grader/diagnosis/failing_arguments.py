@@ -179,9 +179,9 @@ def _uses(node: ast.AST, name: str) -> bool:
 def _signs_of(source: str) -> frozenset[str]:
     """Return the signs of the operations that have a lambda's argument in an operand: `{"/", "+"}` for `(x + 1) / 2`.
 
-    Calls, such as `x.exp()`, have no sign and are left out.
+    Only operations with two operands have one, so that `x.exp()` and `-x` are left out.
 
     Args:
-        source: the source of the lambda.
+        source: the source of the lambda; of another expression the result is empty.
     """
     return frozenset(operation.split()[1] for operation in operations_of(source) if " " in operation)

@@ -361,7 +361,7 @@ def slips_of_offsets(ahead: float, behind: float) -> Iterator[Slip]:
 def _point_text(steps: float) -> str:
     """Return the point at an offset as text with message fields: `{x} + 2 * {h}` for 2, `{x} + {h} / 2` for 0.5.
 
-    `{x} - {h}` for -1, and `{x}` for 0.
+    `{x} - {h}` for -1, `{x} + 1.5 * {h}` for 1.5, and `{x}` for 0.
 
     Args:
         steps: the offset, in steps from x.

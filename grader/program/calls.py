@@ -700,7 +700,10 @@ def _parameter_names(func: Function, name: str, count: int) -> list[str]:
 def _declared_parameters(name: str) -> tuple[tuple[str, ...], ...]:
     """Return the names of the parameters by position of each form of an operator of torch, such as `("self", "other")`.
 
-    The result is empty if torch has no operator with this name.
+    Parameters that are given by keyword only are left out.
+
+    Args:
+        name: the operator's name without a namespace, such as `add`; the result is empty if torch has none of it.
     """
     forms = torch._C._jit_get_schemas_for_operator(f"aten::{name}")
     return tuple(tuple(item.name for item in form.arguments if not item.kwarg_only) for form in forms)

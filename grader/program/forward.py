@@ -447,7 +447,10 @@ class Forward:
 
     @cached_property
     def _on_every_path(self) -> tuple[int, ...]:
-        """Return for each value, by id, a bit mask of the values that every path from an output to it goes through."""
+        """Return for each value, by id, a bit mask of the values that every path from an output to it goes through.
+
+        The value itself is included; where no path leads to it, it is the only one.
+        """
         masks = [0] * len(self.nodes)
         for value in reversed(range(len(self.nodes))):
             readers = [masks[reader] if reader != SINK else 0 for reader, _ in self.uses[value]]

@@ -90,8 +90,10 @@ def steps_of(program: Program, keys: tuple[Key, ...]) -> list[Step]:
 def states_to_transpose(program: Program, place: Place) -> Iterator[tuple[Key, ...]]:
     """Yield the keys of states whose step has a Jacobian that may be taken for its transpose.
 
-    For p, q = c * p - s * q, s * p + c * q: (key of p, key of q). All states of a tuple have one shape. A single state
-    comes only where its step is more than pointwise, as in h @ u, for a pointwise step has a diagonal Jacobian.
+    For p, q = c * p - s * q, s * p + c * q: (key of p, key of q). First comes that of the state at `place` alone; then,
+    where it is the first of several states of its loop, those of all of them. All states of a tuple have one shape, and
+    none is a constant. A single state comes only where its step is more than pointwise, as in h @ u, for a pointwise
+    step has a diagonal Jacobian.
 
     Args:
         program: the program of a trial.

@@ -547,6 +547,8 @@ def changed_number(number: str, how: str) -> str:
 def describe_part_of_step(node: Node, slot: int | None, number: str) -> str:
     """Return a number of a node with what it is there: "the factor 3" in `3 * x`, "the denominator 2" in `x / 2`.
 
+    For an option, and in any other operation but a power, it is "the number 3".
+
     Args:
         node: the node.
         slot: the slot of the number; `None` for an option.

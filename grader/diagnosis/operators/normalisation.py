@@ -985,6 +985,9 @@ def _words_for_means(program: Program, place: Place, choice: WrongAxes) -> dict[
 def _axes_fields(program: Program, place: Place, wrong: Axes) -> dict[str, str]:
     """Return the fields `wrong` and `right` of a message: the names of the wrong and the right axes of a normalisation.
 
+    Where the wrong ones are nameless, and are the right ones and one more, `wrong` ends in "together" and `right` in
+    "alone, separately for each index of axis 1 (of size 3 here)". Both are empty where the node normalises nothing.
+
     Args:
         program: the program of a trial.
         place: the node that computes the normalised value.

@@ -113,7 +113,13 @@ class PartnerReplacement:
     apply_maker: bool = False
 
     def name_at(self, program: Program, reader: int) -> ValueName | ValueOfIteration | EdgeOperand:
-        """Return the name of the value; with the key of the partner itself where `self.value` has no key."""
+        """Return `self.value`; for a `ValueOfIteration` whose key is `None`, that with the key of the partner itself.
+
+        Args:
+            program: the program of a trial.
+            reader: the id of the node whose partner operand is replaced. If the partner is a constant, the key stays
+                `None`.
+        """
         partner = self._partner(program, reader)
         if isinstance(self.value, ValueOfIteration) and self.value.key is None and partner is not None:
             return replace(self.value, key=partner.key)
@@ -1095,7 +1101,8 @@ def exchange_operands(program: Program, place: Place, choice: int) -> Program | 
 def fields_of_exchange(program: Program, place: Place, choice: int) -> dict[str, str]:
     """Return the fields `which` and `how` of a message: two operands by name or, in a product, "the two operands".
 
-    `how` is ": each is used in place of the other one" in a product, else empty.
+    "two operands" in a product of more than two. `how` is ": each is used in place of the other one" in a product, else
+    empty.
 
     Args:
         program: the program of a trial.

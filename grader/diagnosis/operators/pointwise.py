@@ -298,7 +298,8 @@ def _() -> Example:
 def values_at_wrong_point(program: Program, place: Place) -> Iterator[ValueName]:
     """Yield the names of values at which the derivative of the edge `place` may be taken by mistake.
 
-    These are values of the operand's shape, the function's own value among them, but not the operand itself.
+    These are all of `values_by_name` at the reader that have the operand's shape, the function's own value among them,
+    but not the operand itself.
     """
     operand = program.source(place)
     shape = program.nodes[operand].value.shape
@@ -655,7 +656,10 @@ functions = pointwise.where(is_function_of_operand)
 
 
 def has_one_operand(program: Program, place: Place) -> bool:
-    """Return whether the edge `place` leads into an operation on one array, such as tanh(x) or x + 2, but not -x."""
+    """Return whether the edge `place` leads into an operation on one array, such as tanh(x) or x + 2.
+
+    False for -x, casts and `detach`.
+    """
     return len(program.reader(place).operands) == 1 and program.reader(place).name not in ("neg", "cast", "detach")
 
 

@@ -75,7 +75,8 @@ class ContributionTerms:
     def letters(self) -> str:
         """Return all letters, each once, those of the operand among them in the order of its axes.
 
-        For the edge of w in x @ w, with `self.sizes` by the letters a, c, b, and the operand "bc": "abc".
+        They are in the order of `self.sizes`, but that the operand's letters change places among themselves. For the
+        edge of w in x @ w, with `self.sizes` by the letters a, c, b, and the operand "bc": "abc".
         """
         own = iter(self.operand)
         return "".join(next(own) if letter in self.operand else letter for letter in self.sizes)
