@@ -138,7 +138,13 @@ def forbid() -> list[tuple[Any, str, Any]]:
 
 
 def refuse_operations(kernels: TorchKernels) -> None:
-    """Register, for every operation that is a derivative and every dispatch key it has, a kernel that raises."""
+    """Register for every operation that is a derivative a kernel that raises `AutogradUsed`.
+
+    It is registered for each of `USUAL_KEYS`, and for each other dispatch key for which the operation has a kernel.
+
+    Args:
+        kernels: the kernels of one context, which withdraws them at its end; the new ones are added to it.
+    """
     derivatives = {name: _raising_kernel(name) for name in operations() if OPERATION.search(name)}
     for key in dispatch_keys():
         usual = key in USUAL_KEYS  # where a kernel for a wider key, such as an alias, does not reach in every version

@@ -506,7 +506,7 @@ class _LayoutFinder:
         return kept
 
     def _infos(self, entries: Sequence[File | Folder]) -> list[_EntryInfo]:
-        """Return the `_EntryInfo` of each entry, in order."""
+        """Return the `_EntryInfo` of each entry, in order; where an entry cannot be looked at, its `error` says why."""
         infos = list[_EntryInfo]()
         for entry in entries:
             try:

@@ -280,12 +280,14 @@ class ResultsFolder:
     def write(self, name: str, result: StudentResults) -> None:
         """Write and count the result of one student, with the changes of points.
 
+        In a run on the whole class, the first call also writes `BEFORE_FILE`, with the grades before the run.
+
         Args:
             name: the student's key.
             result: the result, as graded.
 
         Raises:
-            ResultsFolderLost: no result can be written any more.
+            ResultsFolderLost: the folder was moved or replaced, or no result can be written any more.
             OSError: this result cannot be written.
         """
         self._check_folder()

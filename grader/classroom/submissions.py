@@ -997,7 +997,10 @@ def _name_question(name: str) -> str:
 
 
 def _wanted_exercises_defined(names: ExerciseNames, content: bytes) -> list[str]:
-    """Return the ids of the exercises, of those that are graded, whose functions a Python file defines."""
+    """Return the ids of the exercises, of those that are graded, whose functions a Python file defines.
+
+    They are in the course's order; empty if the file is not text in its encoding.
+    """
     with suppress(UnreadableSource):
         return [name for name in exercises_defined(names.course, [decode(content)]) if name in names.wanted_ids]
     return []

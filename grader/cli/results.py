@@ -690,7 +690,9 @@ def _write_exported(exported: Exported, out: Path, platform: str, unscored: str)
 
 
 def _put_away(removed: Sequence[str], out: Path) -> list[str]:
-    """Return a sentence on files of an earlier export that were moved, or none.
+    """Return a sentence on files of an earlier export that are in the folder `removed` of `out` by now.
+
+    It names at most `MOST_PROBLEMS` of them; the list is empty if there are none.
 
     Args:
         removed: the names of the files.

@@ -92,7 +92,10 @@ class CellTable:
         self.rows = list(self._read(text))
 
     def _read(self, text: str) -> Iterator[list[CsvCell]]:
-        """Yield the rows of the file's text."""
+        """Yield the rows of the file's text, the header first.
+
+        An empty line is a row of one empty cell; a quote that is never closed takes in the rest of the text.
+        """
         quoted, plain = r'"(?:[^"]|"")*+(?:"|\Z)', rf'[^"{self._delimiter}\r\n]+'
         cell = re.compile(rf"((?:{quoted}|{plain})*+)({self._delimiter}|\r\n|\n|\r|\Z)")
         row: list[CsvCell] = []
@@ -520,7 +523,11 @@ def _keys(cell: str) -> Iterable[str]:
 
 
 def _reverse_name(cell: str) -> str:
-    """Return a name as one word, in the other order: "adalovelace" of "Lovelace, Ada"; empty of an address."""
+    """Return a name as one word, in the other order: "adalovelace" of "Lovelace, Ada".
+
+    Without a comma the last word comes first: "lovelaceadaking" of "Ada King Lovelace". Empty of an address or of a
+    single word.
+    """
     last, comma, first = _folded_cell(cell).partition(",")
     words = WORDS.findall(last)
     if "@" in cell or not (comma or len(words) > 1):

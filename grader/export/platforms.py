@@ -409,7 +409,10 @@ def whole_factor(record: StudentResults) -> int:
 
 
 def whole_points(points: Sequence[float], factor: int) -> list[int]:
-    """Return points times a factor, rounded up or down to whole numbers whose sum is the rounded exact sum."""
+    """Return points times a factor, rounded up or down to whole numbers whose sum is the rounded exact sum.
+
+    Each of them is the rounded sum up to it less the rounded sum before it: [0.5, 0.5, 0.5] times 1 gives [0, 1, 1].
+    """
     sums = [round(partial_sum * factor) for partial_sum in accumulate(map(exact, points), initial=Fraction(0))]
     return [after - before for before, after in pairwise(sums)]
 

@@ -163,7 +163,10 @@ def totals(cards: Sequence[Card]) -> str:
 
 
 def exercises_by_code(mistakes: Sequence[CardMistake], *, is_overcome: bool) -> dict[str, list[str]]:
-    """Return by code the exercises in which a mistake is overcome, or those in which it is not; none without any."""
+    """Return by code the ids of the exercises in which a mistake is overcome, or of those in which it is not.
+
+    Codes and ids are in the order of `mistakes`; a code without any such exercise is missing.
+    """
     exercises: dict[str, list[str]] = {}
     for mistake in mistakes:
         if mistake.is_overcome is is_overcome:

@@ -522,10 +522,13 @@ def _folded_units(config: pytest.Config) -> set[str]:
 def where_to_study(course: Course, here: Path, width: int) -> Iterator[Line]:
     """Yield the command to study with: `handgrad`, or `handgrad init` if the course's solutions are beside it.
 
+    Where `handgrad` is not on the path, the command that activates the environment goes before it.
+
     Args:
         course: the course.
-        here: the folder in which the command will be typed.
-        width: the greatest number of columns in a line.
+        here: the folder in which the command will be typed, which the activation's path is relative to.
+        width: the greatest number of columns in a line; the command gets a line of its own if the advice and it have
+            more, and is never broken.
     """
     if course.solutions.parent == course.root:
         advice, command = "Study in a folder of your own:", "handgrad init my-course"

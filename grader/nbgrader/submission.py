@@ -420,7 +420,11 @@ def _is_base64(data: object) -> bool:
 
 
 def _writable_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nbgrader's metadata without values that cannot be written: lone surrogates, containers, huge numbers."""
+    """Return nbgrader's metadata as far as they can be written.
+
+    Texts are kept, with "?" in place of lone surrogates, and booleans, and numbers between -1e9 and 1e9; containers,
+    `None` and other numbers are dropped.
+    """
     return {
         text_of(key): text_of(value) if isinstance(value, str) else value
         for key, value in record.items()

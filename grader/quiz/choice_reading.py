@@ -132,7 +132,14 @@ def _is_part_of(remark: str, text: str, least: int = 1) -> bool:
 
 
 def _part_at(answer: str, place: int) -> str:
-    """Return the part of an answer, between commas, semicolons or line ends, in which a place is."""
+    """Return the part of an answer, between commas, semicolons or line ends, in which a place is.
+
+    Space around the part is left out.
+
+    Args:
+        answer: the answer.
+        place: an index into it; for that of a separator, the part after it is returned.
+    """
     return next(match[0] for match in _PART.finditer(answer) if match.end() > place).strip()
 
 

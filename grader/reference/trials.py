@@ -566,7 +566,10 @@ def _run_forward(exercise: Exercise, inputs: Mapping[str, Any]) -> torch.Tensor:
 
 
 def _shapes(inputs: Mapping[str, Any]) -> str:
-    """Return the shapes of the arrays among some inputs in brackets, for a message; empty if there is none."""
+    """Return the shapes of the arrays among some inputs, for a message: ` (x of shape (3, 4), w of shape (4,))`.
+
+    It begins with a space; it is empty if none of the inputs is an array.
+    """
     arrays = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
     shapes = ", ".join(f"{name} of shape {tuple(value.shape)}" for name, value in arrays.items())
     return shapes and f" ({shapes})"

@@ -870,7 +870,15 @@ class RecordedMistakes:
         return graph_of(program, trial, wrt, marked, said, peers) if marked else None
 
     def _peers(self, exercise: CourseExercise, declaration: Exercise, seed: int) -> list[tuple[Program, Trial]]:
-        """Return the forward pass in trials of other sizes, each with its trial; nothing where there are none."""
+        """Return the forward pass in the first trials of the `SEEN - 1` seeds after `seed`, each with its trial.
+
+        Trials whose forward pass cannot be recorded are left out; empty if one of the trials cannot be drawn.
+
+        Args:
+            exercise: the exercise of the course, by whose id trials are cached.
+            declaration: the same exercise, as trials are drawn from it.
+            seed: the seed of the record.
+        """
         try:
             others = [self._first_trial(exercise, declaration, seed + i) for i in range(1, SEEN)]
         except IMPOSSIBLE:

@@ -24,10 +24,11 @@ SYSTEM_LIBRARIES = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
 
 
 def box_command(arguments: Sequence[str]) -> list[str]:
-    """Return the command that runs this Python in a sandbox of bubblewrap; `PACKAGES` must still be put on its path.
+    """Return the command that runs this Python in a sandbox of bubblewrap.
 
     Args:
-        arguments: the arguments of Python.
+        arguments: the arguments of Python. It starts without site-packages: code among them that imports torch, numpy
+            or this package must first put `PACKAGES` on `sys.path`.
 
     Raises:
         FileNotFoundError: bubblewrap, torch or numpy is not installed.

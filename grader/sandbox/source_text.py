@@ -74,12 +74,16 @@ class Source:
 
     @classmethod
     def of(cls, content: Content, file: str = "", other_files: Files = NO_FILES) -> Source:
-        """Return the text of a file, or of a notebook's code cells; cells for which a job has no room are emptied.
+        """Return the text of a file, or of a notebook's code cells.
+
+        A cell of over `LONGEST` characters is emptied, and one that does not fit into what the cells before it leave of
+        `LONGEST_JOB`; a file is one cell.
 
         Args:
             content: the bytes of a file, or the texts of cells.
             file: the name that a file has in the course; ignored for a notebook.
-            other_files: the files in the same folder, which the source may import.
+            other_files: the files in the same folder, which the source may import; those that a notebook's cells write
+                by `%%writefile` count among them.
 
         Raises:
             UnreadableSource: the file is not text in its encoding.

@@ -268,7 +268,7 @@ class ForkingProcess(WarmProcess):
                 os.close(child)
 
     def _start_child(self, job: Frame, content: int, result: int) -> int:
-        """Have a child started for a job, and return a handle of the child, a file descriptor.
+        """Have a child started for a job, and return a pidfd of the child, which the caller closes.
 
         Args:
             job: the job.
@@ -295,12 +295,16 @@ class ForkingProcess(WarmProcess):
     def _read_outcome(self, child: int, reply: FileIO, time_limit: float) -> Frame | Unanswered:
         """Return the child's reply, or how the job ended without one.
 
-        A child that goes on after its reply or its time is killed.
+        A child that goes on after its reply or its time is killed. Its exit code and the time that it computed come
+        from the warm process, by `self.control`.
 
         Args:
-            child: a handle of the child.
+            child: a pidfd of the child.
             reply: the pipe that the child writes its reply to.
             time_limit: the seconds that the job may take.
+
+        Raises:
+            InfrastructureError: the process was lost.
         """
         from grader.child.protocol import MAX_FRAME
 
@@ -519,7 +523,7 @@ def _read_until(reply: FileIO, child: int, seconds: float, most: int) -> bytes |
 
     Args:
         reply: the pipe.
-        child: a handle of the child.
+        child: a pidfd of the child.
         seconds: the seconds that the child may take. The time for which it waits for a processor on a busy machine does
             not count, nor does time in which this process stands still.
         most: the number of bytes after which reading ends.
