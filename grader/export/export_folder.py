@@ -87,6 +87,8 @@ def _index(students: Mapping[str, str], platform: str) -> str:
 def _earlier_files(exported: Exported, out: Path, platform: str) -> list[str]:
     """Return the names of the files of an earlier export that this one does not write.
 
+    They are those of its index that are still there, sorted; empty if there is no index.
+
     Raises:
         UsageError: the earlier export is for another platform.
     """

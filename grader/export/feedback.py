@@ -68,7 +68,10 @@ def _by_unit(record: StudentResults) -> dict[str, list[ExerciseResult]]:
 
 
 def summary(course: Course, record: StudentResults) -> list[str]:
-    """Return the HTML lines with the total points, the points of attempted units, adjustments and lateness."""
+    """Return the HTML lines with the total points, the points of attempted units, adjustments and lateness.
+
+    A unit without an attempt and without points has no line of its own: all of them together are "not attempted".
+    """
     titles = {unit.id: unit.title for unit in course.config.units}
     tried = {unit for unit, results in _by_unit(record).items() if any(map(_is_tried, results))}
     rows = [

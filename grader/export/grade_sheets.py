@@ -57,7 +57,7 @@ class CsvCell:
 
     @property
     def value(self) -> str:
-        """Return the text of the cell, without the quotes around it if there are any."""
+        """Return the text of the cell: without the quotes around it, if any, and with each doubled quote inside as one."""
         if len(self.written) > 1 and self.written.startswith('"') and self.written.endswith('"'):
             return self.written[1:-1].replace('""', '"')
         return self.written
@@ -75,6 +75,8 @@ class CellTable:
 
     def __init__(self, content: bytes) -> None:
         """Read the rows of a file; the character that occurs most often in its first line is the delimiter.
+
+        The bytes are read as UTF-8 or, if they are none, as Latin-1.
 
         Raises:
             UsageError: the file is empty.
@@ -148,6 +150,8 @@ class GradeSheet:
 def canvas(course: Course, records: Sequence[StudentResults], options: ExportOptions) -> Exported:
     """Fill Canvas's gradebook; cells of students without a record or without a known score stay unchanged.
 
+    So does a cell that says `EX`, for a student who is excused.
+
     Args:
         course: not read; every exporter takes it.
         records: the students' results.
@@ -157,8 +161,8 @@ def canvas(course: Course, records: Sequence[StudentResults], options: ExportOpt
         `canvas.csv`, and notes on rows and students.
 
     Raises:
-        UsageError: there is no sheet, the sheet is not Canvas's gradebook, or it is unclear which column takes the
-            points.
+        UsageError: there is no sheet, the sheet is not Canvas's gradebook, it is unclear which column takes the points,
+            or Canvas computes that column itself.
     """
     table = _table(options, "Grades, Export, Export Entire Gradebook")
     header = table.values(0)
@@ -195,8 +199,8 @@ def moodle(course: Course, records: Sequence[StudentResults], options: ExportOpt
         `moodle.csv`, and notes on rows and students.
 
     Raises:
-        UsageError: there is no sheet, the sheet is not a grading worksheet, or it is unclear which column takes the
-            points.
+        UsageError: there is no sheet, the sheet is not a grading worksheet or has a column twice, it is unclear which
+            column takes the points, or `out_of` is above a maximum in the worksheet.
     """
     table = _table(options, "View all submissions, Download grading worksheet")
     header = table.values(0)
@@ -249,7 +253,8 @@ def _column(header: Sequence[str], name: str, candidates: Sequence[int]) -> int:
 
     Args:
         header: the names of all columns.
-        name: the name that the instructor gave; empty if none.
+        name: the name that the instructor gave; empty if none. Case, and the number that Canvas adds, do not matter. A
+            column that it names need not be a candidate.
         candidates: the indices that the platform's format allows.
 
     Raises:
@@ -286,6 +291,8 @@ def _filled_sheet(
     name: str,
 ) -> Exported:
     """Return the file with the points of every student whose score is known and whose row is unique.
+
+    A cell that says `EX` stays as it is. A row's cell for feedback, where the sheet has one, is filled as well.
 
     Args:
         sheet: the platform's file, which is changed.
@@ -344,6 +351,8 @@ def _filled_sheet(
 def _scaled_score(record: StudentResults, out_of: float, *, is_capped: bool) -> float:
     """Return the score of a record, scaled from its possible points to others.
 
+    It stays as it is if no points are possible in the record.
+
     Args:
         record: the student's results, with a score.
         out_of: the possible points on the platform.
@@ -355,7 +364,7 @@ def _scaled_score(record: StudentResults, out_of: float, *, is_capped: bool) -> 
 
 
 def _differs(before: str, points: str) -> bool:
-    """Return whether a cell held anything else than these points before; false if it was empty."""
+    """Return whether a cell held anything else than these points before, a text included; false if it was empty."""
     try:
         return before.strip() != "" and float(before.strip().replace(",", ".")) != float(points)
     except ValueError:
@@ -373,7 +382,8 @@ def _match_rows(
         rows: the indices of the rows that are a student's.
 
     Returns:
-        Each record that has a row of its own with that row's index; and a sentence on the others, if there are any.
+        Each record that has a row of its own with that row's index, in the order of `records`; and one sentence that
+        names the students with a score but without a row, or nothing.
     """
     rows_of: defaultdict[str, set[int]] = defaultdict(set)
     for row in rows:
@@ -484,7 +494,7 @@ def _row_of_record(record: StudentResults, rows_of: Mapping[str, set[int]]) -> i
 
 
 def _rows_of_name(student: str, rows_of: Mapping[str, set[int]]) -> set[int]:
-    """Return the indices of the rows that fit a student; empty if none does.
+    """Return the indices of the rows that the strictest of a student's keys occurs in; empty if none does.
 
     Args:
         student: the student's name in the record.
@@ -536,7 +546,10 @@ def _reverse_name(cell: str) -> str:
 
 
 def _feedback(record: StudentResults) -> str:
-    """Return a student's points, wrong answers, and what was not attempted as HTML, the format of Moodle's comments."""
+    """Return a student's points, wrong answers, and what was not attempted as HTML, the format of Moodle's comments.
+
+    At most `MOST_FEEDBACK` wrong answers are written out.
+    """
     parts = [f"<p>{points_reached(record)}</p>"]
     wrong = [answer for answer in answers(record) if answer.answer.status == "failed"]
     items = [

@@ -235,7 +235,10 @@ def _restricted_config(config: CourseFile, units: Collection[str]) -> CourseFile
 
 
 def requirements() -> list[str]:
-    """Return pip requirements that pin the grader's dependencies to the versions that are installed here."""
+    """Return pip requirements that pin the grader's dependencies to the versions that are installed here.
+
+    They are sorted by name; those of extras are left out, and so are local versions, such as `+cpu`.
+    """
     names = [re.split(r"[\s<>=!~;\[(]", line, maxsplit=1)[0] for line in metadata.requires(PROJECT) or ()
              if "extra ==" not in line]  # fmt: skip
     return [f"{name}=={metadata.version(name).partition('+')[0]}" for name in sorted(names)]

@@ -87,6 +87,8 @@ def for_each_student(export_one: StudentExporter) -> Exporter:
 def github(course: Course, record: StudentResults, options: ExportOptions) -> dict[str, bytes]:
     """Return `annotations.txt`, for a step to print, and `summary.md`, to be appended to `$GITHUB_STEP_SUMMARY`.
 
+    Of over `MOST_ANNOTATIONS` annotations, the last ones are replaced by one that says how many more there are.
+
     Args:
         course: names the file of each exercise.
         record: the student's results.
@@ -103,7 +105,10 @@ def github(course: Course, record: StudentResults, options: ExportOptions) -> di
 
 
 def _annotations(course: Course, record: StudentResults, options: ExportOptions) -> Iterator[str]:
-    """Yield a workflow command for each group of answers that are wrong, or were not graded, in the same way."""
+    """Yield a workflow command for each group of answers that are wrong, or were not graded, in the same way.
+
+    It is a notice where a person gave the exercise points, else an error.
+    """
     for exercise in record.exercises:
         for group in group_alike(exercise):
             first = GradedAnswer(exercise, group[0], exercise.id in record.adjusted_ids)
@@ -146,7 +151,10 @@ def _escaped_property(words: str) -> str:
 
 
 def _summary(record: StudentResults) -> str:
-    """Return a student's points, answers and notes as Markdown, cut between answers at about `SUMMARY_BYTES` bytes."""
+    """Return a student's points, answers and notes as Markdown, cut between answers at about `SUMMARY_BYTES` bytes.
+
+    At most 20 notes are shown.
+    """
     if record.score is None:
         parts = [f"## {'Not everything could be graded' if record.ungraded else markdown(no_score(record))}\n\n"]
     else:
@@ -250,7 +258,8 @@ def prairielearn(course: Course, record: StudentResults, options: ExportOptions)
     What has no score, or cannot be read as Python, is not gradable: it costs neither points nor an attempt. Where a
     person has entered 0 points or has given some, the score is those. The form is that of PrairieLearn/PrairieLearn,
     docs/externalGrading.md, "Grading results", at commit 06a6d59. The score is the share of the points after lateness;
-    a change of the points is a test out of 0.
+    a change of the points is a test out of 0. Where they would be over `PRAIRIELEARN_BYTES`, the tests have no
+    messages.
 
     Args:
         course: not read; every exporter takes it.
