@@ -41,7 +41,8 @@ def autograd_use(texts: Sequence[str], function: str) -> tuple[int, str] | None:
         function: the name of the graded function.
 
     Returns:
-        The line, numbered through all cells from 1, and the expression; `None` if there is no such use.
+        The line, numbered through all cells from 1, and the expression; `None` if there is no such use, or the source
+        is too long or nested too deeply.
     """
     if sum(map(len, texts)) > LONGEST_SOURCE or not any(map(WORDS.search, texts)):
         return None

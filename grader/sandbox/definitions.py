@@ -61,6 +61,8 @@ def definitions(texts: Sequence[str], names: Collection[str], *, literals_count:
     A name is bound by a function, a class, an import, or an assignment of a value that may be a function.
     Blocks of `if`, `try`, `with` and loops are searched; the bodies of functions and classes are not.
 
+    In a cell that cannot be parsed, the lines that look like a definition count.
+
     Args:
         texts: the texts of the cells; a file is one cell.
         names: the names to be searched for.

@@ -204,9 +204,10 @@ class Source:
 
 
 def importable_files(folder: Path) -> dict[str, bytes]:
-    """Return the contents of the Python files in a folder by name, without those that are unreadable or too long.
+    """Return the contents of the Python files in a folder by name, sorted.
 
-    An accented letter of a name is one character, as in the name of a module that Python imports.
+    Those that are unreadable, or longer than `LONGEST_MODULES` bytes, are left out. An accented letter of a name is one
+    character, as in the name of a module that Python imports.
     """
     contents = {}
     for path in sorted(folder.glob("*.py")):
@@ -258,7 +259,10 @@ def _first_wrong_byte(content: bytes, error: UnicodeDecodeError) -> str:
 
 
 def _written_files(cells: Iterable[str]) -> dict[str, bytes]:
-    """Return the Python files that cells of a notebook write by `%%writefile`, by name."""
+    """Return the Python files that cells of a notebook write by `%%writefile`, by name.
+
+    A later cell replaces the file, or with `-a` adds to it.
+    """
     written: dict[str, str] = {}
     for file in filter(None, map(ipython_cells.written_file, cells)):
         written[f"{file.stem}.py"] = (written.get(f"{file.stem}.py", "") if file.is_appended else "") + file.text
@@ -268,7 +272,9 @@ def _written_files(cells: Iterable[str]) -> dict[str, bytes]:
 def _imported_files(texts: Iterable[str], other_files: Files) -> dict[str, str]:
     """Return the texts of the files that a source may import, directly or through others, by their modules' names.
 
-    A file may be imported if the name of its module is a word in the text of another one.
+    A file may be imported if the name of its module is a word in the text of another one. At most `MOST_MODULES` files
+    of together `LONGEST_MODULES` characters are taken; a file that is not text, or has the name of a module of
+    `NOT_OWN`, is left out.
 
     Args:
         texts: the texts of the source's cells.

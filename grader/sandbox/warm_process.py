@@ -80,6 +80,8 @@ class WarmProcess(ABC):
         is_ready: whether it has reported that it is ready.
         is_spent: whether it can be given no other job, so that another process must take its place.
         owner: the process id of the process that started it.
+        popen: the process.
+        errors: the file that its stderr is written to; `None` if there is none.
     """
 
     is_spent = False
@@ -161,7 +163,7 @@ class WarmProcess(ABC):
 
     def close(self) -> None:
         """Kill the process, its children and its session; wait until all of them have ended."""
-        children: list[int] = []  # handles of them, where the platform has such
+        children: list[int] = []  # pidfds of them, where the platform has such
         with contextlib.suppress(OSError, AttributeError):
             children += map(os.pidfd_open, children_of(self.popen.pid))
         with contextlib.suppress(ProcessLookupError, PermissionError, AttributeError):  # the last one on Windows
@@ -176,7 +178,10 @@ class WarmProcess(ABC):
             self.errors.close()
 
     def _ending(self) -> str:
-        """Return how the process ended, in words; empty if it is still running, or another process started it."""
+        """Return how the process ended, in words; empty if it is still running, or another process started it.
+
+        It waits for the end for up to `LINGER` seconds.
+        """
         if os.getpid() != self.owner:
             return ""
         try:
@@ -432,7 +437,7 @@ def states_below(pid: int) -> Iterator[tuple[int, str]]:
 def is_readable(fd: int, seconds: float) -> bool:
     """Return whether a file descriptor has something to read within `seconds`; not on Windows.
 
-    The handle of a process becomes readable when the process ends.
+    A pidfd becomes readable when its process ends.
     """
     poll = select.poll()
     poll.register(fd, select.POLLIN)
@@ -553,7 +558,7 @@ def _seconds_waited(child: int) -> float:
     """Return for how many seconds a child has waited for a processor; 0 if it has ended or the kernel does not know.
 
     Args:
-        child: a handle of the child.
+        child: a pidfd of the child.
     """
     with contextlib.suppress(OSError, IndexError):
         handle = Path(f"/proc/self/fdinfo/{child}").read_text()
