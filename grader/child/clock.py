@@ -42,6 +42,11 @@ class Clock:
     Args:
         seconds: the time for all learner code together.
         give_up: called in the handler, with the first exception, if learner code catches every one; never returns.
+
+    Attributes:
+        remaining: the seconds that were left for all learner code when the current part began.
+        part: the seconds that the current part may take.
+        tick: the seconds from one signal of the timer to the next.
     """
 
     def __init__(self, seconds: float, give_up: GiveUp | None = None) -> None:
@@ -87,7 +92,7 @@ class Clock:
         return work(*args, **kwargs)
 
     def is_over(self) -> bool:
-        """Return whether all of the time has passed."""
+        """Return whether all of the time has passed, and not only that of the current part."""
         return self._used() >= self.remaining
 
     def _begin(self) -> None:

@@ -167,6 +167,8 @@ class _Job:
 def _load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Callable[..., Any] | None:
     """Run the cells of a job and return the function that the job names; `None` if they do not define it.
 
+    Their module stays in `sys.modules`. Of each fact, at most as many entries are kept as `MOST_ENTRIES` says.
+
     Args:
         header: the job: `cells`, `filename`, `function`, `cell_limit` and `modules`.
         facts: receives `defined`, `failed`, `ignored`, `unusual` imports, and `stub` where there is a function.

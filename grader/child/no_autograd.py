@@ -390,7 +390,8 @@ def _subclasses(kind: Any) -> Iterator[Any]:
 def _remove_code(formulas: Iterable[Any]) -> None:
     """Make functions, and the derivative functions that they wrap, raise `AutogradUsed`, by replacing their code.
 
-    The function objects stay the same, so that whoever kept a reference to one gets no further.
+    The function objects stay the same, so that whoever kept a reference to one gets no further. Their attributes are
+    deleted.
     """
     pending, seen = list(formulas), set()
     while pending:

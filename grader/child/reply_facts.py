@@ -63,7 +63,7 @@ class ReplyArrays:
         return sizes_fit and size <= min(MAX_ARRAY, self.room)
 
     def add(self, array: Any) -> int:
-        """Add a copy of an array or a number, and return its index among the arrays of the reply."""
+        """Add a copy of an array or a number, without a look at the room, and return its index among the arrays of the reply."""
         self.arrays.append(np.array(array))
         self.room -= self.arrays[-1].nbytes
         return len(self.arrays) - 1
@@ -136,8 +136,9 @@ def _as_array(values: Sequence[Any]) -> np.ndarray | None:
 def _tensor_facts(tensor: torch.Tensor, sent: ReplyArrays) -> Facts:
     """Describe a tensor by its dtype and shape, and add its values to `sent` if there is room for them.
 
-    {"kind": "tensor", "dtype": "float32", "shape": [4, 3], "array": 0}, for example; `array` is `None` without room.
-    A tensor that is sparse, quantized or not on the CPU has the kind `other`, and is described by its type alone.
+    {"kind": "tensor", "dtype": "float32", "shape": [4, 3], "array": 0}, for example; `array` is `None` without room. A
+    tensor that is sparse, quantized or not on the CPU has the kind `other`, and is described by its type alone. Numbers
+    of a dtype that frames do not carry are sent as float32 or complex64.
     """
     if tensor.layout is not torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
         return {"kind": "other", "type": f"{str(tensor.layout).removeprefix('torch.')} {tensor.device.type} tensor"}
@@ -176,7 +177,8 @@ def error_facts(
     """Describe an exception: {"kind": "raised", "type": "KeyError", "message": "'x'", "file": "", "lines": [3]}.
 
     The lines are those of the learner's source in the traceback, outermost first, and `file` is empty. If the exception
-    arose in another file of the same folder, `file` is its name, and the lines are those of that file.
+    arose in another file of the same folder, `file` is its name, and the lines are those of that file. At most the
+    `MAX_LINES` innermost lines are named.
 
     Args:
         error: the exception that learner code raised.

@@ -76,8 +76,8 @@ def serve_fork(control: socket.socket, null: int, confinement: Confinement | Non
 
     Args:
         control: brings two file descriptors for each job: the file with the job's frame, and the pipe for the reply.
-            The packets sent on it are `ready`, once; for each job a handle of the child, and after its end its exit
-            code and its processor time in milliseconds; where the system refuses a child, the number of the error.
+            The packets sent on it are `ready`, once; for each job a pidfd of the child, and after its end its exit code
+            and its processor time in milliseconds; where the system refuses a child, the number of the error.
         null: the descriptor of the null device, which becomes stdin, stdout and stderr.
         confinement: the layers that confine each child; `None` without isolation.
     """
@@ -104,7 +104,7 @@ def _oversee_child(control: socket.socket, pid: int) -> None:
     """Report how a child ends, and kill it if the grader ends before it.
 
     Args:
-        control: the socket on which a handle of the child is sent, then its exit code and processor time.
+        control: the socket on which a pidfd of the child is sent, then its exit code and processor time.
         pid: the process id of the child.
     """
     handle = os.pidfd_open(pid)
@@ -162,6 +162,9 @@ def _child(parent: int, job: int, result: int, confinement: Confinement | None, 
 
 def serve_pipe(null: int) -> None:
     """Answer jobs from stdin on what was stdout, one after the other, until stdin is closed.
+
+    After each job, the modules of the warm process, what was patched in `PATCHABLE`, and the settings of torch and
+    numpy are restored.
 
     Args:
         null: the descriptor of the null device, which becomes stdin, stdout and stderr of learner code.
