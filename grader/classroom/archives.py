@@ -77,6 +77,8 @@ class UnpackingBudget:
 def open_tree(path: Path) -> Folder:
     """Return a folder on disk, or an archive there as a folder.
 
+    The last `MOST_OPEN` archives stay open for later calls.
+
     Raises:
         UsageError: there is neither a folder nor an archive at the path, or the archive cannot be read.
     """

@@ -160,7 +160,7 @@ def find_student(submissions: Sequence[Submission], name: str) -> Submission:
 def similar_names(name: str, names: Iterable[str], most: int) -> list[str]:
     """Return the names that are spelled most like another; capital letters, accents and punctuation make no difference.
 
-    There are none if no name is similar enough.
+    The most similar come first; there are none if no name is similar enough.
 
     Args:
         name: the name that was typed.
@@ -465,7 +465,8 @@ class _LayoutFinder:
     def _unwrap(self, folder: Folder, *, guesses: bool) -> tuple[Folder, list[_EntryInfo]]:
         """Return the folder of a class or a section, and its entries.
 
-        That is the outermost folder or, as long as a folder contains nothing but another one, the folder in it.
+        That is the outermost folder or, as long as a folder contains nothing but another one, the folder in it. What is
+        left out on the way is added to `self.hidden`.
 
         Args:
             folder: the outermost folder.
@@ -744,6 +745,8 @@ class _LayoutFinder:
     def _submissions(self, layout: LayoutName, root: Folder, infos: Sequence[_EntryInfo]) -> list[Submission]:
         """Return the submissions of a folder that has no sections, one for each student.
 
+        The names of entries that are nobody's are added to `self.strays`.
+
         Args:
             layout: the layout of the folder.
             root: the folder of the class or of a section.
@@ -770,6 +773,8 @@ class _LayoutFinder:
 
     def _gradescope(self, infos: Sequence[_EntryInfo]) -> list[Submission]:
         """Return the submissions of an export from Gradescope, one for each submitter that its metadata names.
+
+        The names of entries that are nobody's are added to `self.strays`.
 
         Raises:
             UsageError: there are no metadata.
@@ -808,7 +813,8 @@ class _LayoutFinder:
         """Return one submission for each entry that may be a student's; the names of all others are added to `strays`.
 
         An entry whose name can be read in two ways is a stray if another entry is surely of the same student. An entry
-        that could not be looked at becomes a submission that reports the error.
+        that could not be looked at becomes a submission that reports the error. Those that do not fit the layout come
+        last.
 
         Args:
             infos: the entries.
@@ -848,7 +854,8 @@ class _LayoutFinder:
         """Return the submissions of all sections.
 
         If a platform numbers students, submissions with the same key are of one student, and the newest counts.
-        Otherwise they are of different students, and each key gets the name of the section before it.
+        Otherwise they are of different students, and each key gets the name of the section before it. The names of
+        entries that are nobody's are added to `self.strays`.
 
         Args:
             root: the folder of the class.
@@ -1007,7 +1014,7 @@ def _download(infos: Sequence[_EntryInfo]) -> Literal["gradescope", "moodle", "c
     """Return the platform that a folder was downloaded from, by its entries; `None` if from none.
 
     A download from Gradescope has a metadata file; in one from Moodle or Canvas at least half of the entries that may
-    be submissions have names in the form that this platform gives.
+    be submissions have names in the form that this platform gives. Moodle goes before Canvas.
     """
     if any(isinstance(info.entry, File) and info.entry.name == METADATA_FILE for info in infos):
         return "gradescope"
@@ -1039,7 +1046,7 @@ def _by_key(submissions: Iterable[Submission]) -> list[list[Submission]]:
 
 
 def _one_per_student(submissions: Iterable[Submission]) -> list[Submission]:
-    """Return for each student the submission that counts.
+    """Return for each student the submission that counts, in the order of the students' first ones.
 
     Where an error prevents that, one that raises it when read.
     """

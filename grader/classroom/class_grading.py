@@ -120,6 +120,9 @@ def grade_class(
 ) -> ClassSummary:
     """Grade every submission into `out/<student>.json` and `out/grades.csv`, and return the counts of the class.
 
+    `out/changes.csv` then says what changed since the run before. In a run on everybody, records of students who left
+    are moved to `out/removed`.
+
     Args:
         course: the course.
         class_folder: the submissions of the class.
@@ -478,6 +481,8 @@ def _ungraded_result(exercise: CourseExercise, facts: SubmissionFacts | None, fa
 
 def grade_submission(course: Course, path: Path, out: Path, grading: Grading, *, yes: bool) -> StudentResults:
     """Grade the submission of one student, write the record to a file in place of an older one, and return the results.
+
+    The older record is removed before anything is graded.
 
     Args:
         course: the course.

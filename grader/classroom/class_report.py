@@ -315,13 +315,19 @@ class ClassReport:
 
     @cached_property
     def stuck(self) -> tuple[StudentLine, ...]:
-        """Return the lines of the students with one misconception in several exercises, the most frequent first."""
+        """Return the lines of the students with one misconception in several exercises, the most frequent first.
+
+        Among equals, the lowest score comes first.
+        """
         lines = [line for line in self.students if line.again]
         return tuple(sorted(lines, key=lambda line: (-line.again[0][1], line.score, line.name)))
 
     @cached_property
     def failing(self) -> tuple[StudentLine, ...]:
-        """Return the lines of students not in `stuck` with more exercises wrong than passed, the most wrong first."""
+        """Return the lines of students not in `stuck` with more exercises wrong than passed, the most wrong first.
+
+        Among equals, the lowest score comes first.
+        """
         lines = [line for line in self.students if line.failing and not line.again]
         return tuple(sorted(lines, key=lambda line: (-line.exercises.wrong, line.score, line.name)))
 

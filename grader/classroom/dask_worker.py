@@ -261,7 +261,10 @@ _starting = threading.Lock()
 
 
 def _service(setting: bytes) -> Service:
-    """Return this worker's service with a setting, started if there is none, with a process for each thread."""
+    """Return this worker's service with a setting, started if there is none, with a process for each thread.
+
+    At most `MOST_SERVICES` run: to start another, the one that was not used for longest is closed.
+    """
     from distributed import get_worker  # not in the service's own process
 
     with _starting:

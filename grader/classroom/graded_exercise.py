@@ -174,7 +174,7 @@ class GradedExercise(ExerciseResult):
 
     @cached_property
     def mistake_names(self) -> tuple[str, ...]:
-        """Return the names that the wrong answers are counted under, each once."""
+        """Return the names that the wrong answers are counted under, each once, sorted."""
         return tuple(sorted({name for name, _ in self.mistakes}))
 
     @cached_property

@@ -241,7 +241,7 @@ class GradesTable:
         ]  # fmt: skip
 
     def text(self) -> str:
-        """Return the whole text of `grades.csv`."""
+        """Return the whole text of `grades.csv`, its rows sorted by the students' keys."""
         ids = [exercise.id for exercise in self.names.wanted]
         head = _line(["student", "score", "max_score", *self.names.points, *ids, "mistakes", "notes"])
         return "".join([head, *(self.rows[name].line for name in sorted(self.rows))])
@@ -265,7 +265,7 @@ class GradesTable:
         seconds: float,
         removed: Sequence[str],
     ) -> ClassSummary:
-        """Return the counts of the class.
+        """Return the counts of the class; those that only the results folder knows are left at their defaults.
 
         Args:
             class_folder: the submissions of the class.

@@ -133,7 +133,10 @@ class Submission:
         return displayable_name(self.origin or self.key)
 
     def join(self, other: Submission) -> Submission:
-        """Return this submission with the folders, names and notes of another part of it added."""
+        """Return this submission with the folders, names and notes of another part of it added.
+
+        The greater `order` counts; all else is this one's.
+        """
         return replace(
             self,
             folders=(*self.folders, *other.folders),

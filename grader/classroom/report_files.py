@@ -251,7 +251,7 @@ def answer_table(file: BinaryIO) -> Iterator[AddStudent]:
     """Write a CSV table to a file, student by student, with one line for each answer.
 
     The scores in a student's lines add up to the student's score; an answer that is not graded has none. A change of
-    the points is a line of its own, and so is the reason why a student has no score.
+    the points is a line of its own, and so is the reason why a student has no score. The file stays open.
 
     Yields:
         The function to call with each student's line and exercises.

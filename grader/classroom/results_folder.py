@@ -241,7 +241,8 @@ class ResultsFolder:
         """Return the seed that all records of the folder share after this run.
 
         Args:
-            seed: the seed that was asked for; `None` for the seed of most records in the folder.
+            seed: the seed that was asked for; `None` for the seed of most records in the folder, and the least of
+                several such seeds.
 
         Returns:
             The seed; `None` if there is no such record, so that a new seed can be drawn.
@@ -318,7 +319,8 @@ class ResultsFolder:
         """Write the record of a student of whom nothing could be graded, after moving an earlier one with points away.
 
         An earlier record is moved to the folder `removed/`. Points of 0 that a person entered for the same reason stay
-        entered, unless the submission has changed.
+        entered, unless the submission has changed. Unless a person has entered 0, `self.blank` gets the student, to be
+        asked about.
 
         Args:
             name: the student's key.

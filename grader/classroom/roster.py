@@ -853,7 +853,8 @@ def _identifying_numbers(students: Sequence[RosterStudent]) -> list[str]:
 def csv_rows(path: Path, text: str) -> Iterator[tuple[int, Sequence[str]]]:
     """Yield the rows of a CSV text that people write, each with the number of its first line.
 
-    The first line shows whether commas, semicolons or tabs separate the cells.
+    The first line shows whether commas, semicolons or tabs separate the cells. The headings come first; a blank line is
+    a row without cells.
 
     Raises:
         UsageError: the text is no CSV.

@@ -171,7 +171,8 @@ def score_changes(
 
     Args:
         plan: the `class.yaml`, with `adjustments.csv` beside it.
-        name: the name of the assignment; empty for a run without one, in which nothing changes points.
+        name: the name of the assignment; empty for a run without one, in which nothing changes points, though
+            `adjustments.csv` is checked.
         class_folder: the submissions of the class, whose keys or names the files use.
         exercises: the points of the exercises that are graded, by id.
         roster: the roster of the class; `None` if it has none.

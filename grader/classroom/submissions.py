@@ -831,6 +831,8 @@ def _is_of_course(course: Course, file: File) -> bool:
 def _helpers(names: ExerciseNames, others: Sequence[File], notes: list[str]) -> dict[tuple[str, str], bytes]:
     """Return the contents of the Python files that exercises may import, by folder (`"a/b"`) and name.
 
+    There are at most `MOST_HELPERS` files, of `LARGEST_HELPERS` bytes together.
+
     Args:
         names: the exercises that are graded, and their course, whose own files are not noted.
         others: the files of a submission that belong to no exercise.
