@@ -63,7 +63,7 @@ class ReplyArrays:
         return sizes_fit and size <= min(MAX_ARRAY, self.room)
 
     def add(self, array: Any) -> int:
-        """Add a copy of an array or a number, without a look at the room, and return its index among the arrays of the reply."""
+        """Add a copy of an array or a number, whether there is room or not, and return its index among the arrays."""
         self.arrays.append(np.array(array))
         self.room -= self.arrays[-1].nbytes
         return len(self.arrays) - 1

@@ -57,7 +57,7 @@ class CsvCell:
 
     @property
     def value(self) -> str:
-        """Return the text of the cell: without the quotes around it, if any, and with each doubled quote inside as one."""
+        """Return the text of the cell: without quotes around it, if any, and with each doubled quote inside as one."""
         if len(self.written) > 1 and self.written.startswith('"') and self.written.endswith('"'):
             return self.written[1:-1].replace('""', '"')
         return self.written

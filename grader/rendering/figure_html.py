@@ -126,7 +126,7 @@ def _limits(figure: Figure, scale: float) -> tuple[float, float]:
 
 
 def _line(drawing: SvgDrawing, at: Callable[[float, float], Point], limits: Point, line: Point, style: str) -> None:
-    """Draw a straight line from one border of the plot to another.
+    """Draw a straight line from one border of the plot to another; nothing if it does not cross the plot.
 
     Args:
         drawing: the drawing.

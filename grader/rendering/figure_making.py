@@ -239,6 +239,9 @@ def _scatter_by_argument(compared: ComparedAnswer) -> Iterator[Figure]:
 def _lines(compared: ComparedAnswer, right: np.ndarray, yours: np.ndarray) -> list[Series]:
     """Return the line that all points are on, with its equation, or a line for each index of an axis; else no lines.
 
+    The first kind that fits counts: a constant, a multiple of the right entries, these and a constant, a line for each
+    index.
+
     Args:
         compared: the answer.
         right: the right entries, of shape (entries,).
@@ -340,7 +343,10 @@ def _lines_along_axes(compared: ComparedAnswer, scale: float) -> list[Series]:
 
 
 def _scatter_of_equal(compared: ComparedAnswer) -> Iterator[Figure]:
-    """Yield the scatter against the first array of `_other_arrays` that the learner's equals, or is a multiple of."""
+    """Yield the scatter against the first array of `_other_arrays` that the learner's equals, or is a multiple of.
+
+    One that it equals goes before any that it is a multiple of.
+    """
     yours = compared.yours
     if yours.size < LEAST or not yours.any() or not np.isfinite(yours).all():
         return
@@ -442,9 +448,9 @@ def _gradients_of_steps(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndar
 def stamps(compared: ComparedAnswer) -> Iterator[Figure]:
     """Yield a figure of both answers, the learner's and the right one, to an upstream gradient of 0 but for a single 1.
 
-    The 1 is at the place, of at most `MOST_STAMPS`, at which the two answers differ most in proportion. Nothing is
-    yielded where they do not differ, the exercise gives no upstream gradient, the answer is no gradient, or neither an
-    edit nor a declared formula explains it.
+    The 1 is at the place, of at most `MOST_STAMPS`, at which the two answers differ most in proportion, and nearest the
+    middle among equals. Nothing is yielded where they do not differ, the exercise gives no upstream gradient, the
+    answer is no gradient, or neither an edit nor a declared formula explains it.
     """
     exercise, answer, trial = compared.declaration, compared.answer, compared.trial
     if not isinstance(exercise, Exercise) or not exercise.gives_upstream or answer.kind != "gradient":
