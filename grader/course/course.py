@@ -391,6 +391,8 @@ def load_course(root: Path) -> Course:
 def load_module(path: Path, name: str) -> ModuleType:
     """Run a file of the course's author as a module, without writing bytecode, and return the module.
 
+    The lines of the file are kept in `linecache`.
+
     Args:
         path: the file.
         name: the name of the module, which is not put into `sys.modules`.

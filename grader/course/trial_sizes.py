@@ -182,6 +182,8 @@ def _different_sizes(
 ) -> dict[str, int]:
     """Return a size for each axis, pairwise different as far as the allowed ones suffice.
 
+    An axis for which no size of `free` is left is missing.
+
     Args:
         axes: the names of the axes.
         rng: the random numbers.

@@ -136,7 +136,7 @@ def with_entry(text: str, location: Sequence[str], key: str, value: str) -> str 
 
     Args:
         text: the text, whose comments and order stay.
-        location: the keys that lead to the mapping.
+        location: the keys that lead to the mapping, all of which exist.
         key: the key of the entry.
         value: the value of the entry, a plain word.
     """

@@ -132,7 +132,7 @@ class GivenAnswer:
 
     @cached_property
     def samples(self) -> list[Sample]:
-        """Return the samples of the trials in which an array was given where one is expected."""
+        """Return the sample of the first call in each trial in which an array was given where one is expected."""
         return [
             Sample(trial, value.array, expected)
             for trial, _, value in self.values[: len(self.trials)]

@@ -269,7 +269,10 @@ def _curve_figure(title: str, svg: str) -> str:
 
 
 def _details(cards: Sequence[Card]) -> list[str]:
-    """Return the HTML lines that follow the document: the exercises that are solved, and the mistakes."""
+    """Return the HTML lines that follow the document: the exercises that are solved, and the mistakes.
+
+    Mistakes that are not overcome somewhere come first, then those that were overcome in most exercises.
+    """
     solved = "".join(
         f'<tr><th scope="row">{escape(card.unit)}</th><td>{escape(", ".join(card.solved))}</td></tr>'
         for card in cards

@@ -24,6 +24,8 @@ def check_and_record(
 ) -> list[ExerciseResult]:
     """Check exercises, and record and return the results.
 
+    What is finished is saved, also if the learner stops the check.
+
     Args:
         session: the learner's session.
         chosen: the exercises.

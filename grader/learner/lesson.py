@@ -85,7 +85,7 @@ def open_in_browser(course: Course, unit: str) -> str:
 
 
 def write_pages(course: Course, unit: str = "") -> dict[str, Path]:
-    """Write the lessons of a course as pages for the browser; return the path of each page by its unit.
+    """Write the lessons of a course as pages for the browser; return the path of each page by its unit, written or not.
 
     Args:
         course: the course.

@@ -324,7 +324,7 @@ def _name_junit_cases(path: Path) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
-    """Print a progress bar for each unit of the run, and what to do next."""
+    """Save the learner's progress, and print a progress bar for each unit of the run, and what to do next."""
     for course_run in _course_runs(config):
         if course_run.results or course_run.strays:
             summarise(terminalreporter, exitstatus, course_run)

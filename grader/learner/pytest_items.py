@@ -117,7 +117,8 @@ class ExerciseFile(pytest.File):
     def result(self) -> ExerciseResult:
         """Return the verdicts on the file, which is checked at the first access.
 
-        The time limit is the course's or pytest-timeout's, whichever is shorter.
+        The time limit is the course's or pytest-timeout's, whichever is shorter. With `-s`, what the file printed is
+        printed then.
         """
         from grader.errors import HandgradError
 

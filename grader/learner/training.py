@@ -49,7 +49,7 @@ class Curve:
 
     @property
     def last(self) -> float:
-        """Return the mean loss of the last `SMOOTHED` steps; not finite if one of these losses is not."""
+        """Return the mean loss of the last `SMOOTHED` steps; not finite without a step, or if one of these is not."""
         losses = self.losses[-SMOOTHED:]
         return sum(losses) / len(losses) if losses else math.nan
 

@@ -61,7 +61,7 @@ def columns(curve: Curve, steps: int, width: int) -> list[float]:
 
 
 def height_of(training: Training, loss: float) -> float:
-    """Return the height at which a loss is drawn, from 0 to 1, on a logarithmic scale.
+    """Return the height at which a loss is drawn, from 0 at the bottom to 1, on a logarithmic scale.
 
     The scale begins at torch's least loss or the goal, and ends at torch's greatest. A loss outside of it, or one that
     is not finite, is drawn at its edge.

@@ -283,7 +283,8 @@ class Commands:
     def _hint(self) -> None:
         """Show one more hint than before on the first answer that is wrong, or else not begun.
 
-        Show the same ones again if all have been shown; say so if there is no such answer, or it has no hints.
+        Show the same ones again if all have been shown; say so if there is no such answer, or it has no hints. How many
+        were shown is saved.
         """
         answer = answer_in_need(self.state.result())
         if answer is None or not answer.hints:
@@ -454,7 +455,7 @@ class WatchState:
         """Record what a check reports.
 
         That is its result, or, while mistakes are searched for, verdicts, which are only shown. What is reported of an
-        earlier content of the file is ignored.
+        earlier content of the file is ignored. The progress is saved when no further check waits.
 
         Raises:
             UsageError: the exercise could not be checked.

@@ -79,7 +79,7 @@ class Checks:
 
         Args:
             shown: an exercise that counts as changed as well if another Python file in its folder, which it may import,
-                has changed.
+                has changed since the last call.
         """
         changed = [e for e in self.session.course.exercises if self._hashes[e.id] != file_hash(e.path)]
         exercises = {e.path for e in self.session.course.exercises}

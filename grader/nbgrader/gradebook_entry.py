@@ -184,6 +184,8 @@ def write_class(
     So are those of a student who handed in nothing and has points from a person. A unit in which a person gave a
     student points is entered in any case: formgrader takes points only for what was submitted.
 
+    What was entered, and what was not and why, is printed on stderr.
+
     Args:
         names: the course, and which of its exercises are graded.
         url: the URL of the gradebook.
@@ -315,6 +317,8 @@ def _name_list(pairs: Sequence[tuple[str, str]]) -> str:
 @contextmanager
 def open_gradebook(course: Course, url: str, assignment: str = "") -> Iterator[GradebookWriter]:
     """Open a gradebook for entering results, as a context manager; a missing one is made.
+
+    From then on this process has no log of nbgrader's, and the programs of its environment on the path.
 
     Args:
         course: the course.

@@ -247,7 +247,7 @@ def add_notes(notebook: NotebookNode, notes: list[str]) -> None:
 
 
 def notes_in(notebook: NotebookNode) -> list[str]:
-    """Return the notes in the cell at the top of a notebook as plain text."""
+    """Return the notes in the cell at the top of a notebook, in its first `MOST_NOTES` lines, as plain text."""
     first = notebook.cells[0].source if notebook.cells else ""
     lines = first.splitlines()[:MOST_NOTES] if first.startswith(ABOUT) else []
     return [plain(line[2:]) for line in lines if line.startswith("- ")]
@@ -279,7 +279,7 @@ def new_cell(
 
 
 def name_as_markdown(text: str) -> str:
-    """Return a name that a student chose as harmless Markdown: code in more backticks than are in it."""
+    """Return the first 200 characters of a name that a student chose as harmless Markdown: code in enough backticks."""
     return as_code(" ".join(plain(text).split())[:200])
 
 
@@ -378,6 +378,8 @@ def _possible_cells(data: bytes, notes: list[str]) -> Iterator[Mapping[str, Any]
 
 def _sound_cell(raw_cell: Mapping[str, Any], seen: set[str], room: int) -> NotebookNode:
     """Return a valid cell made of a raw one.
+
+    One that is too long becomes code, with the source `TOO_LONG`. An id that is not valid, or not its own, is replaced.
 
     Args:
         raw_cell: any mapping.
@@ -502,7 +504,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def timestamp_in(folder: Path) -> datetime | None:
-    """Return the time of submission that is noted in a folder; `None` if there is none that can be read."""
+    """Return the time of submission, in UTC, that is noted in a folder; `None` if there is none that can be read."""
     path = folder / TIMESTAMP
     if path.is_file() and not path.is_symlink():
         with suppress(OSError, ValueError, ArithmeticError, TypeError, LookupError), path.open("rb") as file:

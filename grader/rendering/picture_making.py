@@ -439,7 +439,7 @@ def _mistakes_with_places(judge: Judge, names: Sequence[str]) -> dict[str, Mista
     """Return by name of the answer the mistakes in some answers, with their places in the forward pass.
 
     A declared misconception has no places. If an edit of the forward pass gives the numbers of all answers that share
-    it, and has the same code, that edit is returned in its stead.
+    it, and has the same code, that edit is returned in its stead. An answer without a mistake is missing.
 
     Args:
         judge: the judge of the result.
@@ -469,6 +469,8 @@ def graph_of(
     peers: Sequence[tuple[Program, Trial]] = (),
 ) -> Graph:
     """Return the graph of all nodes that the output is computed from; of a loop, the nodes of its last iteration alone.
+
+    Where it has over `MOST_STEPS` operations, a function's calls but one, and chains of operations, are a node each.
 
     Args:
         program: the forward pass, recorded in the trial.
@@ -822,6 +824,8 @@ class RecordedMistakes:
     def _picture(self, exercise: CourseExercise, declaration: Exercise, result: AnswerResult, seed: int) -> Picture:
         """Return the figures of an answer's recorded mistake; a picture without figures if they cannot be computed.
 
+        It is made once, and cached.
+
         Args:
             exercise: the exercise of the course.
             declaration: the declaration of the exercise.
@@ -898,7 +902,8 @@ class RecordedMistakes:
 def _recorded_figures(declaration: Exercise, result: AnswerResult, trial: Trial) -> tuple[Figure, ...]:
     """Return the figures of the mistake in the record of an answer, computed in a trial.
 
-    There are none if the numbers of the mistake cannot be computed, or are not wrong in this trial.
+    There are none if the numbers of the mistake cannot be computed, or are not wrong in this trial. The first of
+    `recorded_mistakes` that gives such numbers counts.
     """
     answer = next((each for each in declaration.answers if each.name == result.name), None)
     if answer is None or trial.expected[answer.name] is None:

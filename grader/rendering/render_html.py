@@ -246,7 +246,10 @@ def _hints(hints: Sequence[str], shown: int, number: int = 1) -> str:
 
 
 def styles_inlined(html: str) -> str:
-    """Return HTML that this package made, with the styles of `NOTEBOOK` in place of its classes, for a notebook."""
+    """Return HTML that this package made, with the styles of `NOTEBOOK` in place of its classes, for a notebook.
+
+    A class that has no style there stays.
+    """
 
     def style(match: re.Match[str]) -> str:
         names = match[1].split()

@@ -233,7 +233,7 @@ def differences(own_text: str, worked_text: str) -> Iterator[Line]:
 def printed_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
     """Yield the lines on a result's notes and flags, and on what the code printed, at most `width` columns wide.
 
-    Nothing is yielded for what is empty.
+    At most `MOST_PRINTED` of each are shown; nothing is yielded for what is empty.
     """
     for note in result.notes[:MOST_PRINTED]:
         yield from wrapped(note, width, "  ", "dim")
@@ -298,7 +298,7 @@ def wrapped(
 
     Args:
         text: the text; line breaks in it count as blanks.
-        width: the greatest number of columns in a line.
+        width: the greatest number of columns in a line; a longer word is not broken.
         first: the label; a label longer than the indent has a line of its own.
         style: the style of the text.
         indent: the number of columns before the text.
