@@ -130,7 +130,7 @@ def without_copied_stubs(exercise: CourseExercise, source: Source) -> Source:
 
 
 def replaced_definitions(exercise: CourseExercise, source: Source) -> tuple[str, ...]:
-    """Return at most `MOST_NOTES` notes on the answers to an exercise that a later definition in its source replaces."""
+    """Return at most `MOST_NOTES` notes on answers to an exercise that a later definition in its source replaces."""
     answered = [
         definition
         for definition in definitions(source.cells, {exercise.id})

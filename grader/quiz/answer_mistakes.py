@@ -83,6 +83,8 @@ def _choices_mistake(question: Choice | Choices, answer: str) -> QuizMistake | N
 def _typed_mistake(question: TypedQuestion, answer: str) -> QuizMistake | None:
     """Return the mistake in a typed answer; `None` if it is right.
 
+    It is the first declared one that any reading of the answer has, else one that the likeliest reading shows.
+
     Raises:
         ExpressionError: the answer cannot be read, or repeats the question.
     """
@@ -102,7 +104,7 @@ def _typed_mistake(question: TypedQuestion, answer: str) -> QuizMistake | None:
 def _rounding_of(answer: str) -> float:
     """Return the greatest error by which a decimal number of three digits or more is rounded, 0.005 for `1.33`.
 
-    0 for any other answer, such as `133`.
+    0 for any other answer, such as `133`. For a percentage, such as `1.33%`, it is a hundredth of that.
     """
     match = DECIMAL.fullmatch(answer.strip())
     if match is None or len((match[1] + match[2]).lstrip("0")) < LEAST_DIGITS:
@@ -112,6 +114,8 @@ def _rounding_of(answer: str) -> float:
 
 def _mean_the_same(question: TypedQuestion, values: Values, other: Values, rounded: float = 0.0) -> bool:
     """Return whether two answers have the same meaning; the word `error` means any error.
+
+    Numbers without a tolerance may differ by rounding errors alone.
 
     Args:
         question: the question.
@@ -139,6 +143,8 @@ def _repeats_question(question: Shape, answer: str) -> bool:
 def _undeclared_mistake(question: TypedQuestion, values: Values, right: Values) -> QuizMistake:
     """Return the mistake in a wrong answer for which the author has declared none.
 
+    It is `unknown` if one of the two meanings is a word.
+
     Args:
         question: the question.
         values: the meaning of the answer.
@@ -156,7 +162,10 @@ def _undeclared_mistake(question: TypedQuestion, values: Values, right: Values) 
 
 
 def _wrong_number(question: TypedQuestion, values: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> QuizMistake:
-    """Return the mistake in a wrong number: a wrong sign, a wrong unit, or else the mistake `unknown`."""
+    """Return the mistake in a wrong number: a wrong sign, a wrong unit, or else the mistake `unknown`.
+
+    The unit is wrong if the ratio to the right number is what a unit is worth, or 0.01 where that number is below 1.
+    """
     ratio = float(values[0] / right[0]) if right[0] else 0.0
     if abs(ratio + 1) < ROUNDING:
         return SIGN
@@ -167,7 +176,10 @@ def _wrong_number(question: TypedQuestion, values: Sequence[np.ndarray], right: 
 
 
 def _wrong_formula(question: Expression, values: list[np.ndarray], right: list[np.ndarray]) -> QuizMistake:
-    """Return the mistake in a wrong formula, from its values and the right ones at each point."""
+    """Return the mistake in a wrong formula, from its values and the right ones at each point.
+
+    A wrong shape comes first, then a wrong sign, then another constant factor; else it is the mistake `unknown`.
+    """
     from .formula_equivalence import constant_ratio, same_values
     from .formula_work import shape_text
 

@@ -172,7 +172,7 @@ def _meaning_of_parts(question: TypedQuestion, text: str) -> Values | None:
     """Return the meaning of an answer with words around it, or given twice; `None` if there is no such meaning.
 
     These are `just out.g`, `4 (the diagonal)`, `the factor is: 4`, and `same as h, (bs, m)`, of which both parts have
-    the same meaning.
+    the same meaning. A text longer than `LONGEST_PROSE` has none.
 
     Args:
         question: the question.
@@ -229,7 +229,10 @@ def _is_outside(text: str) -> bool:
 
 
 def _definitions_first(text: str) -> str:
-    """Return a formula with what it is followed by, `p - targ, where p = sigmoid(inp)`, as statements in order."""
+    """Return a formula with what it is followed by, `p - targ, where p = sigmoid(inp)`, as statements in order.
+
+    A text without such definitions is returned unchanged.
+    """
     for match in _WHERE.finditer(text[:LONGEST_PROSE]):
         value, definitions = text[: match.start()], text[match.end() :]
         if _is_outside(value) and (match[0].startswith(",") <= (re.fullmatch(r"[\w.]+", value) is None)):
@@ -263,7 +266,10 @@ def _known_word(question: TypedQuestion, text: str) -> str | None:
 
 
 def _word(text: str) -> str | None:
-    """Return the word that an answer consists of, in small letters: `none`, say, or an error's name; else `None`."""
+    """Return the word that an answer consists of, in small letters: `none`, say, or an error's name; else `None`.
+
+    `error` for an answer such as `it fails`. An error's name may stand in any line, the last one counts.
+    """
     for line in reversed(text.strip().splitlines()):
         if (match := _ERROR.fullmatch(line.strip().rstrip(".!"))) is not None:
             return match[1].replace(" ", "").lower()
@@ -373,6 +379,8 @@ def _cardinal(words: Sequence[str]) -> int | None:
 def _without_unit(question: Number | Word, text: str) -> tuple[str, float]:
     """Return a number's text without its unit, and the factor to the question's unit.
 
+    Words that the question has, such as `rows`, are dropped if it names no unit; a text without a unit is unchanged.
+
     Raises:
         ExpressionError: the unit is unknown.
     """
@@ -411,7 +419,10 @@ def _change_nothing(question: TypedQuestion, words: str) -> bool:
 
 
 def _without_counted(question: Number | Word, text: str) -> str:
-    """Return a number in words without what it counts: `three` for `three entries` if the question says `entries`."""
+    """Return a number in words without what it counts: `three` for `three entries` if the question says `entries`.
+
+    Any other text unchanged.
+    """
     words = text.removeprefix("it ").split()
     counted = {word for word in _words_of_question(question) | COUNTS if _in_digits(word) == word}
     while len(words) > 1 and words[-1].lower() in counted:
@@ -445,7 +456,10 @@ def shape(question: Shape, text: str) -> list[np.ndarray]:
 
 
 def _shape_formula(text: str) -> str:
-    """Return a formula for a shape that is described in words, such as `the shape of x` or `bs x n`."""
+    """Return a formula for a shape that is described in words, such as `the shape of x` or `bs x n`.
+
+    Axes with `×`, `x`, `by` or spaces between them get commas; any other formula stays, without a final point.
+    """
     bare = re.sub(r"^(?:the\s+)?(?:shape|size)\s*[:=]?\s*(?=[(\[])", "", text.strip().rstrip("."), flags=re.I)
     if (match := _TRANSPOSED.fullmatch(bare)) is not None:
         return f"({match[1] or match[2]}).T.shape"

@@ -62,7 +62,7 @@ def variant_of(path: Path) -> int:
 
 
 def decode_sheet(content: bytes) -> str:
-    """Return the text of a sheet.
+    """Return the text of a sheet, without the byte order mark that some editors write.
 
     Raises:
         ReadError: the content is far too large, or no UTF-8.
@@ -93,6 +93,8 @@ def _variant(tree: Mapping[Text, YamlNode]) -> int:
 
 def _answer(name: Text, node: YamlNode) -> str:
     """Return an answer as text, a list joined by commas; empty for a blank.
+
+    A set, such as `{a, c}`, counts as a list.
 
     Raises:
         ReadError: the value is neither a text nor a list of texts.

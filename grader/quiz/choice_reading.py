@@ -39,6 +39,8 @@ def choice_texts(question: Choice | Choices) -> dict[str, str]:
 def named_choices(question: Choice | Choices, answer: str, letters: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """Return the names of the choices in an answer such as "b", "(A)", "w1.g and b1.g" or "adds: it adds to x.grad".
 
+    An answer that cannot be read so names the one choice whose text has its words side by side, at least `LEAST_WORDS`.
+
     Args:
         question: the question.
         answer: the answer as typed.
@@ -65,6 +67,8 @@ def named_choices(question: Choice | Choices, answer: str, letters: Mapping[str,
 
 def _named_one_by_one(question: Choice | Choices, answer: str, letters: Mapping[str, str]) -> list[str]:
     """Return the names of the choices in an answer, each once, in the order of the answer.
+
+    Of names that begin at the same place the longest counts; what stands behind a reason, `because ...`, is not read.
 
     Args:
         question: the question.
@@ -145,6 +149,8 @@ def _part_at(answer: str, place: int) -> str:
 
 def _unknown_message(question: Choice | Choices, part: str, known: list[str]) -> str:
     """Return the message that a part of an answer is no choice, with the choice that is meant, or all of them.
+
+    A choice is meant by a single word that is spelled almost like it, or by a part of its text.
 
     Args:
         question: the question.

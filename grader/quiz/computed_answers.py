@@ -47,6 +47,8 @@ def keys_text(keys: Keys) -> str:
 def _computed_answer(name: str, listing: str) -> dict[str, str]:
     """Return the value of a listing's last line, or the exception that ends it, as `{"kind": ..., "right": ...}`.
 
+    What the listing prints, and its warnings, are dropped.
+
     Args:
         name: the id of the question, for messages.
         listing: the Python code.
@@ -71,7 +73,7 @@ def _computed_answer(name: str, listing: str) -> dict[str, str]:
 
 
 def _statements(name: str, listing: str) -> list[ast.stmt]:
-    """Return the statements of a listing, at least one.
+    """Return the statements of a listing, at least one: `pass` for an empty listing.
 
     Args:
         name: the id of the question, for the message.
@@ -90,6 +92,8 @@ def _statements(name: str, listing: str) -> list[ast.stmt]:
 
 def _key(name: str, value: Any) -> dict[str, str]:
     """Return a value as the right answer to the question `name`, `{"kind": ..., "right": ...}`.
+
+    A number has at most ten significant digits; one that is not finite is a word, as are truth values and texts.
 
     Raises:
         SpecError: the value is neither a number, a shape nor a word.

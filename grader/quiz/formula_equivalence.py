@@ -55,6 +55,8 @@ class Point:
 def evaluate(formula: str, points: Sequence[Point], *, is_list: bool = False) -> list[Any]:
     """Return the value of a formula at every point: an array, a number, a tuple, or a text.
 
+    Each point has an equal share of `MOST_WORK`.
+
     Args:
         formula: the text of the formula.
         points: the points, which have the same variables; at least one.
@@ -83,7 +85,7 @@ def as_arrays(values: Sequence[Any]) -> list[np.ndarray]:
 
 
 def draw_points(variables: Mapping[str, Variable], axes: Axes = (), fixed: Sizes | None = None) -> tuple[Point, ...]:
-    """Return the points at which formulas in these variables are compared, drawn with the same seed in every call.
+    """Return `DRAWS` points at which formulas in these variables are compared, the same for the same names.
 
     Args:
         variables: the variables by name, `out_g` for `out.g`; the formula of one may use those before it.
@@ -123,6 +125,8 @@ def _point(variables: Mapping[str, Variable], sizes: Sizes, rng: np.random.Gener
 
 def same_values(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> bool:
     """Return whether two formulas have the same shape and, but for rounding, the same value at every point.
+
+    Rounding is an error of at most `CLOSE` times the greatest entry of the second formula at any point.
 
     Args:
         first: the value of one formula at each point.

@@ -179,6 +179,8 @@ class Evaluation:
     def _value_of_name(self, name: str) -> Any:
         """Return the value of a name: a variable or a constant, or of `xh` the product if `x` and `h` are numbers.
 
+        A name that the formula assigns comes before a variable, and a variable before a constant.
+
         Raises:
             ExpressionError: there is neither such a variable, a constant nor a product.
         """
@@ -211,7 +213,10 @@ class Evaluation:
         raise ExpressionError(f"there is no `{name}` here")
 
     def _is_library(self, node: ast.expr) -> bool:
-        """Return whether a part is the name of a library or of a module in one, such as `torch.nn`."""
+        """Return whether a part is the name of a library or of a module in one, such as `torch.nn`.
+
+        A variable of that name is none.
+        """
         while isinstance(node, ast.Attribute) and node.attr in LIBRARIES:
             node = node.value
         return isinstance(node, ast.Name) and node.id in LIBRARIES and node.id not in {**self.values, **self.local}
@@ -239,6 +244,8 @@ class Evaluation:
         self, name: str, arguments: Any, options: Mapping[str, ast.expr] | None = None, library: str = ""
     ) -> Any:
         """Return the result of an operation.
+
+        An operation that is entered for the library comes before one for all of them.
 
         Args:
             name: the name of the operation.

@@ -115,6 +115,8 @@ class FormulaStatement:
 def read_formula(text: str, names: Collection[str] = (), *, is_list: bool = False) -> tuple[FormulaStatement, ...]:
     """Return the statements of a formula, of which the last has the value of the formula.
 
+    Semicolons and points at the end of the text are dropped.
+
     Args:
         text: the formula as the learner wrote it.
         names: the variables, `out_g` for `out.g`; brackets after one of them mean a product, not a call.
@@ -264,6 +266,8 @@ def _levels(tokens: Sequence[Token]) -> Iterator[int]:
 
 def _statements(tokens: Sequence[Token]) -> Iterator[tuple[tuple[str, ...], list[Token]]]:
     """Yield the names that each statement is assigned to, none if there is no `=`, and the tokens of its value.
+
+    A `return` in front of a value is dropped, `+=` counts as `=`, and of `a = b = c` only `b` is assigned to.
 
     Raises:
         ExpressionError: a statement is empty.
@@ -488,7 +492,10 @@ class _Applications(ast.NodeTransformer):
 
 
 def _piece(token: Token) -> str:
-    """Return the Python source that stands for a token of a formula."""
+    """Return the Python source that stands for a token of a formula.
+
+    A number too large for a float becomes `1e999`, which is infinite.
+    """
     if token.kind == "number":
         number = float(token.text)
         return "1e999" if math.isinf(number) else repr(number)

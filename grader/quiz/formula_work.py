@@ -68,7 +68,7 @@ class Work:
             raise ExpressionError("it makes an array far larger than the answer")
 
     def array(self, value: Any) -> np.ndarray:
-        """Return a value as a float64 array; a list of arrays is stacked.
+        """Return a value as a float64 array; a list of arrays is stacked, and an empty list has no entries.
 
         Raises:
             TypeError: the value is a text, a slice or `None`.
@@ -109,7 +109,10 @@ def entries_of(shape: Sequence[int]) -> int:
 
 
 def shape_text(shape: Sequence[int], sizes: Sizes) -> str:
-    """Return a shape as text in axis names, such as `(bs, m)`; `a single number` without axes."""
+    """Return a shape as text in axis names, such as `(bs, m)`; `a single number` without axes.
+
+    A size that no axis has stands as a number.
+    """
     if not shape:
         return "a single number"
     names = guess_axes(shape, sizes)

@@ -252,7 +252,10 @@ def _variant(entries: Mapping[str, ast.expr]) -> int:
 
 
 def _answer(node: ast.expr) -> str:
-    """Return an answer as text, the items of a list joined by commas; empty for a blank."""
+    """Return an answer as text, the items of a list joined by commas; empty for a blank.
+
+    Blank items of a list are dropped. Any other expression is its source, empty if it is nested too deeply.
+    """
     if isinstance(node, ast.Constant):
         if node.value is None or node.value is Ellipsis:
             return ""

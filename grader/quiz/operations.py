@@ -61,6 +61,8 @@ class FormulaOperation:
     def bound(self, work: Work, arguments: Sequence[Any], options: Mapping[str, Any]) -> inspect.BoundArguments:
         """Return the arguments of the function, bound to its parameters and converted by `CONVERSIONS`.
 
+        Options in `IGNORED` are dropped, and those in `SAME_OPTION` have torch's names first.
+
         Args:
             work: the budget.
             arguments: the values that the formula gives by position.
@@ -134,6 +136,8 @@ def perform(
     work: Work, name: str, arguments: Sequence[Any], options: Mapping[str, Any] | None = None, title: str = ""
 ) -> Any:
     """Return the result of an operation, which is called only if its size is within the budget.
+
+    For a list as its first argument it is that with the prefix `list.`, if there is one.
 
     Args:
         work: the budget.
@@ -294,6 +298,8 @@ enter_all({
 
 def _axis_letters(spec: str, arrays: Sequence[Array]) -> tuple[list[str], str]:
     """Return the letters of the axes of each array of an einsum, and of its result, with letters in place of `...`.
+
+    Without `->` the result has the axes of `...`, and then the letters that occur once, in the order of the alphabet.
 
     Raises:
         TypeError: `spec` is no einsum, or one of another number of arrays.
@@ -518,6 +524,8 @@ def add_rows(work: Work, values: Any, *axes: Any, **options: Any) -> Any:
 
 def _extreme(name: str, place: Function, of_two: str, *, has_places: bool) -> Function:
     """Return the operation `max` or `min`: of all entries; along an axis; or of two arrays, entry by entry.
+
+    The second argument is an axis if the first is an array and the second a whole number, else another operand.
 
     Args:
         name: the name of the reduction in `OPERATIONS`.
