@@ -166,7 +166,7 @@ def run_pages(
 ) -> list[AuditFinding]:
     """Grade submissions on all processors, and return a finding on each that is not graded as its page says.
 
-    Its answers get other codes, or it cannot be graded.
+    Its answers get other codes, or it cannot be graded. They are in the order of the pages.
 
     Args:
         pages: the submissions by exercise, all of one course.
@@ -600,6 +600,6 @@ def _can_interrupt() -> bool:
 
 
 def _in_one_line(text: str) -> str:
-    """Return the words of a text in one line, cut where it is long."""
+    """Return the words of a text in one line, cut to 80 characters; "nothing" if there are none."""
     line = " ".join(text.split()) or "nothing"
     return line if len(line) <= 80 else f"{line[:77]}..."

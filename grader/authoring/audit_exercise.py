@@ -383,6 +383,8 @@ def _texts(declaration: Declaration) -> Iterator[tuple[str, str]]:
 def formulas(solution: WorkedSolution, *, final: bool = False) -> list[str]:
     """Return every right-hand side in the marked regions that is more than a name or a number.
 
+    Each is there once; one of fewer than `SHORTEST` characters without spaces is left out.
+
     Args:
         solution: the worked solution.
         final: whether to return only those that are returned or stored as an answer, and no intermediate ones.

@@ -182,7 +182,8 @@ QUIZ_LINE = "The questions of this unit are in [`quiz.yaml`](quiz.yaml)."
 def add_exercise(course: Course, name: str, unit: str, *, quiz: bool = False) -> list[Path]:
     """Add an exercise, a quiz or both to a unit, and return the files that were written, to be filled in.
 
-    A unit that the course does not have is begun, with its lesson, at the place that its number gives it.
+    A unit that the course does not have is begun, with its lesson, at the place that its number gives it. What
+    `handgrad build` derives from them is written too, and is among the files returned.
 
     Args:
         course: the course.

@@ -346,7 +346,7 @@ def rounding(exercise: Exercise, answer: Answer, trial: Trial) -> float:
     """Return the largest scaled error that a right gradient in single precision may have in a trial.
 
     It is several times the error that torch's gradient has there: a variance of two nearly equal numbers, for example,
-    loses so many digits that no right answer has them.
+    loses so many digits that no right answer has them. It is computed once for a trial.
 
     Raises:
         ValueError: torch cannot compute the gradient in single precision.

@@ -143,6 +143,8 @@ def repeat_some(declaration: Declaration, trials: Sequence[Trial]) -> list[Trial
 def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Trial]:
     """Draw the trials in which the answers of one run are judged.
 
+    The ordinary ones come first, then the special ones, and last one with the sizes of the largest.
+
     Raises:
         SpecError: the forward pass cannot be run or differentiated.
     """
