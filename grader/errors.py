@@ -93,7 +93,7 @@ class ExpressionError(HandgradError):
 
 
 def describe_error(error: BaseException) -> str:
-    """Return an exception's type and message, such as "KeyError: 'x'"; of a `HandgradError` the message alone.
+    """Return an exception's type and message, "KeyError: 'x'"; of a `HandgradError` the message without its point.
 
     A line number is left out.
     """
@@ -104,7 +104,10 @@ def describe_error(error: BaseException) -> str:
 
 
 def fault_report(error: BaseException) -> str:
-    """Return the sentence on an unforeseen exception: its message, the line of handgrad, and where to report it."""
+    """Return the sentence on an unforeseen exception: its message, the line of handgrad, and where to report it.
+
+    Of a `MemoryError` it says that there is not enough memory, and is nothing to report.
+    """
     trace, where = error.__traceback__, ""
     while trace is not None:  # the last place in this package
         path = Path(trace.tb_frame.f_code.co_filename)

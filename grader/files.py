@@ -18,7 +18,8 @@ FOLDER, BACKUPS = ".handgrad", "backups"
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file in the folder of a path; move it to the path at the end of the context.
 
-    If the context ends in an exception, the file that was at the path stays and the temporary one is removed.
+    If the context ends in an exception, the file that was at the path stays and the temporary one is removed. The
+    folder is made if there is none, and everybody may read the file.
 
     Yields:
         The temporary file, open for writing bytes.

@@ -23,7 +23,7 @@ def plain(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line, with every character replaced that is not printable."""
+    """Return a text on one line, with every character replaced that is not printable, except tabs."""
     return plain(" ".join(text.split("\n")))
 
 

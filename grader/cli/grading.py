@@ -431,7 +431,7 @@ def _try_zip(autograder: Path, submission: Path, out: Path | None, isolation: Is
         isolation: how student code is isolated; the strongest way if `None`.
 
     Returns:
-        The exit code: 3 where there is no score.
+        The exit code of the command in the zip file: 3 where there is no score, else 0.
 
     Raises:
         UsageError: the file is no autograder.
@@ -477,7 +477,10 @@ def _isolation_lines(machine: Machine) -> Lines:
 
 
 def _graded_run_lines(machine: Machine) -> tuple[Lines, bool]:
-    """Return lines on what graded runs use, and whether a trial run works in the isolation that `grade` chooses."""
+    """Return lines on what graded runs use, and whether a trial run works in the isolation that `grade` chooses.
+
+    If it does not, a line names the first weaker isolation in which one works.
+    """
     from grader.sandbox.isolation import weakness
 
     chosen = machine.strongest

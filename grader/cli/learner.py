@@ -269,7 +269,7 @@ def reset(
 
 
 def _confirm(question: str) -> None:
-    """Ask a question, and return if the answer is yes.
+    """Ask a question, and return if the answer is yes; else exit with code 1, or with `STOPPED` after Ctrl-C.
 
     Raises:
         typer.Exit: the answer is no, or none was given.
@@ -482,6 +482,8 @@ def card(
 
 def _certificate(course: Course, cards: Sequence[Card], out: Path | None, name: str) -> list[Line]:
     """Write the certificate of the whole course as an SVG picture and an HTML page, and return its lines of text.
+
+    The page has the curves that `handgrad train` has drawn.
 
     Args:
         course: the course.

@@ -56,7 +56,10 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command, report every error in one sentence, and exit; the exit code is 3 for a fault of handgrad's."""
+    """Run the command, report every error in one sentence, and exit.
+
+    The exit code is 3 for a fault of handgrad's, and 1, without a message, if whoever reads the output has ended.
+    """
     arguments = sys.argv[1:]
     if PLAIN in arguments:  # after a command, too
         arguments = [PLAIN, *(argument for argument in arguments if argument != PLAIN)]

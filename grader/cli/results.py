@@ -165,7 +165,8 @@ def _open_source(results: str | None, gradebook: str | None) -> tuple[Entries, s
         gradebook: the URL of nbgrader's gradebook; `None` for a folder.
 
     Returns:
-        The entries, the name of their source, and the folder for the report.
+        The entries, the name of their source, without a password, and the folder for the report: for a gradebook, the
+        working folder.
 
     Raises:
         UsageError: both are given, or the source cannot be read.
@@ -369,7 +370,10 @@ def _refuse_partly_graded_units(course: Course, results: StudentResults, units: 
 
 
 def summary_line(class_report: ClassReport, page: Path) -> str:
-    """Return one line on the class: the files that were written, how many students, their median, weak questions."""
+    """Return one line on the class: the files that were written, how many students, their median, weak questions.
+
+    After them come the numbers of those without a score and not graded in full, and of results not read, if any.
+    """
     from grader.classroom.report_files import count_of
     from grader.results.points import shown
 
@@ -387,7 +391,10 @@ def summary_line(class_report: ClassReport, page: Path) -> str:
 
 
 def _weak_questions(class_report: ClassReport) -> str:
-    """Return a sentence on quiz questions that hardly separate strong from weak students; empty if there are none."""
+    """Return a sentence on quiz questions that hardly separate strong from weak students; empty if there are none.
+
+    It names at most `MOST_NAMED`, those that separate least first.
+    """
     from grader.classroom.report_files import separation
 
     weak = sorted(
@@ -409,7 +416,7 @@ def _questions(class_report: ClassReport) -> Iterator[tuple[ExerciseReport, Answ
 
 
 def questions_json(class_report: ClassReport) -> str:
-    """Return JSON with, for each quiz question, how many answered it right and wrong, and its item-rest correlation."""
+    """Return JSON on each quiz question: how many answered it how, the wrong answers, and its item-rest correlation."""
     import json
 
     questions = [
@@ -668,8 +675,8 @@ def _write_exported(exported: Exported, out: Path, platform: str, unscored: str)
         unscored: a sentence on the students without a score; empty if there are none.
 
     Returns:
-        Sentences: one on files of an earlier export that were moved, if any, and one on each file that cannot be
-        written.
+        Sentences: one on files of an earlier export that were moved, if any, or `unscored` where the file is printed;
+        and one on each file that cannot be written.
 
     Raises:
         UsageError: several files are to be printed, or nothing can be written to the folder.
@@ -732,7 +739,10 @@ def _putting_away(names: tuple[str, ...], out: Path, platform: str) -> Iterator[
 
 
 def _without_score(records: Sequence[StudentResults]) -> str:
-    """Return a sentence that counts and names the students without a score; empty if there are none."""
+    """Return a sentence that counts and names the students without a score; empty if there are none.
+
+    It names at most `MOST_PROBLEMS` of them.
+    """
     unscored = [record for record in records if record.score is None]
     if not unscored:
         return ""
