@@ -44,7 +44,8 @@ class Axis:
 def find_axes(shapes: Shapes, out_shape: OutShape, code_takes: Takes, least: Mapping[str, int]) -> list[Axis]:
     """Return the axes of the inputs: groups of places that have one size and can only change together.
 
-    A place is a pair (name of an input, number of its axis).
+    A place is a pair (name of an input, number of its axis). Places of one size that cannot change at all are one axis,
+    without other sizes.
 
     Args:
         shapes: by name, the shape of each given input.
@@ -217,7 +218,8 @@ def _groups(places: list[Place]) -> Iterator[tuple[Place, ...]]:
     """Yield the groups of places to try as one axis, each with the first of `places`.
 
     A place is a pair (name of an input, number of its axis). The group of all places with the same number as the first
-    one comes first, then the others, the smallest first.
+    one comes first, then the others, the smallest first. A group has at most `MOST_TOGETHER` places beside the first
+    one, or all of them.
     """
     first, *others = places
     yield (first, *(place for place in others if place[1] == first[1]))
@@ -228,6 +230,8 @@ def _groups(places: list[Place]) -> Iterator[tuple[Place, ...]]:
 
 def _can_change(shapes: Shapes, group: tuple[Place, ...], takes: Takes) -> bool:
     """Return whether inputs are taken in which the places of a group, and no others, have a larger size.
+
+    Two sizes are tried: that of `_larger`, and twice their size.
 
     Args:
         shapes: by name, the shape of each given input.

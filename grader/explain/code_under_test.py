@@ -227,6 +227,8 @@ def _not_a_leaf(value: Any) -> Any:
 def _run_backward(call: CodeCall, outputs: tuple[torch.Tensor, ...], returned: list[Any]) -> CallReport:
     """Run torch's backward pass through the outputs, and return the report.
 
+    An output that the backward pass changes in place is among the changed arguments.
+
     Args:
         call: the call, whose inputs the outputs were computed from.
         outputs: the floating-point outputs of its forward pass.
@@ -291,7 +293,10 @@ def _differs(before: Any, after: Any) -> bool:
 
 
 def _error_with_line(error: Exception) -> str:
-    """Return an exception as text on one line, with the line of the code under test that it comes from."""
+    """Return an exception as text on one line, its message cut to 300 characters, with the line that raised it.
+
+    The line is the last one of the code under test; it is left out if only handgrad and torch are in the traceback.
+    """
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [f for f in frames if not any(Path(f.filename).is_relative_to(ours) for ours in (OWN, TORCH))]
     where = f", line {theirs[-1].lineno} of {Path(theirs[-1].filename).name}" if theirs else ""
@@ -320,6 +325,8 @@ def same_layout(value: torch.Tensor) -> torch.Tensor:
 
 def with_layout(g: torch.Tensor, kind: str) -> torch.Tensor:
     """Return an upstream gradient with the memory layout of a kind of trial, its values unchanged.
+
+    One without axes or entries is in no other layout.
 
     Args:
         g: the upstream gradient.

@@ -67,7 +67,7 @@ class Explanation:
 
     @property
     def _summary(self) -> str:
-        """Return one line with the code of each gradient that is not right, which pytest shows of a failed test."""
+        """Return one line with the code of each gradient that is not right, for pytest; empty if all are right."""
         not_right = (finding for finding in self.findings if finding.status != "passed")
         return ", ".join(f"{finding.answer}: {finding.code or 'not judged'}" for finding in not_right)
 
@@ -82,7 +82,7 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """Return the explanation as HTML, which a notebook shows."""
+        """Return the explanation as HTML, which a notebook shows; without pictures if they cannot be drawn."""
         from grader.rendering.picture_html import figures_of_answer_html
         from grader.rendering.render_html import (  # with the pictures, which a text does without
             answers_html,
@@ -106,7 +106,7 @@ class Explanation:
 
 
 def _result_of(finding: Finding) -> AnswerResult:
-    """Return a finding as the result of an answer."""
+    """Return a finding as the result of an answer, with 1 point if it passed and else none."""
     score = 1.0 if finding.status == "passed" else 0.0
     return AnswerResult(
         finding.answer, finding.status, score, 1.0, finding.code or None, finding.says, finding.evidence

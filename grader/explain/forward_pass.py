@@ -260,7 +260,10 @@ def detached_copy(value: Any) -> Any:
 
 
 def in_double(value: Any) -> Any:
-    """Return floating-point tensors, in lists, tuples and dicts too, as detached float64; other values unchanged."""
+    """Return floating-point tensors, in lists, tuples and dicts too, as detached float64; other values unchanged.
+
+    An instance of a subclass of list or tuple is unchanged.
+    """
     if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
         return type(value)(map(in_double, value))
     if isinstance(value, dict):
@@ -351,7 +354,10 @@ class _PromotionToDouble(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        """Run an operation, with its float32 arguments in float64 if it has a float64 one too."""
+        """Run an operation, with its float32 arguments in float64 if it has a float64 one too.
+
+        The tensor that an operation changes in place keeps its dtype.
+        """
         kwargs = kwargs or {}
         dtypes = {value.dtype for value in _tensors((args, kwargs))}
         if {torch.float32, torch.float64} <= dtypes:

@@ -165,7 +165,8 @@ def redraw(values: np.ndarray, shape: Shape, rng: np.random.Generator) -> np.nda
     Indices stay between the least and the greatest given, and sorted if they are; a permutation stays one, and so do
     rows of permutations. Masks, and other arrays of two values, keep the proportion of these. Rows that sum to 1 do so
     again, a symmetric matrix is one again, and other numbers stay in their range, so that what is positive remains
-    positive. Equal floats are multiplied by numbers from 0.5 to 1.5, or drawn around 0 if they are 0.
+    positive. Equal floats are multiplied by numbers from 0.5 to 1.5, or drawn around 0 if they are 0. All else, such as
+    floats that are not all finite, are the given values in another order.
 
     Args:
         values: the given values, of any shape.
@@ -217,6 +218,8 @@ def _has_rows_of_permutations(values: np.ndarray) -> bool:
 
 def _indices(given: np.ndarray, unique: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """Return integers in the range of the given ones, sorted if they are, or a permutation; shape: `(count,)`.
+
+    Two or more sorted ones begin with the least given one and end with the greatest.
 
     Args:
         given: shape: `(n,)`.

@@ -416,7 +416,8 @@ def _zero_if_not_finite(array: np.ndarray) -> np.ndarray:
 def clearness(code_trial: CodeTrial) -> tuple[bool, bool]:
     """Return a sort key for trials, the least for a trial in which a wrong gradient is explained most easily.
 
-    Trials whose axes all have different sizes come first, and among equal ones those with few entries.
+    Trials whose axes all have different sizes, none of them 1, come first, and among equal ones those with at most
+    `LARGEST_FIRST` entries.
     """
     sizes = list(code_trial.trial.setting.sizes.values())
     if len(code_trial.call.out_g) > 1:

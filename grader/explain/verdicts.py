@@ -407,7 +407,10 @@ class Verdicts:
         return self._failed(Answer(name, name), Mistake("wrong-local", SHARES.format(at=_entry(name, index, value))))
 
     def _is_misread(self, answer: Answer, run: Run) -> bool:
-        """Return whether an answer is the gradient for an upstream gradient whose memory is read as contiguous."""
+        """Return whether an answer is the gradient for an upstream gradient whose memory is read as contiguous.
+
+        False where the gradient for it cannot be computed.
+        """
         array, out_g = run.array(answer), run.trial.out_g
         assert out_g is not None
         read = join_outputs(tuple(map(read_as_contiguous, run.code_trial.call.out_g))).double().reshape(out_g.shape)
@@ -471,6 +474,7 @@ class Verdicts:
         """Return, by name of some wrong answers, the mistake in each and how it was looked for.
 
         Trials are grouped by the lines that the forward pass runs in them; a mistake is looked for within one group.
+        Where there is a single trial, a mistake that is not identified may be one factor of all entries.
 
         Args:
             all_runs: the trials.
@@ -538,7 +542,7 @@ class Verdicts:
     def _stale_inputs(self, run: Run) -> dict[str, str]:
         """Find the answers that are wrong in a run, and right if one input has its value of another run.
 
-        Code with such answers has stored the input in an earlier call.
+        Code with such answers has stored the input in an earlier call. Of several such inputs, the first one counts.
 
         Returns:
             By the name of the answer, the name of that input; nothing if the right gradients are measured.
@@ -643,6 +647,8 @@ def differ(value: Any, other: Any) -> bool:
 
 def function_findings(findings: Mapping[str, Finding], code: Code, runs: Sequence[Run]) -> tuple[Finding, ...]:
     """Return the findings, with the faults that only a function can have: a wrong output, or state between its passes.
+
+    A wrong output comes first.
 
     Args:
         findings: by input, the verdict on its gradient; one that passed is replaced where the function has a fault.
