@@ -237,9 +237,9 @@ class Exercise:
     def output_name(self) -> str:
         """Return the name of the output for the learner: that of its argument, or else "the loss" or "the output".
 
-        It is "the loss" if gradients are stored.
+        It is "the loss" if gradients are stored, or if the docstring of the forward pass says what `loss` is.
         """
-        is_loss = any(answer.stored for answer in self.answers)
+        is_loss = any(answer.stored for answer in self.answers) or "loss = " in (self.forward.__doc__ or "")
         return self.argument_with_role("output") or ("the loss" if is_loss else "the output")
 
     @property

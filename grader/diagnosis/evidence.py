@@ -54,7 +54,8 @@ def evidence_of(exercise: Declaration, answer: Answer, wrong: Sequence[Sample], 
         return ""
     out_g = trial.out_g
     assert out_g is not None
-    values, nudge, observed = trial.inputs[answer.wrt].numpy(), index, "the output"
+    values, nudge = trial.inputs[answer.wrt].numpy(), index
+    observed = exercise.output_name if answer.name == RETURN else "the output"
     if answer.kind == "jacobian":
         output_index, nudge = index[: out_g.ndim], index[out_g.ndim :]
         trial = _of_one_output(trial, out_g, output_index)

@@ -450,8 +450,9 @@ def answer_result(
     answer_hints = declaration.hints.get(answer.name, ())
     by_formula = len(declaration.answers) == 1 and all(fact.operator in FACT_KINDS for fact in mistake.facts)
     derives = isinstance(declaration, Exercise) and bool(answer.wrt)  # a returned loss is no gradient
-    has_loss = not isinstance(declaration, Exercise) or declaration.gives_upstream or answer.stored
-    loss = "the loss" if has_loss else "the output"
+    loss = "the loss"
+    if isinstance(declaration, Exercise) and not declaration.gives_upstream:
+        loss = declaration.output_name
     hints = hints_for(mistake.code, mistake.hints, answer_hints, derives=derives, by_formula=by_formula, loss=loss)
     record = mistake.record if mistake.facts else None
     earned = part(exercise.points, len(declaration.answers), share)

@@ -209,6 +209,13 @@ def test_where_there_is_no_loss_the_output_moves(grade: Grade) -> None:
     assert "the output moves by" in answer.evidence
 
 
+def test_the_loss_moves_where_the_forward_pass_names_one(grade: Grade) -> None:
+    source = "def dloss_dx(x, target):\n    return 12 * (x + 2) / x.numel()\n"
+    (answer,) = grade("dloss_dx", source).answers
+    assert "the loss moves by" in answer.evidence
+    assert "between the loss and this variable" in answer.hints[0]
+
+
 def test_an_option_that_decides_is_named_alone(grade: Grade) -> None:
     source = "def pad_grad(inp, out, before, after):\n    inp.g = out.g[:, before:-after]\n"
     (answer,) = grade("pad_grad", source).answers
