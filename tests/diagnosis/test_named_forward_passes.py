@@ -74,10 +74,10 @@ def gate_of_out(v: dict[str, Any]) -> torch.Tensor:
         (
             PAIRED,  # divided by the batch size, or by all the pairs, as the mean of the broadcast differences would be
             lambda v: 2 * (v["x"] - v["t"]).sum(1, keepdim=True) / len(v["x"]),
-            "broadcast-accident: `x.squeeze(-1)` is left out",
+            "broadcast-accident: each entry of x meets every entry of t, as if `x.squeeze(-1)` were left out",
         ),
         (PAIRED, lambda v: 2 * (v["x"] - v["t"]).sum(1, keepdim=True) / len(v["x"]) ** 2,
-         "broadcast-accident: `x.squeeze(-1)` is left out"),
+         "broadcast-accident: each entry of x meets every entry of t, as if `x.squeeze(-1)` were left out"),
         (
             SPREAD,  # without the path through the mean, which contributes nothing
             lambda v: 2 * v["s"] * (v["x"] + v["x"].mean(-1, keepdim=True)),

@@ -81,7 +81,7 @@ CASES: list[tuple[Exercise, Rule, str]] = [
         "missing-local: the plain mean",
     ),
     (SOFTMAX, lambda v: v["out"] - v["out_g"], "wrong-local: out.g is subtracted from `out`"),
-    (SOFTMAX, lambda v: v["out_g"].softmax(-1), "wrong-local: the softmax is applied to out.g"),
+    (SOFTMAX, lambda v: v["out_g"].softmax(-1), "wrong-local: the softmax itself is applied to out.g"),
     (LOG, lambda v: log(v["out"], v["out_g"]), "wrong-point: the logarithm of the softmax of x"),
     (LOG, lambda v: log(v["x"].exp(), v["out_g"]), "missing-local: the exponentials are not divided by their sum"),
     (LOG, lambda v: v["out_g"] - total(v["out_g"]), "missing-local: not multiplied by"),

@@ -53,7 +53,7 @@ LEFT, SQUARES, CUBE, CHAIN = (
         (
             TANH,
             lambda v: 4 * (y := v["x"].sigmoid()) * (1 - y) * v["out_g"],
-            "wrong-point: the derivative of `x.tanh()` is taken at half of x; it must be taken at x itself",
+            "wrong-point: the one at half of x; the function that it is computed from needs an inner factor of 2",
         ),
         (TANH, lambda v: v["out_g"].tanh(), "wrong-local: is applied to the gradient"),
         (RELU, lambda v: v["x"].sign() * v["out_g"], "wrong-local: the derivative of the absolute value"),

@@ -103,7 +103,7 @@ def back(v: dict[str, Any]) -> torch.Tensor:
         (
             SOFTMAX,
             lambda v: v["out_g"].softmax(v["dim"]),
-            "wrong-local: the softmax is applied to out.g",
+            "wrong-local: the softmax itself is applied to out.g; out.g must be multiplied by the derivative of",
         ),
     ],
 )

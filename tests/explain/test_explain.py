@@ -1249,7 +1249,7 @@ def test_a_function_for_its_derivative_is_named_for_any_function_of_torch(functi
     inputs = {"x": torch.rand(5, 4) / 4 + 0.1, "w": torch.rand(4, 3) / 4 + 0.1}
     (one,) = explain(forward, inputs, backward=backward, seed=0).mistakes
     assert one.code == "wrong-local"
-    assert one.says == "y is used in place of the derivative of `function`"
+    assert one.says == "`function(x @ w)` itself, which is y, is used in place of its derivative"
 
 
 def test_a_given_upstream_gradient_is_not_called_wrong():

@@ -569,6 +569,53 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "inp.g",
         "it is right only when `start` is #",
     ),
+    "of a product with a function of the same input, the term is named in which the derivative is wrong": (
+        "two_paths_grad",
+        "def two_paths_grad(inp, out):\n    inp.g = (inp.sin() + inp * inp.sin() + 2 * inp) * out.g\n",
+        "inp.g",
+        "in the term `inp * inp.sin()`, `inp.sin()` itself is used in place of its derivative",
+    ),
+    "a value that the submission computes anew is named by its expression": (
+        "sigmoid_grad",
+        "def sigmoid_grad(inp, out):\n    inp.g = inp.exp() / (1 + inp.exp()) * out.g\n",
+        "inp.g",
+        "`inp.sigmoid()` itself, which is `out`, is used in place of its derivative",
+    ),
+    "a relu of the upstream gradient is a mask made from it": (
+        "relu_grad",
+        "def relu_grad(inp, out):\n    inp.g = out.g.relu()\n",
+        "inp.g",
+        "in inp.g, out.g is kept where it is positive; it must be kept where inp is positive",
+    ),
+    "of axes that are swapped where the forward pass swaps none, it is said when": (
+        "reshape_grad",
+        "def reshape_grad(inp, out):\n    bs, n, m = inp.shape\n    inp.g = out.g.reshape(bs, m, n).transpose(1, 2)\n",
+        "inp.g",
+        "in inp.g, axes # and # (of sizes # and #) are swapped after the reshape; nothing but the reshape belongs"
+        " there",
+    ),
+    "a gate that is swapped with the other one is right in its own derivative": (
+        "gru_step_grad",
+        "def gru_step_grad(x, h, w, u, b, out):\n    xr, xz, xn = (x @ w + b).chunk(3, -1)\n"
+        "    hr, hz, hn = (h @ u).chunk(3, -1)\n    r, z = (xr + hr).sigmoid(), (xz + hz).sigmoid()\n"
+        "    n = (xn + r * hn).tanh()\n    n_g = out.g * z * (1 - n**2)\n"
+        "    z_g, r_g = out.g * (n - h) * z * (1 - z), n_g * hn * r * (1 - r)\n"
+        "    x.g = torch.cat((r_g, z_g, n_g), -1) @ w.t()\n",
+        "x.g",
+        "this is the gradient of a forward pass in which z and `# - z` are swapped",
+    ),
+    "entries that are summed after a broadcast are not scaled as well": (
+        "mse_grad",
+        "def mse_grad(inp, targ):\n    inp.g = 2 * (inp - targ).sum(1, keepdim=True) / len(inp)\n",
+        "inp.g",
+        "in the subtraction, each entry of inp meets every entry of targ, as if `inp.squeeze(#)` were left out",
+    ),
+    "entries that are averaged after a broadcast are not scaled as well": (
+        "mse_grad",
+        "def mse_grad(inp, targ):\n    inp.g = 2 * (inp - targ).mean(1, keepdim=True) / len(inp)\n",
+        "inp.g",
+        "in the subtraction, each entry of inp meets every entry of targ, as if `inp.squeeze(#)` were left out",
+    ),
     "what is to be measured cannot be differentiated by hand": (
         "numerical_grad",
         "def numerical_grad(f, x, h):\n    x = x.clone().requires_grad_(True)\n    f(x).backward()\n"

@@ -6,11 +6,13 @@ message depend on it.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 import torch
@@ -305,14 +307,60 @@ def only_changes_shape(program: Program, place: Place) -> bool:
     return node.name in kinds and same and node.value.shape != np.shape(node.values[0])
 
 
+CountOfMean = Literal["of all entries", "of the right entries"]
+ARITHMETIC = {"add": "the addition", "sub": "the subtraction", "mul": "the product", "div": "the division"}
+
+
+def means_behind(program: Program, place: Place) -> list[int]:
+    """Return the ids of the means that the node `place` leads to."""
+    return [mean for mean in program.nodes_of("mean") if program.forward.ancestors[mean] >> place[0] & 1]
+
+
+def counts_of_mean(program: Program, place: Place) -> Iterator[CountOfMean]:
+    """Yield by which number a mean behind the node `place` divides: that of the entries there are, or should be."""
+    yield "of all entries"
+    if means_behind(program, place):
+        yield "of the right entries"
+
+
+def broadcast_instead(program: Program, place: Place) -> str:
+    """Return what is wrong where a change of shape is left out, and the operation that reads it broadcasts.
+
+    Such as "`c.unsqueeze(-1)` is left out, so the product broadcasts along the wrong axes". Where every entry of one
+    operand meets every entry of the other, it is only said that they do: a mean of the other gives the same numbers.
+
+    Args:
+        program: the program of a trial.
+        place: the node of an `unsqueeze`, reshape, transpose or the like.
+    """
+    change = program.nodes[place[0]]
+    step, operand = expression_of(program, change), np.shape(change.values[0])
+    for reader, slot in program.forward.uses[place[0]]:
+        node = program.nodes[reader] if reader != SINK else change
+        if node.name not in ARITHMETIC:
+            continue
+        partner, pairs = operand_source(node.text, node.name, 1 - slot), 0
+        with contextlib.suppress(ValueError):
+            pairs = math.prod(np.broadcast_shapes(operand, np.shape(node.values[1 - slot])))
+        if partner and pairs == math.prod(operand) * np.size(node.values[1 - slot]) > node.value.size:
+            return (
+                f"in {ARITHMETIC[node.name]}, each entry of {program.name_of(change.operands[0][1])} meets every entry"
+                f" of {as_code(partner)}, as if {step} were left out"
+            )
+        return f"{step} is left out, so {ARITHMETIC[node.name]} broadcasts along the wrong axes"
+    return f"{step} is left out, so the next operation broadcasts along the wrong axes"
+
+
 @operator(
     "shapes-not-aligned",
     code="broadcast-accident",
     rank=3.6,
     at=nodes.where(only_changes_shape),
-    message="{step} is left out, so the next operation broadcasts along the wrong axes",
+    choices=counts_of_mean,
+    message="{mistake}",
+    fields=lambda program, place, choice: {"mistake": broadcast_instead(program, place)},
 )
-def leave_out_shape_change(program: Program, place: Place, choice: None) -> Program:
+def leave_out_shape_change(program: Program, place: Place, choice: CountOfMean) -> Program:
     """Leave out an operation that lines up axes, so that what reads its value broadcasts along wrong axes.
 
     `a * c` for `a * c.unsqueeze(-1)`, in both passes.
@@ -320,12 +368,21 @@ def leave_out_shape_change(program: Program, place: Place, choice: None) -> Prog
     Args:
         program: the right program.
         place: the node of an `unsqueeze`, reshape, transpose or the like.
-        choice: always `None`: there is nothing to choose.
+        choice: whether a mean of the result divides by the number of all its entries, or of those it should have.
 
     Returns:
         The rewritten program.
     """
-    return program.with_nodes({place[0]: lambda node: node.without_operation()})
+
+    def divide_as_before(node: Node) -> Node:
+        """Return the mean with the divisor that it has in the right program."""
+        factor = np.size(node.values[0]) / np.size(program.nodes[node.id].values[0])
+        return node.then(lambda y: y * factor, lambda g: g * factor)
+
+    means = means_behind(program, place) if choice == "of the right entries" else []
+    return program.with_nodes(
+        {place[0]: lambda node: node.without_operation()} | dict.fromkeys(means, divide_as_before)
+    )
 
 
 @leave_out_shape_change.example
@@ -1762,9 +1819,10 @@ def value_exchanges(program: Program, place: Place) -> Iterator[ValueExchange]:
     choices=value_exchanges,
     fields=lambda program, place, choice: {
         "other": choice.other.describe(program),
-        "where": "" if choice.affects == "all" else ", but their gradients are not",
+        "whole": "this is the gradient of a forward pass in which " * (choice.affects == "all"),
+        "but": " in the operations that use them, but their gradients are not" * (choice.affects == "values"),
     },
-    message="{value} and {other} are swapped wherever they are used{where}",
+    message="{whole}{value} and {other} are swapped{but}",
 )
 def exchange_values(program: Program, place: Place, choice: ValueExchange) -> Program | None:
     """Exchange a value with a second one wherever either is read: z for 1 - z, and 1 - z for z.

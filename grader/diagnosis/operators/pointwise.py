@@ -15,7 +15,7 @@ from torch import Tensor
 from grader.course.sampling import positive
 from grader.diagnosis.hints import COMPUTE_ONE_ENTRY, MISSING_PARENTHESES
 from grader.program.arithmetic import sigmoid
-from grader.program.forward import SINK, Place
+from grader.program.forward import SINK, Node, Place
 from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, unbroadcast
 from grader.program.program import EdgeContext, Program, as_code
 from grader.program.queries import EdgeKind, edges_by_kind, has_minus
@@ -668,9 +668,11 @@ FACTORS: tuple[Factor, ...] = ("value", "operand")
 
 
 def factor_fields(program: Program, place: Place, choice: Factor) -> dict[str, str]:
-    """Return the fields `factor` and `derivative` of a message: "y" and "the derivative of `tanh(x)`".
+    """Return the fields `where`, `factor` and `derivative` of a message: "", "x", "the derivative of `tanh(x)`".
 
-    A value that has no name of its own is named by its expression: "`tanh(x)` itself" and "its derivative".
+    The value of the function is named by its expression, and by its own name if it has one: "`tanh(x)` itself, which is
+    y," in place of "its derivative". Where it is in another term rightly, the term is named: "in the term
+    `x * tanh(x)`, ".
 
     Args:
         program: the program of a trial.
@@ -678,10 +680,30 @@ def factor_fields(program: Program, place: Place, choice: Factor) -> dict[str, s
         choice: `"value"` for the value of the function, `"operand"` for its operand.
     """
     step = expression_of(program, program.reader(place))
-    name = program.name_of(place[0] if choice == "value" else program.source(place))
-    if choice == "value" and (name == step or " " in name):
-        return {"factor": f"{step} itself", "derivative": "its derivative"}
-    return {"factor": name, "derivative": f"the derivative of {step}"}
+    if choice == "operand":
+        return {
+            "where": "",
+            "factor": program.name_of(program.source(place)),
+            "derivative": f"the derivative of {step}",
+        }
+    name, product = program.name_of(place[0]), product_with_dependent(program, place)
+    own = "" if name == step or " " in name else f", which is {name},"
+    where = f"in the term {expression_of(program, product)}, " if product is not None else ""
+    return {"where": where, "factor": f"{step} itself{own}", "derivative": "its derivative"}
+
+
+def product_with_dependent(program: Program, place: Place) -> Node | None:
+    """Return the product of the function that reads the edge `place` with a value that depends on its operand, too.
+
+    Such as x * tanh(x), whose derivative has the function itself in the other term. `None` if there is none.
+    """
+    forward, operand = program.forward, program.source(place)
+    for reader, slot in forward.uses[place[0]]:
+        node = program.nodes[reader] if reader != SINK else None
+        partners = [value for i, value in node.operands if i != slot] if node is not None and node.name == "mul" else []
+        if any(value == operand or forward.ancestors[value] >> operand & 1 for value in partners):
+            return node
+    return None
 
 
 @operator(
@@ -690,7 +712,7 @@ def factor_fields(program: Program, place: Place, choice: Factor) -> dict[str, s
     rank=2.5,
     at=functions,
     choices=lambda program, place: FACTORS,
-    message="{factor} is used in place of {derivative}",
+    message="{where}{factor} is used in place of {derivative}",
     fields=lambda program, place, choice: factor_fields(program, place, choice),
 )
 def use_value_for_derivative(program: Program, place: Place, choice: Factor) -> Program:
@@ -915,10 +937,13 @@ MULTIPLES: Mapping[str, float] = {"twice": 2.0, "half of": 0.5}
     rank=3.0,
     at=functions.where(is_scaled_unevenly),
     choices=lambda program, place: MULTIPLES,
-    message="the derivative of {step} is taken at {choice} {operand}; it must be taken at {operand} itself",
+    message="your derivative of {step} is the one at {choice} {operand}; the function that it is computed from needs an"
+    " inner factor of {missing}",
+    fields=lambda program, place, choice: {"missing": f"{1 / MULTIPLES[choice]:g}"},
     hints=(
-        "At which value does your code take this function, or the one that you write it with?",
-        "Another function may need an inner factor, as in `tanh(x) = 2 * sigmoid(2 * x) - 1`. Is it there, and once?",
+        "At which value does your code evaluate this function, or the one in terms of which you wrote it?",
+        "If you write it in terms of another function, an inner factor may be needed, as in"
+        " `tanh(x) = 2 * sigmoid(2 * x) - 1`. Is it there, exactly once?",
     ),
 )
 def take_derivative_at_multiple(program: Program, place: Place, choice: str) -> Program:
@@ -1371,17 +1396,31 @@ def roles_of_upstream(program: Program, place: Place) -> Iterator[str]:
         yield "value"
 
 
+def upstream_misuse(program: Program, place: Place, choice: str) -> str:
+    """Return what is wrong where a derivative is computed from the upstream gradient.
+
+    A relu only compares: "the upstream gradient is kept where it is positive; it must be kept where x is positive".
+
+    Args:
+        program: the program of a trial.
+        place: the edge into the function.
+        choice: what the upstream gradient replaces: `"operand"`, `"value"` or `"mask"`.
+    """
+    node, operand = program.reader(place), program.source(place)
+    replaced = program.name_of(place[0] if choice == "value" else operand)
+    if np.array_equal(node.value, np.maximum(program.nodes[operand].value, 0)):
+        return f"the upstream gradient is kept where it is positive; it must be kept where {replaced} is positive"
+    return f"the derivative is computed from the upstream gradient instead of {replaced}"
+
+
 @operator(
     "upstream-in-derivative",
     code=lambda choice: "wrong-point" if choice == "mask" else "not-linear",
     rank=2.5,
     at=functions.where(depends_on_operand),
     choices=roles_of_upstream,
-    message="in the gradient of {operand} through {step}, the derivative is computed from the upstream gradient"
-    " instead of {replaced}",
-    fields=lambda program, place, choice: {
-        "replaced": program.name_of(place[0] if choice == "value" else program.source(place))
-    },
+    message="in the gradient of {operand} through {step}, {misuse}",
+    fields=lambda program, place, choice: {"misuse": upstream_misuse(program, place, choice)},
 )
 def use_upstream_in_derivative(program: Program, place: Place, choice: str) -> Program:
     """Compute the derivative of the function that reads the edge `place` from g, not from its operand, value or mask.

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from grader.course.sampling import normal, sized
 from grader.diagnosis.hints import WHICH_INDEX, WHICH_POSITION
-from grader.program.forward import Change, Forward, Node, Place, bits
+from grader.program.forward import SINK, Change, Forward, Node, Place, bits
 from grader.program.operation import OPERATIONS, Array, NoCandidate, Operand, Operation
 from grader.program.program import Affects, EdgeContext, Program
 from grader.program.queries import contraction_of
@@ -374,14 +374,34 @@ def axis_pair_fields(program: Program, place: Place, pair: AxisPair) -> dict[str
     return {"pair": f"axes {pair.first} and {pair.second} (of sizes {shape[pair.first]} and {shape[pair.second]})"}
 
 
+def when_swapped(program: Program, place: Place, pair: AxisPair) -> str:
+    """Return when the axes of a gradient are swapped that must only be reshaped: " after the reshape; ...".
+
+    Empty where the forward pass swaps axes before or after its reshape: there a swap may as well be missing.
+
+    Args:
+        program: the program of the trial that the message is for.
+        place: the edge into the reshape.
+        pair: the two axes that are swapped.
+    """
+    node, readers = program.reader(place), [reader for reader, _ in program.forward.uses[place[0]]]
+    beside = [program.source(place), *(reader for reader in readers if reader != SINK)]
+    if any(program.nodes[value].name in ("transpose", "permute") for value in beside):
+        return ""
+    return f" {'before' if _splits(node, pair) else 'after'} the reshape; nothing but the reshape belongs there"
+
+
 @operator(
     "split-axes-in-another-order",
     code="reshape-for-transpose",
     rank=2.5,
     at=edges.of("reshape", "flatten", "unflatten"),
     choices=split_pairs,
-    message="in the gradient of {operand} through {step}, {pair} are swapped",
-    fields=axis_pair_fields,
+    message="in the gradient of {operand} through {step}, {pair} are swapped{when}",
+    fields=lambda program, place, pair: {
+        **axis_pair_fields(program, place, pair),
+        "when": when_swapped(program, place, pair),
+    },
 )
 def exchange_split_axes(program: Program, place: Place, choice: AxisPair) -> Program:
     """Contribute the upstream gradient, reshaped to the operand's shape with the two chosen axes exchanged.

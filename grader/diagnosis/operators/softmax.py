@@ -335,7 +335,8 @@ ROW_FORMULAS: Mapping[str, RowFormula] = {
         "diagonal-only", "only the exponential is differentiated; the division by the sum over the row is missing, and"
         " so is the path through that sum", lambda r: np.exp(r.x) * r.g, "softmax"),
     "applied to the gradient": RowFormula(
-        "wrong-local", "the softmax is applied to the upstream gradient", lambda r: softmax(r.g, r.axes), "softmax"),
+        "wrong-local", "the softmax itself is applied to {gradient}; {gradient} must be multiplied by the derivative of"
+        " the softmax", lambda r: softmax(r.g, r.axes), "softmax"),
     "difference": RowFormula(
         "wrong-local", "{gradient} is subtracted from {value}, as if {gradient} were the target of a loss",
         lambda r: r.y - r.g, "softmax"),
