@@ -77,7 +77,8 @@ def counted_submission(submissions: Sequence[Submission]) -> Submission:
     """Return the newest of a student's submissions, by the platform's number or time; the others do not count at all.
 
     If one of the submissions has no such number or time, or two have the greatest, the result is a submission without
-    folders whose `conflict` names all of them, with the time at which they were handed in if they have one in common.
+    folders whose `conflict` names all of them, with the time at which they were handed in if they have one in common. A
+    note on the newest submission names the earlier ones.
 
     Args:
         submissions: the submissions of one student, all with the same key; at least one.
@@ -288,6 +289,8 @@ def refuse_out_in_submission(folder: Path, out: Path) -> None:
 
 def refuse_folder_of_submissions(out: Path, graded: Path | None = None) -> None:
     """Refuse an output folder that holds what students may have handed in, and no results of handgrad.
+
+    A folder that does not exist is accepted; hidden entries are not looked at.
 
     Args:
         out: the folder.
@@ -814,7 +817,7 @@ class _LayoutFinder:
 
         An entry whose name can be read in two ways is a stray if another entry is surely of the same student. An entry
         that could not be looked at becomes a submission that reports the error. Those that do not fit the layout come
-        last.
+        last; one of these that would have another's key is keyed by its own file's name, and is of no known student.
 
         Args:
             infos: the entries.

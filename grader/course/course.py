@@ -86,7 +86,7 @@ class CourseExercise:
     def given_statements(self) -> frozenset[str]:
         """Return the statements of the exercise's stub, and those inside its function, as `ast.dump` writes them.
 
-        Empty for a quiz, or if the worked solution cannot be read.
+        Empty for a quiz, or if the worked solution cannot be read. Each marked region of the solution counts as `...`.
         """
         try:
             text = "" if self.is_quiz else self.solution.read_text(encoding="utf-8")
@@ -272,6 +272,8 @@ class Course:
     def _matching(self, target: str) -> tuple[CourseExercise, ...]:
         """Return the exercises that an id, a unit, a file or a folder names, at least one.
 
+        What follows `::`, as in an id of pytest's, is not read.
+
         Raises:
             UsageError: `target` names no exercise.
         """
@@ -373,6 +375,8 @@ def open_authors_course(start: Path) -> Course:
 
 def load_course(root: Path) -> Course:
     """Return the course in the folder `root`.
+
+    Its solutions are those in the folder itself, or else those in the package that `course.yaml` names.
 
     Raises:
         CourseError: `course.yaml` is missing, unreadable or wrong; names the line.

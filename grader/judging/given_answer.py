@@ -43,7 +43,11 @@ TrialCalls = Sequence[tuple[Trial, Call]]
 
 
 def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
-    """Return whether an array is a right answer in a trial, by the exercise's tolerance or its own test of answers."""
+    """Return whether an array is a right answer in a trial, by the exercise's tolerance or its own test of answers.
+
+    A gradient may be off by as much as rounding in single precision explains, but by no more than `MOST_ROUNDING`; in
+    the trial with exact zeros and ties, every convention at a kink is right.
+    """
     declaration, expected = exercise.function, trial.expected[answer.name]
     if array.dtype.kind == "c" or expected is None:
         return False
@@ -419,6 +423,7 @@ def _zeros_at(sample: Sample) -> str:
     """Return which argument is exactly 0 wherever an answer is inf or nan, such as ": those where inp is exactly 0".
 
     If there is none, the arguments are named that have zeros at all; empty where none has, or in other kinds of trials.
+    Of several such arguments it is the one with the fewest zeros.
 
     Args:
         sample: an answer in a trial, with entries that are inf or nan.

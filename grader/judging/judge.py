@@ -518,7 +518,7 @@ def _passed_over_inside(facts: Facts, function: str, source: Source) -> str:
 def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float) -> Mistake | None:
     """Return the mistake that a cell failed which may define the function, or that a cell is too long to be read.
 
-    `None` if there is no such cell.
+    `None` if there is no such cell. Of several failed cells it is the last one.
 
     Args:
         facts: the worker's reply, with the errors of cells.
@@ -535,7 +535,10 @@ def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float)
 
 
 def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) -> str:
-    """Return the message that the file is empty or the function not defined, naming the most similar one that is."""
+    """Return the message that the file is empty or the function not defined, naming the most similar one that is.
+
+    Without a similar one it is the first that is defined.
+    """
     function, others = exercise.id, {other.id for other in exercise.course.exercises}
     defined = facts.defined if source.file else [name for name in facts.defined if name not in others]
     near = difflib.get_close_matches(function, defined, 1, 0.4) or defined[:1]

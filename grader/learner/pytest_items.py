@@ -119,6 +119,9 @@ class ExerciseFile(pytest.File):
 
         The time limit is the course's or pytest-timeout's, whichever is shorter. With `-s`, what the file printed is
         printed then.
+
+        Raises:
+            pytest.exit.Exception: the file cannot be checked; this ends pytest, with the exit code of the error.
         """
         from grader.errors import HandgradError
 
@@ -223,7 +226,10 @@ class AnswerItem(pytest.Item):
 
     @cached_property
     def line(self) -> int:
-        """Return the line, from 0, that first assigns the answer; if none does, that of its question or function."""
+        """Return the line, from 0, that first assigns the answer; if none does, that of its question or function.
+
+        0 if there is none of these.
+        """
         name = re.escape(self.name)
         places = (rf"^\s*{name}\b[^=\n]*=(?!=)", rf"^\s*{name}:", rf"^def {re.escape(self.parent.exercise.id)}\b")
         matches = (re.search(place, self.parent.text, re.MULTILINE) for place in places)
@@ -257,7 +263,10 @@ class Report:
     """
 
     def __init__(self, course_run: CourseRun, exercise: CourseExercise, answer: AnswerResult) -> None:
-        """Look up the hints seen, and whether an earlier answer of the same file failed for the same reason."""
+        """Look up the hints seen, and whether an earlier answer of the same file failed for the same reason.
+
+        If none did, this answer is kept as the first one, in `course_run.first_answers`.
+        """
         self.exercise, self.answer = exercise, answer
         self.hints_seen = course_run.session.progress.hints_seen(exercise, answer)
         self.reprcrash = SummaryLine(f"{answer.code}: {answer.message}")
