@@ -270,7 +270,8 @@ def _is_declared(exercise: CourseExercise) -> bool:
 def _check_declarations(course: Course, unit: Unit) -> Iterator[AuditFinding]:
     """Yield the differences between the exercises that a unit's spec declares and those that `course.yaml` lists.
 
-    A difference in their order is one as well, and so is a spec that cannot be read, or that imports torch.
+    A difference in their order is one as well, and so is a spec that cannot be read, or that imports torch. Of
+    differences in order only the first is reported.
     """
     spec = _spec(unit.id)
     try:
@@ -571,7 +572,10 @@ def example_problems(lesson: Path) -> Iterator[str]:
 
 @contextmanager
 def _alarm() -> Iterator[None]:
-    """Let the alarms of `_set_alarm` raise `_OutOfTime` inside the block."""
+    """Let the alarms of `_set_alarm` raise `_OutOfTime` inside the block.
+
+    At its end the alarm is off and the former handler is back. Where no alarm can interrupt Python, nothing is done.
+    """
     if not _can_interrupt():
         yield
         return

@@ -265,7 +265,10 @@ def _slips_through(
 
 
 def _samples(exercise: CourseExercise, answer: Answer, rule: Rule, trials: Sequence[Trial]) -> list[Sample]:
-    """Return the samples of an answer that code with this rule would give, in the trials that ask for the answer."""
+    """Return the samples of an answer that code with this rule would give, in the trials that ask for the answer.
+
+    Their arrays are float32, as a learner's are; those of a routine are float64.
+    """
     dtype = "float64" if isinstance(exercise.function, Routine) else "float32"
     with np.errstate(all="ignore"):
         return [
@@ -369,7 +372,10 @@ def check_giveaways(exercise: CourseExercise) -> Iterator[str]:
 
 
 def _texts(declaration: Declaration) -> Iterator[tuple[str, str]]:
-    """Yield every text that a learner may read on the way to an answer, after its name for messages."""
+    """Yield every text that a learner may read on the way to an answer, after its name for messages.
+
+    These are the exercise's hints, the facts and hints of its misconceptions, and the general hints of every code.
+    """
     for name, steps in declaration.hints.items():
         yield from ((f"hint {i} of {name}", step) for i, step in enumerate(steps, 1))
     for misconception in declaration.misconceptions:

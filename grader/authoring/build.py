@@ -76,7 +76,10 @@ def worked_text(exercise: CourseExercise) -> str:
 
 
 def is_stale(path: Path, text: str) -> bool:
-    """Return whether a file is missing, or differs from a text in more than its line ends."""
+    """Return whether a file is missing, or differs from a text in more than its line ends.
+
+    A file that is no UTF-8 text differs.
+    """
     try:
         return path.read_text(encoding="utf-8") != text
     except (FileNotFoundError, UnicodeDecodeError):

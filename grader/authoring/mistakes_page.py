@@ -32,7 +32,10 @@ an example of both.
 
 
 def mistakes_page() -> str:
-    """Return `docs/mistakes.md` in Markdown: all codes, and each example of an operator with its sentence."""
+    """Return `docs/mistakes.md` in Markdown: all codes, and each example of an operator with its sentence.
+
+    The examples are sorted by code, and by operator within one.
+    """
     entries = sorted(_entry(operator, example) for operator in OPERATORS for example in operator.examples)
     parts = [HEAD, codes_table()]
     for code, of_code in groupby(entries, key=itemgetter(0)):

@@ -249,6 +249,8 @@ def _exercise_files(root: Path, name: str, unit: str, spec: str) -> dict[Path, s
 def _expect_new(course: Course, name: str, unit: str) -> None:
     """Check that an exercise of this name can be added to the unit.
 
+    One that `course.yaml` lists in this unit, and that has no solution yet, can be.
+
     Raises:
         UsageError: the exercise cannot be added; the message gives the reason.
     """

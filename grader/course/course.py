@@ -289,7 +289,7 @@ class Course:
         return exercises
 
     def _unknown_name(self, name: str) -> str:
-        """Return the message for an unknown name of an exercise, with the most similar known name."""
+        """Return the message for an unknown name of an exercise, with a known one that begins or is spelled like it."""
         known = [exercise.id for exercise in self.exercises] + [unit.id for unit in self.config.units]
         typed = Path(name).stem or name
         completions = [id_ for id_ in known if id_.startswith(typed) or id_.partition("_")[2] == typed]

@@ -122,7 +122,10 @@ class InSteps:
         return list(self.values(**given).values())[-1]
 
     def values(self, **given: Any) -> dict[str, Any]:
-        """Return the value of every step by name, for the given inputs and steps."""
+        """Return the value of every step by name, for the given inputs and steps.
+
+        A step that is given keeps the value that it is given.
+        """
         known = dict(given)
         for name, rule in self.rules.items():
             computed = rule(**{taken: known[taken] for taken in inspect.signature(rule).parameters})

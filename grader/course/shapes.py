@@ -65,7 +65,10 @@ def _size(axis: str, sizes: Sizes) -> int:
 
 
 def describe(shape: Sequence[int], axes: Axes | None = None) -> str:
-    """Return a shape as text: `(bs=7, n=5)`, or `(7, 5)` without axes or if there are not as many as sizes."""
+    """Return a shape as text: `(bs=7, n=5)`, or `(7, 5)` without axes or if there are not as many as sizes.
+
+    An axis without a name, such as `_0` or `3`, is shown by its size alone.
+    """
     if axes is None or len(axes) != len(shape):
         return str(tuple(shape))
     parts = [

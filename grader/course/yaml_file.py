@@ -123,7 +123,10 @@ def _find_entry(text: str, location: Sequence[str | int]) -> tuple[int, list[str
 
 
 def _key_as_read(node: Any) -> str:
-    """Return the text by which pydantic names a key: `262` for `0x106`, `1` for `yes`, and a call for a date."""
+    """Return the text by which pydantic names a key: `262` for `0x106`, `1` for `yes`, and a call for a date.
+
+    Empty for what is no key, such as `<<`.
+    """
     try:
         key = yaml.SafeLoader("").construct_object(node)
     except yaml.YAMLError:  # such as <<, which is no key

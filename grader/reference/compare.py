@@ -73,7 +73,10 @@ def wrong_entries(array: np.ndarray, reference: np.ndarray, precision: str = "fl
 
 
 def worst_entry(array: np.ndarray, reference: np.ndarray) -> tuple[int, ...]:
-    """Return the index of the entry furthest from the reference; both arrays have the same, non-empty shape."""
+    """Return the index of the entry furthest from the reference; both arrays have the same, non-empty shape.
+
+    An entry that is nan or infinite is the furthest; of equal ones it is the first.
+    """
     with np.errstate(all="ignore"):
         gap = np.nan_to_num(np.abs(_double(array) - _double(reference)), nan=np.inf, posinf=np.inf)
     return tuple(int(i) for i in np.unravel_index(int(gap.argmax()), gap.shape))

@@ -507,7 +507,11 @@ class _Moving(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        """Call a function of torch; if it has kinks, with noise added to those arguments that require a gradient."""
+        """Call a function of torch; if it has kinks, with noise added to those arguments that require a gradient.
+
+        A function that works in place gets the noise into the tensor that it changes. Whether a function has kinks, or
+        compares exactly, is kept in `has_kinks` and `compares_exactly`.
+        """
         name = getattr(func, "__name__", "").removeprefix("linalg_")
         self.compares_exactly |= name.strip("_") in EXACT and any(map(_requires_gradient, args))
         if name.strip("_") in KINKED and torch.is_grad_enabled():

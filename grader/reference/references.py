@@ -28,7 +28,7 @@ ROUNDING_MARGIN = 10  # times torch's own error: another right formula rounds in
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch use the calling thread only: its pool of threads is slower for tensors as small as a trial's."""
+    """Let torch use only the calling thread within the block: its pool is slower for tensors as small as a trial's."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

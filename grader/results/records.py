@@ -345,7 +345,10 @@ class StudentResults:
 
     @cached_property
     def units(self) -> list[dict[str, Any]]:
-        """Return for each unit, as JSON values, `"id"`, `"score"` (`None` where there is none) and `"max_score"`."""
+        """Return for each unit, as JSON values, `"id"`, `"score"` (`None` where there is none) and `"max_score"`.
+
+        The units are in the order of the exercises.
+        """
         ungraded = {exercise.unit for exercise in self.ungraded}
         units = dict.fromkeys(exercise.unit for exercise in self.exercises)
         return [
@@ -383,7 +386,10 @@ class StudentResults:
         return replace(part, late=late.of_score(part.raw_score))
 
     def _points(self, unit: str = "") -> float:
-        """Return the points of the exercises of a unit, or of all units if it is empty, with their adjustments."""
+        """Return the points of the exercises of a unit, or of all units if it is empty, with their adjustments.
+
+        An adjustment that is of no exercise counts only for all units together.
+        """
         counted = [exercise for exercise in self.exercises if unit in ("", exercise.unit)]
         ids = {exercise.id for exercise in counted} if self.adjustments else set()
         adjusted = (a.points for a in self.adjustments if a.exercise in ids or not (unit or a.exercise))
