@@ -218,7 +218,7 @@ class DifferenceWatch(TorchFunctionMode):
 def _arrays(value: Any) -> Iterator[np.ndarray]:
     """Yield as arrays the floating-point and complex tensors, arrays and numpy numbers in a value, or in its items.
 
-    Those of more than `MOST_ENTRIES` entries are left out.
+    Those of more than `MOST_ENTRIES` entries are left out. Of a list or tuple, the first `MOST_ITEMS` items count.
     """
     if isinstance(value, (tuple, list)):
         for item in value[:MOST_ITEMS]:

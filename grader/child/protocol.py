@@ -126,7 +126,11 @@ def read_frame(stream: BinaryIO) -> bytearray | None:
 
 
 def _read_prefix(prefix: bytes | bytearray) -> tuple[int, int]:
-    """Return the lengths of a frame's header and payload, in bytes, from the frame's prefix."""
+    """Return the lengths of a frame's header and payload, in bytes, from the frame's prefix.
+
+    Raises:
+        ProtocolError: the prefix is too short, or malformed, or names a length above the limits.
+    """
     if len(prefix) != PREFIX.size:
         raise ProtocolError("the stream ended inside a frame")
     magic, head_size, payload_size = PREFIX.unpack(prefix)
@@ -136,7 +140,11 @@ def _read_prefix(prefix: bytes | bytearray) -> tuple[int, int]:
 
 
 def _parse_header(data: bytes | bytearray) -> dict[str, Any]:
-    """Parse the header of a frame: a JSON object without NaN and Infinity."""
+    """Parse the header of a frame: a JSON object without NaN and Infinity.
+
+    Raises:
+        ProtocolError: the header is no such object.
+    """
     try:
         header = json.loads(data.decode("utf-8"), parse_constant=int)  # which refuses NaN and Infinity
     except (ValueError, RecursionError) as error:

@@ -124,7 +124,8 @@ def _unreadable(value: Any) -> Facts:
 def _as_array(values: Sequence[Any]) -> np.ndarray | None:
     """Return a list or tuple of numbers as an array of float64, shape (n,); `None` if an item is no single number.
 
-    A number is an `int`, a `float`, or a tensor, an array or a numpy number without dimensions.
+    A number is an `int`, a `float`, or a tensor, an array or a numpy number without dimensions. `None` also for no
+    items, or for more than a reply may hold.
     """
     if not 0 < len(values) <= MAX_ARRAY // 8:
         return None
@@ -154,7 +155,8 @@ def _tensor_facts(tensor: torch.Tensor, sent: ReplyArrays) -> Facts:
 def attribute_facts(tensor: torch.Tensor, sent: ReplyArrays) -> dict[str, Facts]:
     """Return for each attribute that was set on a tensor, `.grad` included, its facts by name: {"g": {...}}.
 
-    `.g` is described with its contents, which are added to `sent`; every other attribute by its type alone.
+    `.g` is described with its contents, which are added to `sent`; every other attribute by its type alone. At most
+    `MAX_ITEMS` attributes are described, `.g` before the others.
     """
     attributes = dict(sorted(vars(tensor).items(), key=lambda item: item[0] != "g")[:MAX_ITEMS])
     if (grad := torch.Tensor.grad.__get__(tensor)) is not None:  # type: ignore[union-attr]

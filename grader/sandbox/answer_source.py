@@ -126,7 +126,10 @@ def _note(target: ast.expr, value: ast.expr, own: set[str], reads: dict[str, set
 
 
 def _assigned(target: ast.expr) -> Iterator[str]:
-    """Yield the names and gradients that an assignment to a target changes: `x.g` for `x.g[:, i]`."""
+    """Yield the names and gradients that an assignment to a target changes: `x.g` for `x.g[:, i]`.
+
+    Of other parts it is the name that they belong to: `x` for `x[0]` and `x.h`.
+    """
     match target:
         case ast.Name(id=name):
             yield name

@@ -208,7 +208,10 @@ def _extends_torch(definition: ast.ClassDef) -> bool:
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield each name that an import binds, with the full name of what it is bound to."""
+    """Yield each name that an import binds, with the full name of what it is bound to.
+
+    `import a.b` binds `a`; relative imports, as `from . import a`, are left out.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:

@@ -77,6 +77,8 @@ def _library_folders() -> list[Path]:
 def _packages() -> Iterator[tuple[str, Path]]:
     """Yield all that the child imports: its path in the sandbox, below `PACKAGES`, and its path outside.
 
+    Each library is taken from the first of the two's folders that has it, and left out if none has.
+
     Raises:
         FileNotFoundError: torch or numpy is not installed.
     """

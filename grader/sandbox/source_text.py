@@ -123,7 +123,7 @@ class Source:
     def loop_around(self, line: int) -> int | None:
         """Return the line of the outermost `while` loop around a line; `None` if the line is in no loop.
 
-        Both lines are numbered through all cells, from 1.
+        Both lines are numbered through all cells, from 1. `None` also if the line's cell is no plain Python.
         """
         number = self._cell_of(line)
         start = self._starts[number]
@@ -246,7 +246,10 @@ def decode(content: bytes) -> str:
 
 
 def _first_wrong_byte(content: bytes, error: UnicodeDecodeError) -> str:
-    """Describe the first byte that is not in the encoding: its line, its value, and the character it is in Latin-1."""
+    """Describe the first byte that is not in the encoding: its line, its value, and the character it is in Latin-1.
+
+    Of a text in UTF-16 it says that.
+    """
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return ZEROS
     before = content[: error.start].decode("utf-8", "replace")
