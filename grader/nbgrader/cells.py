@@ -193,7 +193,10 @@ def _cells(shell: Any) -> list[str]:
 
 @contextmanager
 def _own_settings() -> Iterator[None]:
-    """Use the default settings of torch and numpy within a `with` block, and restore the notebook's after it."""
+    """Use the default settings of torch and numpy within a `with` block, and restore the notebook's after it.
+
+    Warnings within the block are not shown.
+    """
     import numpy as np
     import torch
 

@@ -184,7 +184,7 @@ def merge_cells(derived: NotebookNode, existing: NotebookNode) -> NotebookNode:
     """Return the derived notebook with the instructor's own cells, each behind the cell that it followed.
 
     A cell is derived if it carries the mark of a build, or the grade_id of a derived cell. The existing notebook's
-    metadata, such as its kernel, stay.
+    metadata, such as its kernel, stay. A second cell with the grade_id of an earlier one is the instructor's own.
     """
     known = {grade_id(cell) for cell in derived.cells}
     followers: dict[str, list[NotebookNode]] = {}
@@ -205,7 +205,10 @@ def merge_cells(derived: NotebookNode, existing: NotebookNode) -> NotebookNode:
 
 
 def _unit_files(course: Course, unit: Unit, folder: Path) -> Iterator[tuple[Path, bytes]]:
-    """Yield the path in the folder and the content of a unit's notebook and of each file that its lesson shows."""
+    """Yield the path in the folder and the content of a unit's notebook and of each file that its lesson shows.
+
+    A notebook that is in the folder already keeps the instructor's own cells.
+    """
     lesson = notebook_lesson(course, unit)
     place = Path("source", unit.id)
     notebook = source_notebook(course, unit, lesson)

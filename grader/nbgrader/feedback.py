@@ -98,7 +98,10 @@ def comment(result: ExerciseResult, notes: Sequence[str] = ()) -> str | None:
 
 
 def _comment_line(answers: Sequence[AnswerResult]) -> str:
-    """Return the line of a comment on answers with the same result: names, message, code and first hint."""
+    """Return the line of a comment on answers with the same result: names, message, code and first hint.
+
+    Only failed answers get a hint.
+    """
     first = answers[0]
     names = ", ".join(answer.name for answer in answers)
     hint = f"\n  Hint: {as_markdown(first.hints[0])}" if first.status == "failed" and first.hints else ""

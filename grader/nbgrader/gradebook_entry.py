@@ -427,7 +427,7 @@ class GradebookWriter:
                     self._write_unit(unit, entry, folder, content, unit_results)
 
     def _is_graded(self, unit: Unit, student: str) -> bool:
-        """Return whether the gradebook has points of a student for a unit."""
+        """Return whether the gradebook has more than 0 points of a student for a unit."""
         try:
             return bool(self.gradebook.find_submission(unit.id, student).score > 0)
         except MissingEntry:
@@ -497,7 +497,10 @@ class GradebookWriter:
         self._released[unit.id] = notebook
 
     def _penalise(self, unit: Unit, student: str) -> None:
-        """Let nbgrader assign the late penalty, with the plugin that the instructor configured."""
+        """Let nbgrader assign the late penalty, with the plugin that the instructor configured.
+
+        The penalty is written to the gradebook, which is then read anew.
+        """
         place = {"notebook": unit.id, "assignment": unit.id, "student": student, "db_url": self.url}
         nothing = NotebookNode(cells=[], metadata={})  # type: ignore[no-untyped-call]
         AssignLatePenalties(config=self.settings.config).preprocess(nothing, ResourcesDict(nbgrader=place))
@@ -771,7 +774,10 @@ def prepare_assignment(gradebook: Gradebook, url: str, course: Course, unit: Uni
 
 
 def _released_notebook(course: Course, unit: Unit) -> NotebookNode:
-    """Return a unit's notebook as students get it: what `nbgrader generate_assignment` makes of its source notebook."""
+    """Return a unit's notebook as students get it: what `nbgrader generate_assignment` makes of its source notebook.
+
+    If the lesson cannot be read, the notebook has the exercises alone.
+    """
     try:
         lesson = notebook_lesson(course, unit)
     except CourseError:

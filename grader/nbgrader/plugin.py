@@ -322,7 +322,10 @@ class ExplainScores(SaveAutoGrades):  # type: ignore[misc]
 
 
 def _readable_files(folder: Path) -> dict[str, bytes]:
-    """Return the contents of the Python files and the answer sheet in a submission, without links that lead out."""
+    """Return the contents of the Python files and the answer sheet in a submission, without links that lead out.
+
+    An answer sheet of more than `LONGEST_MODULES` bytes is left out, too.
+    """
     files = importable_files(folder)
     with suppress(OSError):
         if not why_unread(folder / QUIZ_FILE, folder) and (folder / QUIZ_FILE).stat().st_size <= LONGEST_MODULES:
@@ -459,6 +462,9 @@ class AutogradeSession:
         """Start a pool with a process for each core, and check that it can run student code.
 
         A seed is drawn at random if `seed` is `None`.
+
+        Raises:
+            NoGradedRuns: the pool cannot run student code here.
         """
         policy = course.policy.model_copy(update={"show_expected": False})
         self.course = replace(course, config=course.config.model_copy(update={"policy": policy}), _specs={})

@@ -163,7 +163,7 @@ def _drop_unknown_and_copies(nb: NotebookNode, released: Mapping[str, ReleasedCe
 def _restore(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str]:
     """Give each released cell its type, its metadata and, where students may not write, its source.
 
-    Notes on the cells that were changed are returned.
+    Notes on the cells that were changed are returned. Cells without nbgrader's metadata stay as they are.
     """
     retyped, changed, answered = list[str](), list[str](), ""
     for i, cell in enumerate(nb.cells):
@@ -185,7 +185,7 @@ def _restore(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str
 
 
 def _add_missing(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str]:
-    """Add each missing cell that is worth it behind the cell that preceded it at release.
+    """Add each missing cell whose `counts` is true behind the cell that preceded it at release.
 
     Return notes on these cells.
     """

@@ -165,7 +165,7 @@ def wrong_notebook(notebook: NotebookNode, assignment: str) -> str:
 
 
 def released_names(assignment: str) -> ReleasedNames:
-    """Return the names in all source notebooks of an assignment."""
+    """Return the names in all source notebooks of an assignment, in the folder `source` of the working folder."""
     paths = [path for path in Path("source", assignment).glob("*.ipynb") if path.is_file()]
     parts = [_names_in_source(path.resolve(), path.stat().st_mtime_ns) for path in paths]
     return ReleasedNames(
@@ -468,7 +468,8 @@ def remove_traps(folder: Path) -> None:
     """Remove from a submission the files that nbgrader would follow, wait for, or fail at when it copies them.
 
     These are links that lead out, pipes, devices and sparse files, none of which hold a student's work. Notebooks stay,
-    because `why_unread` explains them. A timestamp that cannot be read is renamed.
+    because `why_unread` explains them. A timestamp that cannot be read is renamed. A warning names each file that is
+    removed or renamed.
     """
     if folder.is_symlink():
         return  # it is somebody else's
