@@ -98,7 +98,8 @@ class Examination:
         """Return the first mistake of the test, and the text of the backward pass that shows it.
 
         The mistake is `None` if the test is right. The text is empty then, or where the backward pass is too long to
-        show.
+        show. First comes a right backward pass at which the test ends in another exception than `AssertionError`, then
+        one on which its verdict varies, then one that it misjudges, a right one if there is any.
         """
         for each in self.counted:
             for call in each.calls:

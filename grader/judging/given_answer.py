@@ -303,7 +303,10 @@ class GivenAnswer:
 
     @property
     def _has_masked_softmax(self) -> bool:
-        """Return whether the forward pass masks entries and takes a softmax: a row with no entry left gives 0 / 0."""
+        """Return whether the forward pass masks entries and takes a softmax: a row with no entry left gives 0 / 0.
+
+        False if the forward pass cannot be traced.
+        """
         program = faithful_program_of(self.exercise.function, self.trials[0])
         names = set() if program is None else {node.name for node in program.nodes}
         return "softmax" in names and not names.isdisjoint(("masked_fill", "where"))

@@ -117,7 +117,7 @@ class _Task:
         return bool(self.failure) or (self.left is not None and not self.left)
 
     def add(self, result: ExerciseResult) -> None:
-        """Append the result of the current exercise, and make the next exercise the current one."""
+        """Append the result of the current exercise; the next one becomes the current one, with no attempt made."""
         assert self.left
         self.left.popleft()
         self.results.append(result)

@@ -506,7 +506,7 @@ def _notes(facts: Facts, source: Source) -> Iterator[str]:
 def _passed_over_inside(facts: Facts, function: str, source: Source) -> str:
     """Return a clause on the lines of a function that were not run, since they are no Python.
 
-    Empty if there are none.
+    Empty if there are none. The first of them is quoted.
     """
     inside = sorted(source.lines_of(function) & set(facts.ignored)) if facts.ignored else []
     if not inside:

@@ -28,7 +28,10 @@ MOST_NOTES = 5
 
 
 def is_unanswered(exercise: CourseExercise, definition: Definition) -> bool:
-    """Return whether a function has the body of its stub: only placeholders, or the faulty body to be corrected."""
+    """Return whether a function has the body of its stub: only placeholders, or the faulty body to be corrected.
+
+    A name that is bound in another way than by a `def` is not.
+    """
     statement = definition.statement
     if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
@@ -102,7 +105,10 @@ def _is_blank(exercise: CourseExercise, definition: Definition) -> bool:
 
 
 def without_copied_stubs(exercise: CourseExercise, source: Source) -> Source:
-    """Return the source without copies of an exercise's stub below its answer, and with notes on where these were."""
+    """Return the source without copies of an exercise's stub below its answer, and with notes on where these were.
+
+    A copy inside of a block, such as an `if`, stays; the first `MOST_NOTES` copies have a note.
+    """
     defined = [
         definition for definition in definitions(source.cells, {exercise.id}) if definition.statement is not None
     ]

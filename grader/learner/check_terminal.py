@@ -146,7 +146,10 @@ def _pictures(seen: ExercisePictures, width: int) -> Iterator[Line]:
 
 
 def progress_bars(units: Sequence[UnitProgress], width: int) -> Iterator[Line]:
-    """Yield the progress of each unit as a line: the numbers, behind a bar if `width` columns have room for one."""
+    """Yield the progress of each unit as a line: the numbers, behind a bar if `width` columns have room for one.
+
+    In plain mode, each line is a sentence without a bar.
+    """
     if is_plain():
         yield from (((f"{unit.unit}: {_in_words(unit)}", ""),) for unit in units)
         return

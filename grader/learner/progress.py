@@ -164,7 +164,10 @@ class Progress:
         )
 
     def remove_one_mistake(self, code: str) -> None:
-        """Reduce the count of the mistake with this code by one, in the exercise in which it was met most."""
+        """Reduce the count of the mistake with this code by one, in the exercise in which it was met most.
+
+        Nothing changes if it is not on record.
+        """
         where = self.met.get(code)
         if where:
             most = max(where, key=lambda name: where[name])

@@ -221,7 +221,10 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-    """Attach the outcome of an answer to pytest's report on its item, as `report.handgrad`; return the report."""
+    """Attach the outcome of an answer to pytest's report on its item, as `report.handgrad`; return the report.
+
+    An answer that is not begun is reported as skipped.
+    """
     report = yield
     if isinstance(item, AnswerItem) and call.when == "call" and "result" in vars(item.parent):
         report.handgrad = AnswerOutcome(item.parent.course_run.root, item.name, item.parent.result)

@@ -224,7 +224,7 @@ def _ask_questions(session: Session, review: Review, variant: int) -> None:
 
 
 def _mistake_lines(mistakes: tuple[MistakeMet, ...]) -> Iterator[Line]:
-    """Yield the lines on mistakes: each with its code, how often and where it was met, and its meaning."""
+    """Yield the lines on mistakes: each with its code, how often and where (at most three places), and its meaning."""
     if not mistakes:
         yield (
             ("No mistake is on record: there is nothing to go over yet. ", ""),

@@ -45,7 +45,7 @@ def unpacked(training: Any, state: torch.Tensor) -> Tensors:
 
 
 def stored(tensor: Any) -> torch.Tensor:
-    """Return the gradient stored on a tensor as `.g`; zeros if there is none of the tensor's shape."""
+    """Return the gradient stored on a tensor as `.g`, in float32; zeros if there is none of the tensor's shape."""
     gradient = vars(tensor).get("g")
     if isinstance(gradient, np.ndarray):
         gradient = torch.from_numpy(gradient)

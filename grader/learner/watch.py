@@ -444,7 +444,10 @@ class WatchState:
             self.checks.add([exercise])
 
     def check(self, exercises: list[CourseExercise]) -> None:
-        """Check these exercises, which have just been saved, and put the first of them on the screen."""
+        """Check these exercises, which have just been saved, and put the first of them on the screen.
+
+        An open prompt is closed. Nothing changes for no exercises.
+        """
         if exercises:
             self.is_first = False  # the editor is open
             self.checks.add(exercises)

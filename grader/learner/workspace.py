@@ -140,7 +140,10 @@ def _expect_room(target: Path) -> None:
 
 
 def _fill(target: Path, source: Course) -> None:
-    """Write a learner's files into the folder `target`: lessons, stubs, a new variant of each quiz, course.yaml."""
+    """Write a learner's files into the folder `target`: lessons, stubs, a new variant of each quiz, course.yaml.
+
+    For an author's own course, which may not be installed, the `course.yaml` names the course's folder as its package.
+    """
     for unit in source.config.units:
         folder = target / "exercises" / unit.id
         folder.mkdir(parents=True)
