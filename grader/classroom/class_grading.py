@@ -385,7 +385,7 @@ class _ProgressCounter:
         self.report(GradingProgress(self.done, self.total))
 
     def count_graded(self) -> None:
-        """Count a submission that was graded in this run."""
+        """Count a submission graded in this run, and report the progress, with the rate since the first of these."""
         now = time.monotonic()
         self.done, self.graded, self.first = self.done + 1, self.graded + 1, self.first or now
         rate = (self.graded - 1) / (now - self.first) if now > self.first else 0.0

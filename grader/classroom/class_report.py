@@ -585,7 +585,11 @@ class Tally:
         return UnitReport(unit, titles.get(unit, ""), finished, tuple(map(self._exercise_report, unit_keys)))
 
     def _exercise_report(self, key: Key) -> ExerciseReport:
-        """Return the report on the exercise with this unit and id."""
+        """Return the report on the exercise with this unit and id.
+
+        The answers that fewest students passed come first, and so do the mistakes of most students; codes of answers
+        that could not be read come last.
+        """
         tally, size = self._exercises[key], len(self._lines)
         standings = defaultdict[str, Counter[Standing]](Counter)
         for answers, students in tally.answers.items():

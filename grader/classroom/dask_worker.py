@@ -90,7 +90,8 @@ class Service:
         """Send a message to the service, and return its answer.
 
         Raises:
-            InfrastructureError: the service is lost, or refuses the message.
+            InfrastructureError: the service is lost, gives no sign of life for `SILENCE` seconds, or refuses the
+                message.
         """
         assert self.popen.stdin is not None
         assert self.popen.stdout is not None

@@ -63,7 +63,10 @@ class StoredGrades(NamedTuple):
 
     @classmethod
     def of(cls, results: StudentResults) -> StoredGrades:
-        """Return the grades in a student's results: the score, and the points of each exercise with its adjustments."""
+        """Return the grades in a student's results: the score, and the points of each exercise with its adjustments.
+
+        The points of an exercise that could not be graded are `None`; an exercise with 0 points is left out.
+        """
         ungraded = {exercise.id for exercise in results.ungraded}
         points: dict[str, float | None] = {e.id: e.score for e in results.exercises if e.score or e.id in ungraded}
         points |= dict.fromkeys(ungraded)

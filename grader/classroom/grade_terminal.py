@@ -429,7 +429,7 @@ def _units(summary: ClassSummary) -> Table:
 
 
 def _mistakes(course: Course, summary: ClassSummary) -> Table:
-    """Return a table of the most frequent mistakes in each exercise, by code."""
+    """Return a table of the `MOST_MISTAKES` most frequent mistakes in each exercise, by code."""
     table = Table("exercise", "most frequent mistakes", box=None, pad_edge=False, title_justify="left")
     for exercise in course.exercises:
         mistakes = summary.mistakes.get(exercise.id, ())[:MOST_MISTAKES]

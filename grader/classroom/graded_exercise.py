@@ -200,7 +200,10 @@ def number(points: float) -> str:
 
 
 def _csv_line(exercise: GradedExercise, answer: AnswerResult) -> str:
-    """Return the line of an answer in the table of a class as CSV text, from its unit to its message."""
+    """Return the line of an answer in the table of a class as CSV text, from its unit to its message.
+
+    The message is empty unless the answer is wrong or could not be graded.
+    """
     status, score = answer.status, None if answer.status == "error" else answer.score
     shown_status = BY_PERSON if status == "error" and exercise.is_adjusted else status
     common = _common_cells(

@@ -157,7 +157,10 @@ def _template() -> Template:
 
 
 def printable_and_short(value: object) -> object:
-    """Return a value as the page shows it: a text in a printable form, cut where it is too long."""
+    """Return a value as the page shows it: a text in a printable form, cut where it is too long.
+
+    Values that are no texts, and markup, are returned unchanged.
+    """
     from markupsafe import Markup
 
     if not isinstance(value, str) or isinstance(value, Markup):

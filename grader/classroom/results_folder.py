@@ -524,7 +524,7 @@ class ResultsFolder:
         return ""
 
     def _write_table(self, name: str, text: str) -> None:
-        """Write a text into the folder as the file `name`.
+        """Write a text into the folder as the file `name`, in UTF-8 with a byte order mark, which spreadsheets need.
 
         Raises:
             InfrastructureError: the table cannot be written, or the folder was moved.

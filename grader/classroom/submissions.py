@@ -448,7 +448,10 @@ def _distinct_path(file: File, other: File) -> str:
 
 
 def _is_untouched(exercise: CourseExercise, content: bytes | tuple[str, ...]) -> bool:
-    """Return whether a file answers nothing: it is the stub, a sheet without an answer, or lacks the function."""
+    """Return whether a file answers nothing: it is the stub, a sheet without an answer, or lacks the function.
+
+    False for a file that cannot be read.
+    """
     try:
         if exercise.is_quiz:
             return not _has_answers(exercise, content)
@@ -560,7 +563,10 @@ class SubmissionContent:
                 yield Part(name, content, self.importable_files(course.find(name)))
 
     def importable_files(self, exercise: CourseExercise) -> dict[str, bytes]:
-        """Return the files that an exercise may import, by name: those of its unit, and those in its folder."""
+        """Return the files that an exercise may import, by name: those of its unit, and those in its folder.
+
+        Where both have a file of one name, that of the unit counts.
+        """
         unit_files = {other.id: other.name for other in exercise.course.exercises if other.unit == exercise.unit}
         files = dict[str, bytes]()
         for folder in self._importable_folders(exercise):

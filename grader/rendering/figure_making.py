@@ -162,7 +162,7 @@ def _scatter(
 def _are_on_lines_in_every_trial(compared: ComparedAnswer) -> bool:
     """Return whether the points of each usual trial are on lines, so that those of one trial are not on any by chance.
 
-    Trials with a single entry, or whose right entries are all 0, do not count.
+    Trials with a single entry, or whose right entries are all 0, do not count. True if none counts.
     """
     return all(
         _lines(

@@ -248,6 +248,8 @@ def _blanked(line: str, first: int, last: int) -> str:
 def _columns_of_tokens(text: str) -> list[list[FormulaToken]]:
     """Return the columns of a line, which have `COLUMNS` blanks or more between them, each as tokens.
 
+    Blanks between brackets separate no columns.
+
     Raises:
         NoFormula: a character stands in no formula.
     """

@@ -113,7 +113,10 @@ def _role(statement: ast.stmt, answer: str) -> str:
 
 
 def _definition(text: str, function: str) -> ast.FunctionDef | None:
-    """Return the last definition of a function in a text; `None` if there is none, or the text is no Python."""
+    """Return the last definition of a function in a text; `None` if there is none, or the text is no Python.
+
+    A text of more than `LONGEST` characters is not read.
+    """
     if len(text) > LONGEST or function not in text:
         return None
     try:
