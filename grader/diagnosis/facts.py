@@ -135,14 +135,12 @@ ANOTHER_MASK = fact_kind(
 )
 WRONG_WHERE_EXACT = fact_kind(
     "wrong-where-exact",
-    "it is wrong only when some entries are exactly 0, or equal to each other: then {wrong:exact}{example}",
+    "it is wrong only in a trial in which some entries of the arguments are exactly 0 or equal: there, {wrong:exact}"
+    "{example}",
     hints=(
-        (
-            "Go through your code with an entry that is exactly 0, and with two entries that are equal. What is the "
-            "result?"
-        ),
-        "Which comparison or division in your code assumes that no entry is 0 and no two are equal?",
-        "Nudge such an entry by hand. How far does the result move, and what does your code say?",
+        "Go through your code with an argument that has a row of zeros, and with one that has two equal entries.",
+        "Which comparison or division in your code assumes that no entry is 0, or that no two are equal?",
+        "Does every entry of your answer still get all its contributions when some entries are 0?",
     ),
 )
 WRONG_WHERE_TIED = fact_kind(
@@ -622,7 +620,7 @@ def _entry_fields(answer: Answer, trial: Trial, place: tuple[int, ...]) -> dict[
     return {"name": answer.wrt, "place": list(place), "value": f"{value:.3g}"}
 
 
-def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistake:
+def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray, *, names_own: bool = True) -> Mistake:
     """Return a fact about an answer that is wrong only in the trial whose inputs have exact zeros and equal entries.
 
     It says what holds of every wrong entry: that its whole row of the variable is 0, that the variable is 0 there, that
@@ -635,6 +633,8 @@ def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistak
         answer: the answer.
         trial: the trial with exact zeros and equal entries.
         wrong: True for each wrong entry, shaped like the answer.
+        names_own: whether the variable's own entries may explain it; they do not where it matters for neither the
+            gradient nor the answer what they are.
     """
     place = tuple(int(i) for i in np.argwhere(wrong)[0])
     code = "wrong-local" if answer.wrt else "unknown"
@@ -642,18 +642,20 @@ def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistak
     values = np.asarray(trial.inputs[answer.wrt]) if answer.kind == "gradient" else None
     if values is None or wrong.size == 1 or values.shape != wrong.shape:
         return WRONG_WHERE_EXACT(code, **fields)
-    ties = [tie for tie in _ties(answer.wrt, trial, place) if tie.equal[wrong].all()]
+    ties = [
+        tie for tie in _ties(answer.wrt, trial, place) if tie.equal[wrong].all() and (names_own or tie.is_of_two_inputs)
+    ]
     tie = min(ties, key=lambda each: each.equal.sum(), default=None)
     zeros, levels = values == 0, np.unique(values[wrong])
-    if values.ndim > 1 and np.broadcast_to(zeros.all(-1, keepdims=True), wrong.shape)[wrong].all():
+    if names_own and values.ndim > 1 and np.broadcast_to(zeros.all(-1, keepdims=True), wrong.shape)[wrong].all():
         return WRONG_WHERE_ZERO(code, zero=f"a whole row of {answer.wrt}", **fields)
-    if zeros[wrong].all() and (tie is None or zeros.sum() <= tie.equal.sum()):
+    if names_own and zeros[wrong].all() and (tie is None or zeros.sum() <= tie.equal.sum()):
         return WRONG_WHERE_ZERO(code, zero=answer.wrt, **fields)
     if tie is not None:
         return _kind_of_tie(answer, trial, wrong, tie)(code, tied=tie.names, pair=tie.pair, **fields)
     if others := _tie_of_another_input(answer, trial, wrong):
         return WRONG_WHERE_OTHERS_TIED(code, **{**fields, **others})
-    if len(levels) <= MOST_LEVELS and wrong.sum() >= LEAST_AT_LEVEL * len(levels):
+    if names_own and len(levels) <= MOST_LEVELS and wrong.sum() >= LEAST_AT_LEVEL * len(levels):
         return WRONG_AT_VALUE(code, exactly=" or ".join(f"{level:.3g}" for level in levels), **fields)
     return WRONG_WHERE_EXACT(code, **fields)
 

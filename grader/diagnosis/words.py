@@ -142,16 +142,16 @@ def _entry(fields: Mapping[str, Any]) -> str:
 
 
 def _example(fields: Mapping[str, Any]) -> str:
-    """Return the first wrong entry as a clause: ", among them the one at x[0,1] = 0.5".
+    """Return the first wrong entry as a clause: ", among them the one at x[0,1]".
 
-    Where it is the only wrong one: ", the one at x[0,1] = 0.5". Empty for an answer of one entry.
+    Where it is the only wrong one: ", the one at x[0,1]". Empty for an answer of one entry.
 
     Args:
-        fields: with the number of all `entries`, that of the `wrong` ones, and those of `_entry`.
+        fields: with the number of all `entries`, that of the `wrong` ones, and the name and index of `_entry`.
     """
     if fields["entries"] == 1:
         return ""
-    entry = f"the one at {_entry(fields)}" if fields["name"] else _entry(fields)
+    entry = f"the one at {fields['name']}{_index(fields)}" if fields["name"] else _entry(fields)
     return f", {'among them ' if fields['wrong'] > 1 else ''}{entry}"
 
 

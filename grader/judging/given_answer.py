@@ -24,7 +24,7 @@ from grader.diagnosis.recorded_programs import faithful_program_of
 from grader.diagnosis.words import all_of, with_words
 from grader.reference.compare import RTOL, agrees, scaled_error, tolerance, wrong_entries
 from grader.reference.kinks import allowed_gradient, wrong_shares
-from grader.reference.references import rounding
+from grader.reference.references import is_linear_in, rounding
 from grader.reference.trial import Sample, Trial, when_requested
 from grader.reference.trials import trial_of_entries
 from grader.sandbox.checked_reply import Call, Value
@@ -334,7 +334,10 @@ class GivenAnswer:
         elif not (mask := wrong_by_any_convention(exercise, trial, self.answer, array)).any():
             at_ties = self._wrong_at_ties(trial, array)
             mask = mask if at_ties is None else at_ties
-        return with_words(wrong_where_exact(self.answer, trial, mask))
+        names_own = True
+        if isinstance(exercise, Exercise) and self.answer.kind == "gradient" and array[mask].any():
+            names_own = not is_linear_in(exercise, trial, self.answer.wrt)
+        return with_words(wrong_where_exact(self.answer, trial, mask, names_own=names_own))
 
     def check_kept(self) -> Mistake | None:
         """Return the mistake that something was kept from an earlier call; `None` if there is no sign of that.

@@ -21,6 +21,7 @@ from .trial import Trial, prior_gradient, requested_gradients
 AGREEMENT = 1e-6  # the largest scaled error between autograd and finite differences
 FEW = 6  # entries: of more, one is not mostly rounding
 SINGLE_ERROR = 5e-7  # the largest scaled error of torch's own gradient in float32, in a trial that is kept
+NEARLY_LINEAR = 1e-9  # the largest rounding error of a linear loss, in proportion
 SAME_MOVE = 1e-2  # how far two moves of a loss may differ, in proportion, that are the same: they show three digits
 ROUNDINGS = 3  # how often inputs are rounded at random to measure the error of torch's own gradient
 ROUNDING_MARGIN = 10  # times torch's own error: another right formula rounds in other places
@@ -196,6 +197,20 @@ def loss_of(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> 
         values: an array shaped like it.
     """
     return loss_with(exercise, trial, {name: values})
+
+
+def is_linear_in(exercise: Exercise, trial: Trial, name: str) -> bool:
+    """Return whether the loss is linear in an input, up to a constant: its gradient does not depend on its entries.
+
+    Args:
+        exercise: the exercise.
+        trial: a trial of the exercise.
+        name: the input, or the step.
+    """
+    values = trial.inputs[name].numpy()
+    step = np.random.default_rng(0).normal(size=values.shape)
+    before, up, down = (loss_of(exercise, trial, name, values + sign * step) for sign in (0, 1, -1))
+    return abs(up + down - 2 * before) <= NEARLY_LINEAR * (abs(up) + abs(down) + abs(before))
 
 
 def detaching_matters(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> bool:

@@ -665,6 +665,17 @@ def test_a_sentence_is_the_same_but_for_numbers(case: str, grade: Grade) -> None
         assert without_numbers(message) == sentence, f"seed {seed}"
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_equal_entries_of_a_bias_explain_nothing(seed: int, grade: Grade) -> None:
+    """Its gradient does not depend on them, however many of them are equal where it is wrong."""
+    source = (
+        "def linear_grad(inp, out, weight, bias):\n    kept = (inp != 0).any(1)\n    inp.g = out.g @ weight\n"
+        "    weight.g, bias.g = out.g.t() @ inp, out.g[kept].sum(0)\n"
+    )
+    message = grade("linear_grad", source, seed=seed).answers[2].message
+    assert "in which some entries of the arguments are exactly 0 or equal: there, " in message
+
+
 HINTS = {  # (exercise, source, answer): the hints that the code has for other mistakes, and that do not fit
     "the mean of a row": (
         "softmax_grad",
