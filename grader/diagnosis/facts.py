@@ -149,7 +149,7 @@ WRONG_WHERE_TIED = fact_kind(
     hints=(
         "Go through your code with two entries that are equal. What does each of them get?",
         "Which comparison in your code assumes that no two entries are equal?",
-        "Together, equal entries must get what one of them would get alone.",
+        "What tells two equal entries apart in the forward pass: nothing, or their indices?",
     ),
 )
 WRONG_WHERE_CHOSEN = fact_kind(

@@ -128,9 +128,9 @@ HINTS: Mapping[str, Sequence[str]] = {
         "The contributions of all paths add up.",
     ),
     "overwritten": (
-        "What was stored there before the last assignment?",
+        "What did this gradient hold before the last assignment to it?",
         "What is used twice gets two contributions, which must be added.",
-        "Which line writes to a place that holds a contribution already?",
+        "Which line writes to a place that already holds a contribution?",
     ),
     "shared-array": (
         "After `a = b`, where both are arrays: what does `a += 1` do to `b`?",
@@ -148,11 +148,11 @@ HINTS: Mapping[str, Sequence[str]] = {
         "For each line of your backward pass: which gradients does it use, and are they complete at that point?",
     ),
     "mutated-input": (
-        "Print the arguments before and after your function.",
-        "`a = b` makes no copy: both names refer to the same object.",
+        "Print what the message names before and after your function.",
+        "`x /= 2` changes x itself; `x = x / 2` makes a new object. After `a = b`, both names refer to one object.",
         (
-            "Which line changes an existing object: `+=`, an assignment to an entry, or a method such as `pop` or "
-            "one whose name ends in `_`? Should it change this object, another one, or a copy?"
+            "Which line changes an object that your function was given? Look for `+=` and the like, for assignments to "
+            "entries, and for methods such as `pop` or those whose names end in `_`."
         ),
     ),
     "hard-coded": (
@@ -177,7 +177,7 @@ HINTS: Mapping[str, Sequence[str]] = {
     ),
     "inverted-mask": (
         "For which inputs does the output change, and for which does it change less, or not at all?",
-        "Where must the gradient be 0, or small? Where is it so in your answer?",
+        "Where must the gradient be 0, or small? Where is that the case in your answer?",
         "Take one entry that should get a gradient and one that should not. Which of them does your code select?",
     ),
     "inverse-for-transpose": (
@@ -211,8 +211,9 @@ HINTS: Mapping[str, Sequence[str]] = {
         "handgrad reset puts the stub back and keeps what you wrote.",
     ),
     "wrong-type": (
-        "Which type is asked for, and which does your code give? Print the type; of a list, that of an item, too.",
-        "What is asked for: a number or an array, one value or several? Compare it with what your code gives.",
+        "Which type is asked for, and which does your code return? Print its type, and for a list also the type of an"
+        " item.",
+        "What is asked for: a number or an array, one value or several? Compare it with what your code returns.",
         "In which line does the value get its type? Print the type after every line.",
     ),
     "crash": (
@@ -221,7 +222,7 @@ HINTS: Mapping[str, Sequence[str]] = {
         "Exercises need no exit, no ctypes and no processes.",
     ),
     "used-autograd": (
-        "Here the point is to find the gradient without autograd. Which call in your code uses it?",
+        "Here the point is to compute the answer without autograd. Which call in your code uses it?",
         "You may check your answer with autograd, but outside your function.",
         "What must your code compute itself, in place of this call?",
     ),
@@ -246,7 +247,7 @@ HINTS: Mapping[str, Sequence[str]] = {
         "Which call, constant or conversion in that line changes it?",
     ),
     "not-finite": (
-        "Where could you divide by zero, or take the logarithm, the root or a power of 0 or of a negative number?",
+        "Where could you divide by zero, or take the logarithm or a root of a number that is 0 or negative?",
         "Print the intermediate values of a call whose result has inf or nan. Which is the first that is not finite?",
         "Can you write that line so that it needs no such division, and no exponential of a large number?",
     ),
@@ -336,7 +337,8 @@ SUM_OR_MEAN = (
 )
 OTHER_FACTOR = (
     "What is this value multiplied by, or divided by, in the forward pass?",
-    "The gradient of a factor needs the other factor, that of a numerator the denominator. Which array did you use?",
+    "The gradient of a factor needs the other factor, and the gradient of a numerator needs the"
+    " denominator. Which array did you use?",
 )
 WHICH_POSITION = (
     "At which index of the output is the first entry of each input, and which index does your code use?",

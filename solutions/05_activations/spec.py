@@ -47,8 +47,7 @@ shifted_relu_grad = Exercise(
         "inp.g": (
             "There are two steps. What is the derivative of the second one, the shift?",
             "The mask is that of relu. Which of the two tensors still tells where relu passes its input?",
-            "Take `inp = 0.3`: does relu pass it, and what is the sign of `out` there? Build the mask from the tensor "
-            "that fits.",
+            "By how much does `out` move when a negative entry of `inp` is nudged, and when an entry of 0.3 is nudged?",
         ),
     },
     misconceptions=(

@@ -272,8 +272,8 @@ var_grad = Exercise(
         "inp.g": (
             "Split the variance into steps: mean, difference, square, sum, division. What is the derivative of each?",
             "Each entry also moves the mean a little. Sum the effect of that on all the squares: what do you get?",
-            "Multiply the deviation by the factor of the square, and divide as the forward pass does, depending on "
-            "`unbiased`.",
+            "Multiply the deviation by the factor of the square. From how many entries is one variance computed, and "
+            "by which number does your code divide?",
         ),
     },
     misconceptions=(

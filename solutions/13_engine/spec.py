@@ -203,7 +203,8 @@ _OF_SUMS = (
 )
 _PRINT_GRADIENTS = "Print the gradient of every value at the moment when it is passed on. Which is the first wrong one?"
 _OF_ORDER = (
-    "Draw the graph of a short program. In which order does your backward pass visit its values, and which not at all?",
+    "Draw the graph of a short program. In which order does your backward pass visit the values, and which "
+    "ones does it never visit?",
     "How does your backward pass decide whether a value was visited already, and whether it is complete?",
     _PRINT_GRADIENTS,
 )
@@ -233,7 +234,7 @@ _OF_START_VALUE = (
     _PRINT_GRADIENTS,
 )
 _OF_DETACH = (
-    "Which values does a detached value depend on, as the backward pass sees it?",
+    "As far as the backward pass is concerned, which values does a detached value depend on?",
     "A detached value has the same number, and no parents.",
 )
 

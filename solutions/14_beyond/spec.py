@@ -184,7 +184,8 @@ _WRONG_NUMBERS = (
 
 _OF_RULE = (
     "Take one operation of this kind, with dual numbers of your own, and work out the tangent of the result by hand.",
-    "Move each operand by a thousandth of its tangent. How far does the result move? Compare this with your method.",
+    "Move each operand by a thousandth of its tangent. How far does the result move? Compare this with the "
+    "tangent that your method returns.",
     "Which values and which tangents does each term of this rule need, and which does your method use?",
 )
 _OF_NUMBER = (

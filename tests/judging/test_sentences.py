@@ -720,3 +720,64 @@ def test_hints_follow_the_finding_and_not_its_code(case: str, grade: Grade) -> N
     (answer,) = (answer for answer in grade(exercise, source, seed=1).answers if answer.name == name)
     assert answer.code == code
     assert not set(answer.hints) & {*HINTS_OF_CODES[code][:1], *HINTS_OF_CODES[code][2:]}
+
+
+FITTING_HINTS = {  # (exercise, source, answer): what a hint must say, and what none may
+    "an array that is divided in place is given": (
+        "lin_grad",
+        "def lin_grad(inp, out, w, b):\n    out.g /= len(inp)\n    inp.g = out.g @ w.t()\n",
+        "inp.g",
+        "`x /= 2`",
+        "Print the arguments",
+    ),
+    "a tangent is no gradient": (
+        "jvp_dual",
+        "def jvp_dual(f, x, v):\n    return torch.func.jvp(f, (x,), (v,))[1]\n",
+        "return",
+        "without autograd",
+        "gradient",
+    ),
+    "a Jacobian is no gradient": (
+        "jacobian_by_rows",
+        "def jacobian_by_rows(vjp, x, m):\n    return torch.stack([vjp(x, row) for row in torch.eye(m)], 1)\n",
+        "return",
+        "Which axis comes first",
+        "gradient",
+    ),
+    "a right class is told from an equal score by its index": (
+        "mend_cross_entropy",
+        "def mend_cross_entropy(inp, targ):\n    hot = (inp == inp.gather(1, targ.unsqueeze(1))).float()\n"
+        "    inp.g = (inp.softmax(-1) - hot) / len(inp)\n",
+        "inp.g",
+        "or their indices",
+        "Together",
+    ),
+    "a maximum adds nothing up": (
+        "input_grad",
+        "def input_grad(x, w, b, df):\n    return (w * df).max(1).values\n",
+        "return",
+        "all the terms but the largest one",
+        "adds up or copies",
+    ),
+    "groups are no rows": (
+        "groupnorm_grad",
+        "def groupnorm_grad(inp, gamma, beta, out, groups):\n    bs = len(inp)\n"
+        "    x = inp.reshape(bs, groups, -1)\n    centred = x - x.mean(-1, keepdim=True)\n"
+        "    root = ((centred**2).mean(-1, keepdim=True) + 1e-5).sqrt()\n"
+        "    g = (out.g * gamma[:, None]).reshape(x.shape)\n"
+        "    inp.g = ((g - g.mean(-1, keepdim=True)) / root).reshape(inp.shape)\n",
+        "inp.g",
+        "normalized together",
+        "row",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FITTING_HINTS)
+def test_hints_fit_what_the_file_does(case: str, grade: Grade) -> None:
+    exercise, source, name, said, unsaid = FITTING_HINTS[case]
+    result = grade(exercise, f"import torch\n{source}", seed=1)
+    (answer,) = (answer for answer in result.answers if answer.name == name)
+    hints = " ".join(answer.hints)
+    assert said in hints
+    assert unsaid not in hints

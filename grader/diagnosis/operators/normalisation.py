@@ -376,9 +376,9 @@ def term_sets(program: Program, place: Place) -> Iterator[tuple[Term, ...]]:
         ),
     },
     hints=(
-        "Which statistics of the row or column does one entry move? Each of them contributes a term.",
-        "Compute each term of your formula by itself. Is one of them not there, or 0?",
-        "Nudge one entry: which statistics of its row or column move, and with them every output?",
+        "Which statistics of the entries that are normalized together does one entry move? Each contributes a term.",
+        "Compute each term of your formula by itself. Is one of them missing, or 0?",
+        "Nudge one entry: which entries are normalized together with it, and do their outputs move as well?",
     ),
 )
 def drop_term(program: Program, place: Place, choice: tuple[Term, ...]) -> Program | None:

@@ -463,6 +463,11 @@ def _() -> Example:
     rank=3.0,
     at=sums,
     message="only the largest contribution of {step} to the gradient of {operand} is kept; all must be summed",
+    hints=(
+        "How many terms does each entry of this gradient have? Write them down in a small case.",
+        "What does your code do with all the terms but the largest one?",
+        "Every use contributes to the gradient.",
+    ),
 )
 def keep_largest_term(program: Program, place: Place, choice: None) -> Program | None:
     """Contribute the greatest of the terms in place of their sum: for a bias, g.amax(0) in place of g.sum(0).

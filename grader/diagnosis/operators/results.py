@@ -184,7 +184,7 @@ def axis_orders(program: Program, place: Place) -> Iterator[AxisOrder]:
 
 
 OF_THE_VARIABLE = (
-    "A gradient has the axes of its variable, in the same order. Which axes does your answer have?",
+    "Which axis comes first in the right answer, and which comes first in yours?",
     "Check one entry by hand, with a matrix of two rows and two columns that is not symmetric.",
 )
 

@@ -538,7 +538,7 @@ def kernel_turns(program: Program, place: Place) -> Iterator[KernelTurn]:
     },
     message="in the gradient of {operand} through {step}, {what} {how}; each tap must {task}",
     hints=(
-        "Which entry does each tap multiply in the forward pass, and which products with this tap does your code take?",
+        "Which entry does each tap multiply in the forward pass, and which does your code multiply by it?",
         "Number the taps 0, 1, 2, ... and write down one output entry as a sum.",
     ),
 )
