@@ -24,7 +24,7 @@ Axes = int | Sequence[int] | None
 def axes_of(x: Operand, dim: Axes) -> tuple[int, ...]:
     """Return the numbers, counted from 0, of the axes of `x` that an argument `dim` means; all axes for `None` or `()`.
 
-    For x of shape (4, 5, 6): `axes_of(x, -1)` is `(2,)`.
+    For x of shape (4, 5, 6): `axes_of(x, -1)` is `(2,)`. They keep the order of `dim`; a number has none.
     """
     ndim = np.ndim(x)
     dims = range(ndim) if dim is None or dim == () else (dim,) if isinstance(dim, int) else dim
@@ -115,6 +115,8 @@ def _elu(x: Operand, /, alpha: float = 1.0) -> Array:
 
 def _clamp(x: Operand, low: Operand, high: Operand, /) -> Array:
     """Return each entry of `x`, replaced by the nearer bound where it lies outside of `low` to `high`.
+
+    Where `low` exceeds `high`, it is `high`.
 
     Args:
         x: an array of any shape.
@@ -582,7 +584,8 @@ def _vector_product_vjp(slot: int, g: Array, x: Array, w: Array) -> Array:
 def parse_einsum(equation: str, values: Sequence[Array]) -> tuple[list[str], str]:
     """Return the einsum letters of each operand, and those of the value, with `...` written out as capital letters.
 
-    For `"...k,kj"` and operands with 3 and 2 axes: `(["ABk", "kj"], "ABj")`.
+    For `"...k,kj"` and operands with 3 and 2 axes: `(["ABk", "kj"], "ABj")`. Without `->`, the value has the capital
+    letters, and then, sorted, those that stand once in all operands.
 
     Args:
         equation: torch's, with or without `->` and ellipses.

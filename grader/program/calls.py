@@ -405,7 +405,7 @@ def _read_part(call: TorchCall) -> OperationCall:
     `unbind`, or an iteration over x: a `select` of one slice.
 
     Raises:
-        ValueError: the call has a single result.
+        ValueError: the call has a single result, or `dim` is no whole number.
     """
     own = ["input", "dim"] if call.name in ("unbind", "__iter__") else ["input", "sizes", "dim"]
     given = _named_arguments(own, call)
@@ -612,7 +612,7 @@ def _axis_sizes(value: object, axes: int) -> tuple[int, ...]:
 
 
 def is_complex(call: TorchCall) -> bool:
-    """Return whether an argument or the recorded result of a call is a complex tensor."""
+    """Return whether an argument, an item of a tuple or list among them, or the recorded result is a complex tensor."""
     given = [*call.args, *call.kwargs.values(), call.results[call.result_number or 0]]
     given += [part for value in given if isinstance(value, (tuple, list)) for part in value]
     return any(isinstance(value, torch.Tensor) and value.is_complex() for value in given)
@@ -625,7 +625,7 @@ def _operation_run_by_torch(call: TorchCall) -> OperationCall:
     the names of the function's parameters; where these are not known, by the names `argument_1`, `argument_2`, ... A
     complex operand or value is an array of pairs along a last axis: real and imaginary part. If the call has complex
     numbers, and `OPERATIONS` has an operation of the same name for real ones, the name of the new one is that name with
-    `COMPLEX` in front.
+    `COMPLEX` in front. The new operation is not added to `OPERATIONS`.
     """
     operands: list[torch.Tensor] = []
     names = _parameter_names(call.func, call.name, len(call.args))

@@ -340,6 +340,9 @@ def has_special_numbers(name: str, args: tuple[object, ...], kwargs: Mapping[str
         name: torch's name of the function, such as `cross_entropy`.
         args: its arguments by position.
         kwargs: its arguments by name.
+
+    Raises:
+        TypeError: these are not arguments that the function takes.
     """
     given = inspect.signature(COMPOSITES[name]).bind(*args, **kwargs).arguments
     x, target = given.get("input"), given.get("target")
@@ -363,7 +366,10 @@ def _refuse_arguments(*arguments: object) -> None:
 
 
 def _standardize(x: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
-    """Return (x - mean) / sqrt(variance + eps), with mean and variance over the given axes; shape: that of x."""
+    """Return (x - mean) / sqrt(variance + eps), with mean and variance over the given axes; shape: that of x.
+
+    The variance is the mean of the squared deviations, without torch's correction by 1.
+    """
     centred = x - x.mean(axes, keepdim=True)
     return centred / (centred.square().mean(axes, keepdim=True) + eps).sqrt()
 

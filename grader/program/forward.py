@@ -77,7 +77,7 @@ class Node:
 
     @cached_property
     def edges(self) -> tuple[tuple[int, int], ...]:
-        """Return the operands that may get a gradient, as pairs of a slot and the id of the operand.
+        """Return the operands that may get a gradient, as pairs of a slot and the id of the operand, in slot order.
 
         These are floating-point values of nodes in slots with a vjp; there are none if the node's own value is not
         floating-point.
@@ -307,7 +307,8 @@ class Forward:
     def edges(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """Return for each node, by id, its operands that get a gradient: those that depend on a target.
 
-        Each operand is a pair (slot, id of the operand): ((0, 3),) for a node that reads the value 3 in slot 0.
+        Each operand is a pair (slot, id of the operand): ((0, 3),) for a node that reads the value 3 in slot 0. Nodes
+        that lead to no output have them, too; `uses` leaves those out.
         """
         reached = {i for i in self.targets.values() if self.nodes[i].value.dtype.kind == "f"}
         edges = []
@@ -401,7 +402,8 @@ class Forward:
         """Return for each width the groups of nodes that are edited together: the ids of each group by its identity.
 
         An identity is what the nodes of a group have in common, see `identities`: `"matmul"` for the width
-        `"operation"`, `("matmul", "x")` for `"role"`. Inputs are in no group.
+        `"operation"`, `("matmul", "x")` for `"role"`. Inputs are in no group. Groups come in the order of their first
+        nodes, and ids in rising order.
         """
         groups: dict[Width, dict[Hashable, list[int]]] = {width: {} for width in WIDTHS}
         for node in self.nodes:
@@ -473,7 +475,7 @@ class Forward:
     def _repeated(self) -> frozenset[int]:
         """Return the ids of the nodes whose expression stands at several places of the source, with equal operands.
 
-        Such as both `1 - p` in `(1 - p) * x + (1 - p) * y`.
+        Such as both `1 - p` in `(1 - p) * x + (1 - p) * y`. Equal are the same node, or nodes that compute the same.
         """
         values: dict[Hashable, set[int]] = {}
         first = [node.id for node in self.nodes]  # by id the first node that computes the same

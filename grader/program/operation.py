@@ -117,7 +117,7 @@ class Operation:
         The function raises whatever numpy raises. It uses `value_vjp` where there is one, which is faster.
 
         Args:
-            slot: the number of the operand in `values`.
+            slot: the number of the operand in `values`; the operation must have a vjp for it (`is_differentiable`).
             value: the value of the operation.
             values: all operands, in the order of the slots.
             options: the options by name, such as `{"dim": 1}`.
@@ -274,7 +274,7 @@ POINTWISE_BY_TORCH = frozenset(
 def torch_operation(name: str, call: Callable[..., torch.Tensor], slots: int) -> Operation:
     """Return an operation that torch runs, and that autograd differentiates by each of its operands.
 
-    Its family is `"pointwise"` for a function of `POINTWISE_BY_TORCH`, else `"other"`.
+    Its family is `"pointwise"` for a function of `POINTWISE_BY_TORCH`, else `"other"`. It is not added to `OPERATIONS`.
 
     Args:
         name: the name of the torch function.

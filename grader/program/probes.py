@@ -45,7 +45,8 @@ def draw_tangents(
         largest: the most entries that a value may have for its derivatives to be kept.
 
     Returns:
-        The directions of each target, the derivatives of each value, and the projections of the right gradients.
+        The directions of each target, the derivatives of each value, and the projections of the right gradients. A
+        value that no direction moves, that leads to no output, or that exceeds `largest` has no derivatives.
     """
     forward = program.forward
     drawn, rows, tangents = {}, {}, dict[int, Array]()

@@ -576,7 +576,7 @@ class Program:
         return axes_in_all([shape for shape, _ in alike], [sizes for _, sizes in alike])
 
     def in_all_trials(self, value: int) -> list[tuple[Program, int]]:
-        """Return a value in this program and in those of other trials that have it, as pairs of a program and an id.
+        """Return a value in this program, and then in those of other trials that have it: pairs of program and id.
 
         Args:
             value: the id of the value in this trial. In another trial, its id is that of the first iteration.
@@ -635,6 +635,8 @@ class Program:
 
     def _with_vjps_of_changed_nodes(self, changes: Mapping[int, Change]) -> Program:
         """Return the program in which the edges of some nodes have the vjps of changed nodes; no value changes.
+
+        An operand that a changed node no longer reads gets nothing of it; one that it alone reads gets an added edge.
 
         Args:
             changes: by id of a node, a function that takes the node and returns the one whose vjps are used.

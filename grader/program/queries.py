@@ -32,7 +32,7 @@ def idle_edges(program: Program) -> tuple[Place, ...]:
     first state of a loop, is not among them: its contribution is zero for another reason.
 
     Returns:
-        The edges as (reader, slot), in the right program, whatever edits `program` has.
+        The edges as (reader, slot), in the right program, whatever edits `program` has; by rising id of the operand.
     """
     right = program.right
     if right not in _IDLE:
@@ -92,8 +92,9 @@ class Loop:
 def loop_carried_values(program: Program) -> tuple[LoopCarriedValue, ...]:
     """Return the loop-carried values of all loops: what an iteration reads that the iteration before has made.
 
-    There is one for each key and slot that reads such a value. For `h = tanh(x[t] @ w + h @ u)` it is the h in slot 0
-    of `h @ u`: with the key of `h @ u`, the id of the first h, and the ids of the h that the iterations have made.
+    There is one for each key and slot that reads such a value, in the order of the first iteration. For
+    `h = tanh(x[t] @ w + h @ u)` it is the h in slot 0 of `h @ u`: with the key of `h @ u`, the id of the first h, and
+    the ids of the h that all iterations but the last have made.
     """
     forward, carried = program.forward, []
     for key, ids in forward.by_key.items():
@@ -126,7 +127,7 @@ def loops(program: Program) -> tuple[Loop, ...]:
     """Return the loops of the forward pass, each with its keys, its number of iterations and its loop-carried values.
 
     Keys belong to one loop if each has a node in every iteration, and their nodes alternate: a, b, a, b, a, b. Rows
-    that `for row in x` takes of x are in no loop.
+    that `for row in x` takes of x are in no loop. Loops come in the order in which they begin.
     """
     groups: list[list[tuple[Key, tuple[int, ...]]]] = []
     for key, ids in program.forward.by_key.items():
@@ -265,7 +266,10 @@ class Contraction:
 
     @property
     def summed(self) -> str:
-        """Return the letters of operands that the value does not have, which are summed over: `k` for `ik,kj->ij`."""
+        """Return the letters of operands that the value does not have, which are summed over: `k` for `ik,kj->ij`.
+
+        Each stands once, in the order in which they first come.
+        """
         return "".join(dict.fromkeys(letter for own in self.operands for letter in own if letter not in self.value))
 
     def vjp_equation(self, slot: int) -> str:
@@ -318,7 +322,8 @@ class CompositeCall:
 def composite_calls(program: Program) -> tuple[CompositeCall, ...]:
     """Return the calls of losses and layers that are recorded as several nodes, in the order of the forward pass.
 
-    For `F.cross_entropy(x, y)`: the name `cross_entropy`, and the ids of the nodes that it is written out in.
+    For `F.cross_entropy(x, y)`: the name `cross_entropy`, and the ids of the nodes that it is written out in. Calls of
+    one function by the same expression, with no other node between them, come as one.
     """
     calls: list[tuple[str, list[int]]] = []
     for before, node in zip((None, *program.nodes), program.nodes, strict=False):
@@ -335,7 +340,8 @@ class EdgeKind:
 
     Args:
         key: the key of the readers; empty for the upstream gradient of the output.
-        slot: the slot in which they read the value; `None` where the slot is a number of iterations, as in `stack`.
+        slot: the slot in which they read the value; `None` where the slot is a number of iterations, as in `stack`. Of
+            the upstream gradient it is the number of the output.
         iterations: how many iterations later they read it; `None` where they are not in the loop of the value.
     """
 

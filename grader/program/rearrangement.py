@@ -172,7 +172,7 @@ def _pad(x: Array, /, pad: Sequence[int], value: float | None = 0.0) -> Array:
     Args:
         x: an array of any shape.
         pad: the widths before and behind an axis in pairs, the last axis first, as torch has it.
-        value: the constant.
+        value: the constant; `None` for 0.
     """
     widths = _pad_widths(x.ndim, pad)
     cut = x[tuple(slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(widths, x.shape, strict=True))]

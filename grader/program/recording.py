@@ -583,7 +583,7 @@ class _Recorder(TorchFunctionMode):
         """Make a node of the tensor that a call returned.
 
         None is made where the tensor is recorded already, is the same value as an argument (`x.clone()`), or is a
-        constant (`torch.zeros_like(x)`).
+        constant (`torch.zeros_like(x)`). The same value in another dtype, as of `x.float()`, makes a `cast`.
         """
         first = call.args[0] if call.args and isinstance(call.args[0], torch.Tensor) else None
         if id(result) in self.handles or call.name in CONSTANT:

@@ -50,6 +50,8 @@ class Segment:
     def push(self, direction: Array) -> Array:
         """Return the derivative of y along a direction of x, for the segment y = f(x): Jacobian times direction.
 
+        It is a central difference, and zeros for a direction of zeros.
+
         Args:
             direction: shaped like x.
 

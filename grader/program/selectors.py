@@ -192,6 +192,7 @@ class ComputedValue:
         """Return the value in words for a learner: `h`, or `h of the previous iteration` if `back` is 1.
 
         It is "the earlier `x @ w`", or the later one, where another call of a function computes the same expression.
+        The program must have nodes of the key.
         """
         forward = program.forward
         first = forward.by_key[self.key][0]
@@ -226,7 +227,10 @@ class OperandValue:
         return None if node is None else program.nodes[node].operand(self.slot)
 
     def describe(self, program: Program) -> str:
-        """Return the value in words for a learner: `h of the previous iteration`; `a constant` where it has no node."""
+        """Return the value in words for a learner: `h of the previous iteration`; `a constant` where it has no node.
+
+        The program must have nodes of the key.
+        """
         nodes = program.forward.by_key[self.key]
         value = program.nodes[nodes[min(1, len(nodes) - 1)]].operand(self.slot)
         return "a constant" if value is None else f"{program.name_of(value)} of the previous iteration"
@@ -312,7 +316,8 @@ def values_by_name(program: Program, reader: int, shape: tuple[int, ...] | None 
         shape: the shape that a value must have; any by default.
 
     Returns:
-        For each name the id of the value in this trial. Each value has one name.
+        For each name the id of the value in this trial, in the order above. Each value has one name, the first of its
+        names in this order.
     """
     known = _VALUES_BY_NAME.setdefault(program.forward, {})
     if reader not in known:

@@ -131,7 +131,7 @@ class Walk:
 
 
 def _edges_of(forward: Forward, reader: int) -> list[Place]:
-    """Return the edges, as (reader, slot), from a node to those of its operands that depend on an input."""
+    """Return the edges, as (reader, slot), from a node to those of its operands that depend on an input, by slot."""
     return [(reader, slot) for slot, _ in forward.edges[reader]]
 
 
