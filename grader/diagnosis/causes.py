@@ -222,7 +222,7 @@ def _on_way_to(case: Case, mistake: Mistake, names: Iterable[str]) -> Mistake:
     """Return a mistake with a clause that says for which targets it was made, and for which it was not.
 
     For the gradient of v2, from which those of th and of mu are made: "... has the wrong sign on the way to th; on the
-    way to mu it is right".
+    way to mu it is right". The mistake is unchanged where no right gradient is made of what the edge contributes.
 
     Args:
         case: the wrong answers, and the targets whose answers are right.
@@ -255,7 +255,10 @@ def _either(mistake: Mistake, twin: Mistake) -> Mistake:
 
 
 def _least_ranks(fits: Sequence[Fit]) -> dict[str, float]:
-    """Return by target the least rank of all fits with a mistake for it: that of the likeliest explaining candidate."""
+    """Return by target the least rank of all fits with a mistake for it: that of the likeliest explaining candidate.
+
+    Targets that no fit explains are missing.
+    """
     ranks: dict[str, float] = {}
     for fit in fits:
         for name in fit.mistakes:

@@ -342,7 +342,10 @@ def wording_program(edit: DescribedRewriting, case: Case) -> Program:
 
 
 def edited_places(edit: DescribedRewriting, case: Case) -> tuple[Place, ...]:
-    """Return the places that a rewriting edits in the program of the first trial."""
+    """Return the places that a rewriting edits in the program of the first trial, each once, in the order of spots.
+
+    Empty where that trial has none of them.
+    """
     first = case.samples[0].program
     return tuple(dict.fromkeys(place for spot in edit.spots for place in spot.places(first)))
 
@@ -769,7 +772,8 @@ class WithFactor:
 
         The factor must be explained: one expression of sizes and constants, such as 2 or 1 / bs, gives it in every
         trial. Beside an edit it must be no number that was typed in, and must not undo the edit. The mistake has the
-        facts of the edit, and then that of the factor; or one fact, where the operator has a clause for both.
+        facts of the edit, and then that of the factor; or one fact, where the operator has a clause for both. It has no
+        `rewrite`.
         """
         mistakes = {}
         for name in self.names:

@@ -60,6 +60,8 @@ class Engine:
     def script_gradients(self, steps: Sequence[Step], inputs: Sequence[float]) -> list[Array]:
         """Return the gradient that each input has at the end of steps that call `backward` and `zero_grad` themselves.
 
+        The gradients are in the order of the inputs; 0 where no contribution has come to an input.
+
         Args:
             steps: such as `("mul", 0, 1)`, with the calls `("backward", i)` and `("zero_grad",)` among them.
             inputs: the values 0, 1, ..., as numbers.

@@ -41,6 +41,10 @@ def examination(
 ) -> Routine:
     """Return an exercise whose learner writes a test of the backward pass of a function.
 
+    The backward passes that the test is called with are, in this order: the right ones; the wrong ones; for each blind
+    spot that a wrong one names, one that is wrong only outside of it; for each of several gradients, one that has this
+    gradient alone wrong; those of `_probes`.
+
     Args:
         title: the title of the exercise.
         forward: takes the inputs by name; returns out, whose upstream gradient is in out.g.
@@ -204,7 +208,7 @@ def _calls(forward: Callable[..., torch.Tensor], inputs: tuple[tuple[str, str], 
     """Return the calls by which a backward pass is judged: random inputs, output, upstream and right gradients each.
 
     There is one for each of `SIZES`, the sizes of the axes, and each of `SCALES`, a factor of the inputs and their
-    dtype.
+    dtype. They are cached: the same list, with the same numbers, each time.
 
     Args:
         forward: the forward pass.

@@ -55,6 +55,9 @@ def diagnose_error(
 ) -> Mistake:
     """Return the mistake of an exception in learner code, with the line that raised it.
 
+    Its code is `timeout`, `memory`, `used-autograd`, `crash` or `syntax-error` by the kind of the exception, else
+    `error`.
+
     Args:
         error: the exception as the child reported it.
         source: the learner's source, which names the line.
@@ -119,7 +122,7 @@ def _hints_on_missing_method(message: str, source: Source) -> tuple[str, ...]:
 
 
 def _line_of(error: Raised, source: Source) -> int:
-    """Return the number of the line to name in a message: the line that raised the exception.
+    """Return the number of the line to name in a message: the line that raised the exception, the last of its `lines`.
 
     For a call that exceeded the time limit it is the line of the outermost `while` loop that was running, as it is
     chance which line of the loop was reached.

@@ -366,7 +366,8 @@ def varying_ratio(samples: Samples) -> Mistake | None:
 def training_step(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that an answer is w + c * dw, for the variable w, its right gradient dw, and one number c.
 
-    This is a step of training, such as w - 0.1 * dw. Return `None` if there is no such c, or if it is 1 or -1.
+    This is a step of training, such as w - 0.1 * dw. Return `None` if there is no such c, if it is 1 or -1, or if there
+    is a single trial.
 
     Args:
         answer: the answer; `None` is returned where it is no gradient.
@@ -509,7 +510,7 @@ def _setting_kinds_with_sizes(trials: Sequence[Trial]) -> list[list[Any]]:
     """Return the kinds of the settings of some trials, each once, with the named axes and sizes of its first trial.
 
     A setting is the sizes of a trial, and its kind a phrase such as "a batch of one". Where all axes have one size, an
-    option of this value is named, too.
+    option of this value is named, too. Kinds come in the order of their last trials.
 
     Returns:
         Lists of a kind and its sizes, as message fields: [["a batch of one", [["bs", 1], ["n", 4]]]].
@@ -577,7 +578,8 @@ def stated_sample(wrong: Samples) -> Sample:
 def wrong_mask(answer: Answer, samples: Samples, closed: Iterable[Sequence[np.ndarray]]) -> Mistake | None:
     """Return the fact that the backward pass uses a wrong mask, such as z < 0 in place of z > 0 for relu.
 
-    Each entry of the answer is then 0, or the gradient without any mask. Return `None` where no item of `closed` fits.
+    Each entry of the answer is then 0, or the gradient without any mask. The fact names the first wrong entry of the
+    first trial that has one. Return `None` where no item of `closed` fits.
 
     Args:
         answer: the answer.

@@ -124,7 +124,8 @@ def _comparison_with_axis(
 def operations_of_wrong_trials(right: Sequence[Trial], wrong: Sequence[Trial]) -> tuple[str, list[str]]:
     """Return an argument that is a function, and the operations that it has in every wrong trial and in no right one.
 
-    If no operation, such as `x / number`, distinguishes the trials, the signs that do are returned, such as `/`.
+    It is the first such argument. If no operation, such as `x / number`, distinguishes the trials, the signs that do
+    are returned, such as `/`.
 
     Returns:
         The name of the argument, and the operations in sorted order; an empty name and no operations where there are
@@ -156,7 +157,10 @@ def operations_of(source: str) -> frozenset[str]:
 
 
 def _operations(body: ast.expr, argument: str) -> Iterator[str]:
-    """Yield the operations in an expression that use the variable `argument`, such as `x / number` or `x.sin()`."""
+    """Yield the operations in an expression that use the variable `argument`, such as `x / number` or `x.sin()`.
+
+    They come from the outside inwards; one that the expression has twice comes twice.
+    """
     for node in ast.walk(body):
         if not _uses(node, argument):
             continue

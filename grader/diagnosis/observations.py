@@ -350,7 +350,8 @@ def _observe_upstream(*names: str) -> Callable[[Case, str, Answer, Samples], Mis
 def wrong_mask_fact(case: Case, name: str, answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that the backward pass uses a wrong mask, such as z < 0 for z > 0 in that of relu; else `None`.
 
-    Each entry of the answer is then 0 or what it would be without any mask, but not at the right entries.
+    Each entry of the answer is then 0 or what it would be without any mask, but not at the right entries. The first
+    mask of the forward pass that fits is taken. `None` is also returned where the case lacks the program of a sample.
 
     Args:
         case: the case, whose forward pass has the masks.
@@ -396,7 +397,8 @@ def _gradient_behind_masks(program: Program, spot: Spot, name: str) -> Array | N
 def _uneven_rows_fact(case: Case, name: str, answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that some rows of an output's axis are left out of an answer, or have wrong weights; else `None`.
 
-    Such as that only the first example of a batch contributes to `w.g`.
+    Such as that only the first example of a batch contributes to `w.g`. The first edge and axis of `_row_splits` that
+    fit are taken, and rows that are left out come before weights.
 
     Args:
         case: the case.

@@ -57,7 +57,8 @@ class NumberMistaken:
     def explain(self, case: Case) -> Mapping[str, Mistake]:
         """Return by target the fact which wrong number a learner used, the same for all answers still unexplained.
 
-        Empty where no wrong number explains all these answers at once.
+        Of several numbers that the function takes, the first that does is named. Empty where no wrong number explains
+        all these answers at once, and for answers that are values or have no program.
         """
         names = tuple(name for name in case.names if name in case.unexplained)
         if not case.samples or case.samples[0].is_value or not names:

@@ -374,7 +374,8 @@ def _point_text(steps: float) -> str:
 def wrong_quotient(answer: Answer, samples: Samples) -> Mistake | None:
     """Return the fact that an answer is a certain wrong difference quotient in every trial; `None` where it is none.
 
-    Such as "f is evaluated at x and x - h; it must be evaluated at x + h and x".
+    Such as "f is evaluated at x and x - h; it must be evaluated at x + h and x". Of several that fit, one of
+    `slips_of_offsets` comes before those of `SLIPS`.
 
     Args:
         answer: the answer; `None` is returned unless it is a value.

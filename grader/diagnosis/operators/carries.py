@@ -72,6 +72,8 @@ class Step:
 def steps_of(program: Program, keys: tuple[Key, ...]) -> list[Step]:
     """Return the iterations of the loop that carries the states with the given keys, the first one first.
 
+    There are as many as the state with the fewest values has; none if the program lacks one of the keys.
+
     Args:
         program: the program; the iterations are those of its right forward pass, also where it is edited.
         keys: the keys of the nodes that make the states.

@@ -70,12 +70,18 @@ class ConstantChange:
 
 
 def calls_by_key(program: Program) -> dict[tuple[object, ...], ConstantCall]:
-    """Return by its key each call that makes a constant which nodes read; in a loop the call of the last iteration."""
+    """Return by its key each call that makes a constant which nodes read; in a loop the call of the last iteration.
+
+    They are in the order in which each is made first, and include the calls whose results such a call has read.
+    """
     return {call.key: call for call in program.forward.constants.read_calls}
 
 
 def first_call(program: Program, key: tuple[object, ...]) -> ConstantCall:
-    """Return the call with a key, which makes a constant that nodes read; in a loop that of the first iteration."""
+    """Return the call with a key, which makes a constant that nodes read; in a loop that of the first iteration.
+
+    There must be such a call.
+    """
     return next(call for call in program.forward.constants.read_calls if call.key == key)
 
 
@@ -313,7 +319,10 @@ def constant_omissions(program: Program) -> Iterator[ConstantOmission]:
 
 
 def _is_other_of_its_kind(operand: Tensor, result: Tensor) -> bool:
-    """Return whether a tensor can stand in place of another, and differs from it."""
+    """Return whether a tensor holds the kind of numbers of another, broadcasts to its shape, and then differs from it.
+
+    The kinds are truth values, floating-point numbers, and all others.
+    """
     kinds = [(each.dtype == torch.bool, each.is_floating_point()) for each in (operand, result)]
     if kinds[0] != kinds[1] or operand.ndim > result.ndim:
         return False

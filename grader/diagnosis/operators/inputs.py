@@ -198,8 +198,9 @@ class InputReplacement:
 def input_replacements(program: Program, place: Place) -> Iterator[InputReplacement]:
     """Yield `InputReplacement`s: the name of an input, and what is used in its place, a key of `INPUT_REPLACEMENTS`.
 
-    Such as "the rows of {x} in reverse order", "0", "the square of {x}", or for an index array "{x} minus 1". Where
-    there are several biases, "0" for all of them at once is yielded as well.
+    Such as "the rows of {x} in reverse order", "0", "the square of {x}", or for an index array "{x} minus 1". What is
+    equal to the input, or to an earlier replacement of it, is left out. Where there are several biases, "0" for all of
+    them at once comes last.
 
     Args:
         program: the program of a trial.
@@ -344,7 +345,8 @@ UPSTREAM_CODES = {
 def upstream_replacements(program: Program, place: Place) -> Iterator[str]:
     """Yield the keys of `UPSTREAM_REPLACEMENTS`, wrong arrays in place of the upstream gradient: "the sign of {x}".
 
-    Nothing is yielded where no upstream gradient is given, as for a loss, or where it is a single number.
+    Nothing is yielded where no upstream gradient is given, as for a loss, or where it is a single number. For one of a
+    single axis, what is equal to it is left out.
 
     Args:
         program: the program of a trial.
@@ -557,7 +559,7 @@ def is_loss_reduction(program: Program, place: Place) -> bool:
 def loss_term_weights(program: Program, place: Place) -> Iterator[RowWeights]:
     """Yield `RowWeights`: an axis of the array that a loss sums or averages, and which wrong weights it gets along it.
 
-    `RowWeights(-1, "only the first is used")`, say, for weights 1, 0, 0, ...
+    `RowWeights(-1, "only the first is used")`, say, for weights 1, 0, 0, ... Weights that are all 1 are left out.
 
     Args:
         program: the program of a trial.

@@ -534,8 +534,8 @@ def _() -> Example:
 def other_solutions(program: Program, place: Place) -> Iterator[tuple[ValueName, bool]]:
     """Yield each value that may stand for the solution in the gradient of a matrix, and whether it is transposed.
 
-    These are all values of the solution's shape, or of its transpose's, but for the solution and the right-hand side,
-    which is a choice of `use_wrong_solve_vjp`. Nothing is yielded where the solution is a vector.
+    These are all values of the solution's shape, and then of its transpose's, but for the solution and the right-hand
+    side, which is a choice of `use_wrong_solve_vjp`. Nothing is yielded where the solution is a vector.
 
     Args:
         program: the program of a trial.

@@ -149,7 +149,8 @@ def _find_difference(program: Program, node: Node, given: Names | None) -> Diffe
         given: the names of prediction and label that must be found; `None` for any.
 
     Returns:
-        The difference; `None` where there is none, an output has axes, or the node has none or is in a loop.
+        The difference; `None` where there is none, an output has axes, or the node has none, is in a loop, gets no
+        gradient, or has a single entry and no names are given.
     """
     is_loss = all(program.nodes[output].value.ndim == 0 for output in program.forward.outputs)
     if not is_loss or node.value.ndim == 0 or len(program.forward.by_key[node.key]) > 1:
@@ -910,8 +911,8 @@ def _() -> Example:
 def makers_of_divisor(program: Program, quotient: int) -> list[Node]:
     """Return the `sum` or `index_add` that computes the divisor of a quotient, and the rearrangements after it.
 
-    For `x / w.sum()` the sum alone; for `x / w.sum(1)[:, None]` the sum and the `[:, None]`. Empty where the divisor is
-    a constant, or no sum of a single array.
+    They are in the order of the forward pass: for `x / w.sum()` the sum alone; for `x / w.sum(1)[:, None]` the sum and
+    the `[:, None]`. Empty where the divisor is a constant, or no sum of a single array.
 
     Args:
         program: the program of a trial.

@@ -183,7 +183,8 @@ def _find_normalisation(program: Program, node: Node) -> Normalisation | None:
         node: the node, of a division by a scale or a product with one.
 
     Returns:
-        The normalisation; `None` where no choice of x, axes, mean and count gives that gradient.
+        The first normalisation that fits, with a mean subtracted before one without; `None` where no choice of x, mean
+        and count gives that gradient.
     """
     with np.errstate(all="ignore"):
         scaling = scaling_of(program, node)
@@ -913,7 +914,8 @@ class WrongAxes:
 def wrong_axes(program: Program, place: Place) -> Iterator[WrongAxes]:
     """Yield `WrongAxes`: axes that are not those of a normalisation, and the terms whose means run over them.
 
-    `WrongAxes((0,), ("mean", "variance"))`, say, for a layer norm over axis 1: mean(g) and mean(g * h) over axis 0.
+    `WrongAxes((0,), ("mean", "variance"))`, say, for a layer norm over axis 1: mean(g) and mean(g * h) over axis 0. The
+    smallest sets of axes come first.
 
     Args:
         program: the program of a trial.

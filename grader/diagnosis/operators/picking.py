@@ -140,6 +140,8 @@ def chosen_entries(node: Node, slot: int) -> Array:
 def axes_of_choosers(program: Program, place: Place) -> Iterator[int]:
     """Yield the axes along which a node chooses entries at the same index several times: 0 for d.min(1), d of two axes.
 
+    Nothing is yielded where all axes are reduced, as in d.max().
+
     Args:
         program: the program of a trial.
         place: the edge into the extreme or gather.

@@ -339,7 +339,7 @@ def _selectors_by_kind(program: Program) -> dict[Kind, Listed]:
     """Return for each kind of places, such as `"edge"`, pairs of a selector and the tuple of places that it selects.
 
     The selectors are all that select any node, edge, target or output of the program: targets first, then those of one
-    operation, and last those of all operations of one name.
+    operation, and last those of all operations of one name. They are cached for each forward pass.
     """
     if program.forward not in _SELECTORS_BY_KIND:
         own_nodes = [NodeSelector(selector) for selector in node_selectors(program)]
@@ -707,7 +707,8 @@ def operand_source(text: str, name: str, slot: int) -> str:
 def plain_side(program: Program, place: Place, tree: ast.BinOp) -> ast.expr:
     """Return the side of a binary operation that is not the operand of the edge `place`: in `3 * x`, 3 for x.
 
-    torch computes `3 * x` as `x * 3`, so that the slot of x alone does not tell its side in the source.
+    torch computes `3 * x` as `x * 3`, so that the slot of x alone does not tell its side in the source. The slot
+    decides where neither side is written like the operand.
 
     Args:
         program: the program.
@@ -813,7 +814,10 @@ def describe_places(program: Program, places: Iterable[Place]) -> str:
 
 
 def target_of(program: Program, place: Place) -> str:
-    """Return the name of the target whose value is at the place (id, `WHOLE`), as `Program.with_result` takes it."""
+    """Return the name of the target whose value is at the place (id, `WHOLE`), as `Program.with_result` takes it.
+
+    There must be one; of several it is the first.
+    """
     return next(name for name, value in program.forward.targets.items() if value == place[0])
 
 

@@ -1600,7 +1600,7 @@ def formulas(program: Program, place: Place) -> Iterator[Formula]:
 
 
 def is_divisor_only(program: Program, value: int) -> bool:
-    """Return whether a value is read as a denominator, and as nothing else."""
+    """Return whether a value is read as a denominator, and as nothing else; False where nothing reads it."""
     uses = program.forward.uses[value]
     return bool(uses) and all(reader >= 0 and program.nodes[reader].name == "div" and slot for reader, slot in uses)
 

@@ -1642,7 +1642,10 @@ def changes_in_loop(program: Program, loop: Loop) -> frozenset[int]:
 
 
 def kept_iterations(program: Program, place: Place) -> Iterator[Literal["last", "first"]]:
-    """Yield which iteration's values a backward pass may use in all iterations: the last one's, or the first one's."""
+    """Yield which iteration's values a backward pass may use in all iterations: the last one's, or the first one's.
+
+    Nothing unless the value `place` is the first loop-carried value of a loop of two iterations or more.
+    """
     loop = first_carried_of_loop(program, place)
     if loop is not None and loop.iterations > 1:
         yield from ("last", "first")

@@ -654,7 +654,7 @@ def combinations_with_values(program: Program, place: Place) -> Iterator[Combina
     """Yield `Combination`s: the name of a value, and how the gradient of the target `place` is combined with it.
 
     How is a key of `COMBINATIONS`, such as "this is the right answer multiplied by {value}". The values have the
-    target's shape, or are inputs shaped like its last axes.
+    target's shape, or are inputs shaped like its last axes; the target itself is left out where it is the output.
     """
     shape, reader = shape_of(program, place), program.forward.outputs[-1]
     for name, value in values_by_name(program, reader).items():

@@ -57,7 +57,7 @@ def name_of_upstream_gradient(program: Program, value: int) -> str:
 def value_with_same_gradient(program: Program, value: int) -> int:
     """Return the id of the first value with a name that has the same gradient, as l1 for `x @ w` in `l1 = x @ w + b`.
 
-    Return `value` where it has a name itself, or where there is none.
+    Return `value` where it has a name itself, or where no such value comes before a difference.
     """
     for other in values_with_same_gradient(program, value):
         if other != value and program.nodes[other].name != "add":
@@ -1107,7 +1107,8 @@ def short_functions(program: Program, place: Place) -> Iterator[tuple[ValueName,
 def slopes_of_functions(program: Program, place: Place) -> Iterator[SlopeOfFunction]:
     """Yield `SlopeOfFunction`s: the name of an x, if the value `place` is made of it entry by entry, and a function.
 
-    The function is a key of `SLOPES`, such as "a sigmoid", for which the value's numbers are in the right range.
+    The function is a key of `SLOPES`, such as "a sigmoid", for which the value's numbers are in the right range. The
+    value must be made by at most `MOST_IN_FUNCTION` pointwise operations, each with one operand that gets a gradient.
     """
     for source, _, inner in short_functions(program, place):
         if all(len(program.forward.edges[i]) == 1 for i in inner):
@@ -1286,7 +1287,7 @@ def gradients_to_exchange(program: Program, place: Place) -> Iterator[ValueName]
     """Yield the names of values whose gradients may be swapped with that of the value `place`.
 
     Two such values have one shape, and neither depends on the other. Only values computed after `place` are yielded, so
-    that each pair comes once.
+    that each pair comes once. Parts of one split array, and values of one name, are left out.
     """
     for other in gradient_replacements(program, place):
         if not isinstance(other.value, ValueOfIteration) and other.code == "wrong-operand" and other.part is None:

@@ -816,6 +816,8 @@ def leave_out_last_windows(program: Program, place: Place, choice: Missing) -> P
 def _axis_and_unused_entries(node: Node, number: int, size: int) -> tuple[int, int]:
     """Return an axis of the value that counts windows, and how many entries of the padded input are behind the last.
 
+    The axis is counted from the end, but from the front for an `unfold`.
+
     Args:
         node: the windows operation.
         number: the number of the axis among those that the windows slide along.
