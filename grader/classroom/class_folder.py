@@ -196,6 +196,7 @@ class ClassFolder:
         layout: the layout, such as "a download from Moodle".
         strays: the names of files and folders beside the submissions, which are ignored.
         absent: the students on the roster who submitted nothing.
+        absent_names: the other names of each of these on the roster, by the student's name in `absent`.
         unlisted: the students who submitted something that can be graded under a name that is not on the roster.
         layout_name: the value of `--layout` for this layout.
         doubt: why the layout that was recognised may be another; empty if it was named, or cannot be mistaken.
@@ -209,6 +210,7 @@ class ClassFolder:
     layout: str
     strays: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    absent_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unlisted: tuple[str, ...] = ()
     layout_name: LayoutName = "plain"
     doubt: str = ""

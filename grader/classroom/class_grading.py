@@ -159,7 +159,7 @@ def grade_class(
             if pending:
                 _write_results(results, pending, grading, progress)
             if not grading.students:
-                results.record_absent(class_folder.absent)
+                results.record_absent(class_folder.absent, class_folder.absent_names)
             nothing = [NothingToGrade(blank.student, blank.reason) for blank in results.blank.values()]
             if nothing and ask(with_earlier(sorted(nothing, key=lambda entry: entry.student), class_folder)):
                 results.enter_zeros()

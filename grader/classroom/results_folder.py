@@ -391,7 +391,7 @@ class ResultsFolder:
             except Exception as error:
                 self.add_failure(name, blank.student, not_made(error))
 
-    def record_absent(self, students: Iterable[str]) -> None:
+    def record_absent(self, students: Iterable[str], other_names: Mapping[str, tuple[str, ...]]) -> None:
         """Write a record without a score for each student who has no submission.
 
         A record of the same kind from an earlier run is kept, and counted. A student whose name is also that of a
@@ -399,6 +399,7 @@ class ResultsFolder:
 
         Args:
             students: the names of these students, as on the roster.
+            other_names: the other names that the roster has of each of them, if any, by the student's name.
 
         Raises:
             InfrastructureError: nothing can be written any more, or an earlier record cannot be moved.
@@ -406,14 +407,15 @@ class ResultsFolder:
         for name in students:
             if result_file(self.out, name).name in self._file_names:
                 continue  # somebody of this very name handed in
-            stored = self._stored_results(name)
+            stored, known_as = self._stored_results(name), other_names.get(name, ())
             if stored is not None and stored.made_from == self.digest:
-                self._count_stored(name, stored, replace(stored, submission=NO_SUBMISSION), NOTHING)
+                known = replace(stored, submission=NO_SUBMISSION, known_as=known_as)
+                self._count_stored(name, stored, known, NOTHING)
                 continue
             missing = tuple(exercise.missing_result for exercise in self.names.wanted)
             blank = StudentResults(
                 self.names.course.config.course, name, missing, made_from=self.digest,
-                course_digest=self.course_digest, reason=NOTHING, submission=NO_SUBMISSION,
+                course_digest=self.course_digest, reason=NOTHING, submission=NO_SUBMISSION, known_as=known_as,
             )  # fmt: skip
             try:
                 self.leave_blank(name, blank)

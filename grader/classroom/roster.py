@@ -662,10 +662,10 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
             former = matched.get(place)
             conflict = "; ".join([*([former.conflict] if former else []), _ambiguity(candidates, who)])
             matched[place] = Submission(student.key, (), student.names, handed_in=student.handed_in, conflict=conflict)
-    absent = [place for place in range(len(roster.students)) if place not in matched]
+    absent = [student for place, student in enumerate(roster.students) if place not in matched]
     unused = roster.unused_aliases(class_folder.submissions, certain)
     remarks = [*_remarks_on_aliases(unused, unmatched), *_remarks_on_matches(roster, counted)]
-    is_plain, keys = class_folder.layout_name == "plain", {roster.students[place].key for place in absent}
+    is_plain, keys = class_folder.layout_name == "plain", {student.key for student in absent}
     if is_plain and (remark := _remark_on_repositories(roster, unmatched, keys)):
         remarks.append(remark)
     elif class_folder.submissions and not matched:
@@ -674,7 +674,10 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
     return replace(
         class_folder,
         submissions=tuple(sorted([*matched.values(), *unmatched], key=lambda submission: submission.key)),
-        absent=tuple(displayable_name(roster.students[place].key) for place in absent),
+        absent=tuple(displayable_name(student.key) for student in absent),
+        absent_names={
+            displayable_name(student.key): Submission(student.key, (), student.names).other_names for student in absent
+        },
         unlisted=tuple(each.student for each in unmatched if not each.conflict and not each.nothing),
         remarks=(*class_folder.remarks, *roster.remarks, *remarks),
         named_by=roster.named_by,

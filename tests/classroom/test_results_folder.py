@@ -794,6 +794,17 @@ def test_a_record_of_a_roster_goes_to_nobody_who_has_a_part_of_the_name(tmp_path
         assert keys_of_records(found, {"blee2": ("Bea Lee",)}, were_listed=were_listed) == {"blee2": "lee7"}
 
 
+def test_the_record_of_who_handed_in_nothing_has_the_names_on_the_roster(course, tmp_path) -> None:
+    """An export found no row for such a student, or that of another one with the same number."""
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT})
+    out, roster = tmp_path / "out", tmp_path / "roster.csv"
+    for email in ("ben@uni.edu", "bk@uni.edu"):  # the second run keeps the record, and has the new address
+        roster.write_text(f"login,name,email\nada,Ada L,ada@uni.edu\nben,Ben K,{email}\n", encoding="utf-8")
+        found = match_roster(find_submissions(course, tmp_path / "in", out), read_roster(roster))
+        grade_class(course, found, out, Grading(1, "none"), ask=lambda nothing: True)
+        assert (record(out, "ben")["known_as"], record(out, "ben")["score"]) == (["Ben K", email], 0)
+
+
 def test_a_run_that_is_stopped_after_a_roster_came_keeps_what_was_before(course, tmp_path, monkeypatch) -> None:
     put(tmp_path / "in", {"Ada A/lin_grad.py": MEAN, "Ben B/x.txt": ""})
     (tmp_path / "roster.csv").write_text(ROSTER, encoding="utf-8")
