@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from itertools import chain
@@ -145,6 +145,103 @@ class GradeSheet:
     column: int
     students: range
     feedback: int | None = None
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Hold what identifies a student, as a record or a row has it, in the form in which it is compared.
+
+    Args:
+        addresses: the e-mail addresses.
+        logins: what is one word, such as a login.
+        numbers: the numbers, without the zeros at their beginning.
+        platform_numbers: the numbers that the platform gave, or may have given.
+        words: the words of the full names.
+    """
+
+    addresses: frozenset[str]
+    logins: frozenset[str]
+    numbers: frozenset[str]
+    platform_numbers: frozenset[str]
+    words: frozenset[str]
+
+    @classmethod
+    def of(cls, names: Iterable[str], platform_numbers: frozenset[str]) -> Identity:
+        """Return what identifies a student by all names that are known.
+
+        Args:
+            names: the names, logins, numbers and addresses of the student; an empty one is ignored.
+            platform_numbers: numbers that the platform gave; that of "Participant 411" is added.
+        """
+        folded = {_folded_cell(name) for name in names} - {""}
+        addresses = {name for name in folded if "@" in name}
+        numbers = {name for name in folded if name.isdecimal()}
+        full_names = {name for name in folded - addresses if FULL_NAME.search(name)}
+        participants = {name: match[1] for name in full_names if (match := PARTICIPANT.search(name))}
+        words = (folded_name(word) for name in full_names - participants.keys() for word in WORDS.findall(name))
+        return cls(
+            frozenset(addresses),
+            frozenset(folded - addresses - numbers - full_names),
+            frozenset(number.lstrip("0") for number in numbers),
+            platform_numbers | frozenset(participants.values()),
+            frozenset(words),
+        )
+
+    def agreeing(self, row: Identity) -> set[str]:
+        """Return the fields, except the words of names, in which a row has something of a record.
+
+        A login may be the part of an address before the @, on either side, and any number the one that Canvas gave.
+        """
+        starts, starts_there = ({address.partition("@")[0] for address in each.addresses} for each in (self, row))
+        pairs = {
+            "addresses": self.addresses & row.addresses,
+            "logins": self.logins & (row.logins | starts_there) | starts & row.logins,
+            "numbers": self.numbers & row.numbers,
+            "platform_numbers": (self.platform_numbers | self.numbers) & row.platform_numbers,
+        }
+        return {field for field, shared in pairs.items() if shared}
+
+    def differing(self, row: Identity) -> set[str]:
+        """Return the fields, of addresses, logins and numbers, in which a record and a row have nothing in common."""
+        pairs = {
+            "addresses": (self.addresses, row.addresses),
+            "logins": (self.logins, row.logins),
+            "numbers": (self.numbers, row.numbers),
+        }
+        return {field for field, (own, there) in pairs.items() if own and there and not own & there}
+
+    def is_another_person(self, row: Identity, agreeing: set[str]) -> bool:
+        """Return whether a row is of another person than a record, though fields of both agree.
+
+        It is if nothing of the names agrees. Names in two scripts cannot be compared; but where only a number of
+        Canvas's agrees, which may be another one on the roster, something else must agree as well.
+
+        Args:
+            row: what identifies the student of the row.
+            agreeing: the fields that agree.
+        """
+        if "addresses" in agreeing or self.words & row.words:
+            return False
+        if agreeing == {"platform_numbers"} and not self.platform_numbers & row.platform_numbers:
+            return bool(self.words or self.addresses)
+        are_latin = [any(map(str.isascii, words)) for words in (self.words, row.words)]
+        return bool(self.words and row.words) and are_latin[0] == are_latin[1]
+
+
+@dataclass(frozen=True)
+class _RowMatches:
+    """Hold which record belongs in which row of a sheet.
+
+    Args:
+        rows: each record that has a row of its own, with that row's index, in the order of the records.
+        by_name: the first students who were found by their names alone, though the row has other addresses, logins or
+            numbers; empty if there are none.
+        problems: sentences on the students with a score but without a row.
+    """
+
+    rows: Sequence[tuple[StudentResults, int]]
+    by_name: str
+    problems: tuple[str, ...]
 
 
 def canvas(course: Course, records: Sequence[StudentResults], options: ExportOptions) -> Exported:
@@ -312,10 +409,10 @@ def _filled_sheet(
             f"--out-of {number(out_of)} is above the maximum grade in the worksheet, {number(least)}, and Moodle takes "
             "no grade above it: leave out --out-of, or raise the maximum in Moodle and download the worksheet again."
         )
-    rows, problems = _match_rows(sheet, records, most)
+    matches = _match_rows(sheet, records, most)
     changed = filled = late = 0
     scaled, excused = False, list[str]()
-    for record, row in rows:
+    for record, row in matches.rows:
         if record.score is None:
             continue
         if sheet.table.values(row)[sheet.column].strip().upper() == EXCUSED:
@@ -343,9 +440,14 @@ def _filled_sheet(
         notes.append(f"Excused there, and left as they are: {listed(excused)}.")
     if name == MOODLE_FILE and sheet.feedback is None:
         notes.append(f"No comments are written: the file has no column {FEEDBACK.capitalize()}.")
+    if matches.by_name:
+        notes.append(
+            f"Found by the name alone, since the file has other addresses, logins or numbers than the results: "
+            f"{matches.by_name}."
+        )
     if late:
         notes.append(f"{late} of the scores are after lateness; the records have the raw scores, too.")
-    return Exported({name: sheet.table.content()}, notes=tuple(notes), problems=problems)
+    return Exported({name: sheet.table.content()}, notes=tuple(notes), problems=matches.problems)
 
 
 def _scaled_score(record: StudentResults, out_of: float, *, is_capped: bool) -> float:
@@ -371,9 +473,7 @@ def _differs(before: str, points: str) -> bool:
         return True
 
 
-def _match_rows(
-    sheet: GradeSheet, records: Sequence[StudentResults], rows: Iterable[int]
-) -> tuple[list[tuple[StudentResults, int]], tuple[str, ...]]:
+def _match_rows(sheet: GradeSheet, records: Sequence[StudentResults], rows: Iterable[int]) -> _RowMatches:
     """Match records with rows of a sheet.
 
     Args:
@@ -382,8 +482,7 @@ def _match_rows(
         rows: the indices of the rows that are a student's.
 
     Returns:
-        Each record that has a row of its own with that row's index, in the order of `records`; and one sentence that
-        names the students with a score but without a row, or nothing.
+        The records that have a row of their own, and sentences on students with a score but without a row.
     """
     rows_of: defaultdict[str, set[int]] = defaultdict(set)
     for row in rows:
@@ -406,18 +505,16 @@ def _match_rows(
                 *(f"{key}#{number}" for key in (*keys, *folded) for number in numbers),
             ):
                 rows_of[key].add(row)
-    fits = [(record, _row_of_record(record, rows_of)) for record in records]
-    matches = [
-        (record, None if row is None or _is_of_another_name(record, sheet, row) else row) for record, row in fits
-    ]
+    fits = [(record, at) for record in records if (at := _row_of_record(record, rows_of)) is not None]
+    wrong, by_name = _contradicted(fits, sheet, rows_of)
     claims: defaultdict[int, list[str]] = defaultdict(list)
-    for record, match in matches:
-        if match is not None:
-            claims[match].append(record.student)
+    for record, row in fits:
+        if record.student not in wrong:
+            claims[row].append(record.student)
     own = [
         (record, row)
-        for record, row in matches
-        if row is not None and (len(claims[row]) == 1 or _is_exact(record.student, claims[row], sheet, row))
+        for record, row in fits
+        if record.student not in wrong and (len(claims[row]) == 1 or _is_exact(record.student, claims[row], sheet, row))
     ]
     students = {record.student for record, _ in own}
     unmatched = [record.student for record in records if record.student not in students and record.score is not None]
@@ -427,34 +524,63 @@ def _match_rows(
     if not own:
         says = f"No row of their own was found for {first_few_names(names, NAMED)}"
         problem = f"{says}: grade the class with this file as its roster, and export again."
-    return own, (problem,) if unmatched else ()
+    problems = [problem] if unmatched else []
+    if others := [text(student) for student in unmatched if student in wrong]:
+        problems.append(
+            f"The file has a row with a name or a number of {first_few_names(others, NAMED)}, but what else identifies "
+            "its student differs: if it is the same person, correct your roster, and grade the class again."
+        )
+    alone = [text(record.student) for record, _ in own if record.student in by_name and record.score is not None]
+    return _RowMatches(own, first_few_names(alone, NAMED) if alone else "", tuple(problems))
 
 
-def _is_of_another_name(record: StudentResults, sheet: GradeSheet, row: int) -> bool:
-    """Return whether a row was found by Canvas's own number alone, and has no word of the student's names as a name.
+def _record_identity(record: StudentResults) -> Identity:
+    """Return what identifies the student of a record: the name in the results, and all others that are known.
 
-    A number on the roster may be the one that Canvas gave to another student.
+    A name in a download, such as `Ada Lovelace_411` or `lovelaceada_201`, is a number of the platform's.
+    """
+    names = {record.student, *record.known_as}
+    downloads = [match for name in names if (match := DOWNLOADED.fullmatch(name) or HANDED_IN.search(name))]
+    return Identity.of(names, frozenset(match.groups()[-1] for match in downloads))
+
+
+def _row_identity(sheet: GradeSheet, row: int) -> Identity:
+    """Return what identifies the student of a row of a sheet; the column ID holds a number of the platform's."""
+    headings, values = sheet.table.values(0), sheet.table.values(row)
+    ids = {values[at].strip() for at in sheet.students if _folded_cell(headings[at]) == "id"}
+    names = {values[at].strip() for at in sheet.students if _folded_cell(headings[at]) != "id"}
+    return Identity.of(names, frozenset(ids))
+
+
+def _contradicted(
+    fits: Sequence[tuple[StudentResults, int]], sheet: GradeSheet, rows_of: Mapping[str, set[int]]
+) -> tuple[set[str], set[str]]:
+    """Return the students whose rows have another student's names, and those who have only their names in their rows.
+
+    A row that was found by a number or a login is another student's if nothing else of the student stands in it, and
+    one that was found by a name, if it has another address, login or number. Where most of the class has others there,
+    these are of another kind than in the records, and say nothing.
 
     Args:
-        record: the student's results.
+        fits: the records that fit a row, each with the index of that row.
         sheet: the platform's file.
-        row: the index of the row.
+        rows_of: the rows that each key of `_keys` occurs in.
     """
-    headings, values = sheet.table.values(0), sheet.table.values(row)
-    cells = [values[at] for at in sheet.students]
-    ids = [values[at].strip() for at in sheet.students if _folded_cell(headings[at]) == "id"]
-    if ids != [record.student] or cells.count(record.student) > 1:
-        return False
-    known, there = (
-        {
-            folded_name(word)
-            for name in names
-            if FULL_NAME.search(name) and "@" not in name
-            for word in WORDS.findall(name)
-        }
-        for names in (record.known_as, cells)
-    )
-    return bool(known and there) and not known & there
+    wrong, by_name, kinds = set[str](), dict[str, set[str]](), Counter[tuple[str, bool]]()
+    for record, row in fits:
+        own, there = _record_identity(record), _row_identity(sheet, row)
+        names = {login for login in own.logins if row in _rows_of_name(login, rows_of)} - there.logins
+        own = replace(own, logins=own.logins - names)  # such as franklinben, which is a name
+        agreeing, others = own.agreeing(there), own.differing(there)
+        kinds.update([*((kind, True) for kind in agreeing), *((kind, False) for kind in others)])
+        if not agreeing:
+            by_name[record.student] = others
+        elif own.is_another_person(there, agreeing):
+            wrong.add(record.student)
+    for student, others in by_name.items():
+        if any(kinds[kind, False] <= max(kinds[kind, True], 1) for kind in others):
+            wrong.add(student)
+    return wrong, {student for student, others in by_name.items() if others} - wrong
 
 
 def _is_exact(student: str, claims: Sequence[str], sheet: GradeSheet, row: int) -> bool:

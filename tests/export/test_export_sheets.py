@@ -294,7 +294,7 @@ def test_a_login_made_of_a_name_fits_no_row_if_its_student_has_another_name(cour
 def test_a_record_named_by_a_login_is_found_by_its_names_on_the_roster(course: Course) -> None:
     """Hardly any row was filled where the class had a roster of its own, and the platform no logins."""
     records = [
-        replace(named(ADA, "al1"), known_as=("7", "Ada Lovelace", "al1@uni.edu")),
+        replace(named(ADA, "al1"), known_as=("7", "Ada Lovelace", "ada@uni.edu")),
         replace(named(BEN, "bf2"), known_as=("ben@uni.edu", "hw-ben")),
         replace(named(BEN, "bf3"), known_as=("bfr", "Bo Frey")),  # the login of Ben Franklin in Canvas
     ]
@@ -304,6 +304,56 @@ def test_a_record_named_by_a_login_is_found_by_its_names_on_the_roster(course: C
     made = canvas(course, records, ExportOptions(sheet=CANVAS.encode(), column="Slopes"))
     assert [row[5] for row in rows(made)[3:5]] == ["10", "7.5"]
     assert "bf2, bf3" in made.problems[0]
+
+
+def test_a_row_of_a_namesake_with_another_address_or_login_gets_no_points(course: Course) -> None:
+    """The points of al1 went to another Ada Lovelace, also where she is on the same roster."""
+    al1 = replace(named(ADA, "al1"), known_as=("Ada Lovelace", "al1@uni.edu"))
+    namesake = replace(named(BEN, "ada"), known_as=("Ada Lovelace", "ada@uni.edu"))
+    made = moodle(course, [al1], ExportOptions(sheet=MOODLE.encode()))
+    assert made.files["moodle.csv"] == MOODLE.encode()
+    assert "row with a name or a number of al1, but" in made.problems[1]
+    for records in ([al1, namesake], [namesake, al1]):
+        made = moodle(course, records, ExportOptions(sheet=MOODLE.encode()))
+        assert [row[4] for row in rows(made)[1:]] == ["20", "12.00"]
+        assert made.problems[0] == "No row of their own was found for al1: enter their points by hand."
+    logins = CANVAS.replace("ada@uni.edu", "ada")
+    for known_as in (("Ada Lovelace",), ("Ada Lovelace", "al1@uni.edu")):
+        record = replace(named(BEN, "al1"), known_as=known_as)
+        made = canvas(course, [record], ExportOptions(sheet=logins.encode(), column="Slopes"))
+        assert made.files["canvas.csv"] == logins.encode()
+    with_zeros = MOODLE.replace("Full name", "Full name,ID number").replace("Lovelace,", "Lovelace,0123,")
+    for number, points in (("123", "50"), ("124", "")):
+        record = replace(named(ADA, "al1"), known_as=("Ada Lovelace", number))
+        assert rows(moodle(course, [record], ExportOptions(sheet=with_zeros.encode())))[1][5] == points
+
+
+def test_addresses_of_another_kind_than_those_of_the_class_contradict_no_name(course: Course) -> None:
+    records = [
+        replace(named(ADA, "al1"), known_as=("Ada Lovelace", "al1@home.org")),
+        replace(named(BEN, "bf2"), known_as=("Ben Franklin", "bf2@home.org")),
+    ]
+    made = moodle(course, records, ExportOptions(sheet=MOODLE.encode()))
+    assert ([row[4] for row in rows(made)[1:]], made.problems) == (["50", "20"], ())
+    says = "Found by the name alone, since the file has other addresses, logins or numbers than the results: al1, bf2."
+    assert says in made.notes
+
+
+def test_a_number_or_login_that_is_another_persons_on_the_platform_gets_no_points(course: Course) -> None:
+    """A roster's numbers and logins may be of another kind than those of the platform."""
+    for student, known_as in (
+        ("12", ("Cem Oz",)), ("12", ("cem@uni.edu",)), ("bfr", ("Cem Oz",)), ("S-2", ("Cem Oz", "cem@uni.edu")),
+    ):  # fmt: skip
+        made = canvas(
+            course, [replace(named(BEN, student), known_as=known_as)], ExportOptions(None, CANVAS.encode(), "Slopes")
+        )
+        assert made.files["canvas.csv"] == CANVAS.encode()
+        assert f"for {student}: grade the class" in made.problems[0]
+    for student, known_as in (("12", ("Benny Franklin",)), ("12", ("bfr@uni.edu",)), ("S-2", ("富兰克林 本",))):
+        made = canvas(
+            course, [replace(named(BEN, student), known_as=known_as)], ExportOptions(None, CANVAS.encode(), "Slopes")
+        )
+        assert (rows(made)[4][5], made.problems) == ("4", ())
 
 
 def test_logins_that_differ_in_capital_letters_have_rows_of_their_own(course: Course) -> None:
