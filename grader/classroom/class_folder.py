@@ -573,7 +573,10 @@ class _LayoutFinder:
         )
 
     def _is_hidden_submission(self, entry: File | Folder) -> bool:
-        """Return whether an entry with the name of a hidden file or a cache contains a submission."""
+        """Return whether an entry with the name of a hidden file or a cache contains a submission.
+
+        A file does if it is an archive, a folder if an exercise, an archive or a notebook is in it.
+        """
         if isinstance(entry, File):
             return entry.is_archive and not entry.name.startswith(APPLE_DOUBLE)
         inside = entry.all_entries(MOST_ENTRIES)

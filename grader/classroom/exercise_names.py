@@ -63,6 +63,9 @@ class ExerciseNames:
     def described(self, ids: Collection[str]) -> str:
         """Return exercises in words: "the whole course", the names of their units, or the first few ids.
 
+        Units are named, in teaching order, if the exercises are all of theirs; ids are sorted. Of many names,
+        `MOST_DESCRIBED` are followed by the number of the others: "and 3 more".
+
         Args:
             ids: the ids of the exercises.
         """
@@ -126,7 +129,7 @@ class ExerciseNames:
 
     @cached_property
     def _anywhere(self) -> dict[str, CourseExercise]:
-        """Return the exercises by the names that their files have outside a unit's folder.
+        """Return the exercises by the names that their files have outside a unit's folder, such as `lin_grad.py`.
 
         A quiz is `quiz_<unit>.yaml`; if only one is graded, it may be `quiz.yaml` too.
         """

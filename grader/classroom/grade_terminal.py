@@ -127,7 +127,10 @@ def _offer_to_write_layout(plan: ClassPlan, assignment: str, layout: LayoutName)
 
 @contextmanager
 def _signals_as_interrupt() -> Iterator[None]:
-    """Raise `KeyboardInterrupt` at SIGTERM and SIGHUP inside the block, so that results are written as after Ctrl-C."""
+    """Raise `KeyboardInterrupt` at SIGTERM and SIGHUP inside the block, so that results are written as after Ctrl-C.
+
+    Only in the main thread, and for a signal that nobody else handles.
+    """
     before = {}
     if threading.current_thread() is threading.main_thread():  # only the main thread may set handlers
         numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -429,7 +432,10 @@ def _units(summary: ClassSummary) -> Table:
 
 
 def _mistakes(course: Course, summary: ClassSummary) -> Table:
-    """Return a table of the `MOST_MISTAKES` most frequent mistakes in each exercise, by code."""
+    """Return a table of the `MOST_MISTAKES` most frequent mistakes in each exercise, by code.
+
+    The exercises are in teaching order; those without a mistake are left out.
+    """
     table = Table("exercise", "most frequent mistakes", box=None, pad_edge=False, title_justify="left")
     for exercise in course.exercises:
         mistakes = summary.mistakes.get(exercise.id, ())[:MOST_MISTAKES]

@@ -42,7 +42,10 @@ SHAPE_ERRORS = ("RuntimeError", "ValueError", "IndexError")
 
 
 def mistake_name(answer: AnswerResult) -> str:
-    """Return the name that a wrong answer is counted under: its code, and for an error its kind: `error: arguments`."""
+    """Return the name that a wrong answer is counted under: its code, and for an error its kind: `error: arguments`.
+
+    It is `error` alone for one of no known kind, and `UNNAMED` without a code.
+    """
     if answer.code != ERROR:
         return answer.code or UNNAMED
     kind = _error_kind(answer.message)

@@ -345,7 +345,10 @@ def _is_unanswered(exercise: ExerciseResult) -> bool:
 
 
 def _mistakes(results: StudentResults) -> list[tuple[str, str, str]]:
-    """Return exercise, answer and code of each wrong answer of a student; an answer not attempted is no mistake."""
+    """Return exercise, answer and code of each wrong answer of a student; an answer not attempted is no mistake.
+
+    The code is `UNNAMED` where the answer has none.
+    """
     return [
         (exercise.id, answer.name, answer.code or UNNAMED)
         for exercise in results.exercises

@@ -198,7 +198,8 @@ def single_submission(path: Path) -> Submission:
     """Return the submission of one student: a folder, an archive, or a single file.
 
     Raises:
-        UsageError: the path does not exist, or is a link, which a student may have made to the worked solutions.
+        UsageError: the path does not exist or cannot be read, or is a link, which a student may have made to the worked
+            solutions.
     """
     if path.is_symlink():
         raise UsageError(f"{path} is a link, and is not followed: name the folder or file that was handed in.")

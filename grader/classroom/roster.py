@@ -825,7 +825,10 @@ def _with_student(student: RosterStudent, submission: Submission, match: Match) 
 
 
 def _places_by_name(names: Iterable[tuple[str, int]]) -> dict[str, tuple[int, ...]]:
-    """Return the places of the students who have each name, from pairs of a name and a place; no name is empty."""
+    """Return the places of the students who have each name, from pairs of a name and a place; no name is empty.
+
+    The places of a name are in rising order, each once.
+    """
     places_of = defaultdict[str, set[int]](set)
     for name, place in names:
         places_of[name].add(place)
@@ -843,7 +846,10 @@ def _places_by_number(names: Iterable[tuple[str, int]]) -> dict[str, tuple[int, 
 
 
 def _identifying_numbers(students: Sequence[RosterStudent]) -> list[str]:
-    """Return the headings of columns, unknown to handgrad, in which every student has a different number."""
+    """Return the headings of columns, unknown to handgrad, in which every student has a different number.
+
+    They are in the order of the columns; there are none for a roster without students.
+    """
     headings = [head for head in (students[0].others if students else ()) if all(head in s.others for s in students)]
     columns = {heading: [student.others[heading] for student in students] for heading in headings}
     return [

@@ -815,7 +815,8 @@ def _section_advice(submission: Submission) -> str:
 def _hash_of_files(files: Iterable[File]) -> str:
     """Return a hash of the paths and the bytes of files, to tell two submissions apart of which nothing can be graded.
 
-    Of a file that cannot be read, or that lies beyond the limits of archives, only the path counts.
+    Of a file that cannot be read, or that lies beyond the limits of archives, only the path counts. The order of the
+    files counts. It has 16 hexadecimal digits.
     """
     digest, bytes_left = hashlib.sha256(), MOST_UNPACKED
     for file in files:
