@@ -172,7 +172,11 @@ def _stamp(figure: Figure) -> SvgDrawing:
 
 
 def _window(series: Series) -> tuple[np.ndarray, tuple[str, str]]:
-    """Return at most `MOST_TILES` rows and columns of a series around its largest entry, and the names of its axes."""
+    """Return at most `MOST_TILES` rows and columns of a series around its largest entry, and the names of its axes.
+
+    The largest is that of the greatest magnitude. The names are those of the rows' axis and of the columns'; empty for
+    an axis without a name.
+    """
     values = np.atleast_2d(series.values)
     row, column = divmod(int(np.abs(values).argmax()), values.shape[1])
     starts = [max(0, min(at - MOST_TILES // 2, size - MOST_TILES)) for at, size in zip((row, column), values.shape,

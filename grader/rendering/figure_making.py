@@ -654,7 +654,10 @@ def sums(compared: ComparedAnswer) -> Iterator[Figure]:
 
 
 def _sums_to_zero(sample: Sample, axis: int) -> bool:
-    """Return whether the right array of a sample adds up to 0 along an axis, and is not 0 itself."""
+    """Return whether the right array of a sample adds up to 0 along an axis, and is not 0 itself.
+
+    Return False if it lacks this axis.
+    """
     expected = sample.expected
     if axis >= expected.ndim:
         return False

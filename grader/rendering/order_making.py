@@ -239,7 +239,10 @@ def _visits_of_list(sample: Sample) -> Iterator[Visits]:
 
 
 def _are_parents(value: object) -> bool:
-    """Return whether an argument is a list that has for each value a tuple of the numbers of its operands."""
+    """Return whether an argument is a list that has for each value a tuple of the numbers of its operands.
+
+    At least one of the tuples must have a number.
+    """
     return (
         isinstance(value, list)
         and any(value)

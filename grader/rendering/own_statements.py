@@ -345,7 +345,10 @@ def _targets(statement: ast.stmt) -> list[ast.expr]:
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a function in the order of the text: those in blocks too, but not in inner functions."""
+    """Yield the statements of a function in the order of the text: those in blocks too, but not in inner functions.
+
+    The handlers of exceptions are yielded, too.
+    """
     for statement in body:
         yield statement
         if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

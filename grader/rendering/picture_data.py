@@ -113,7 +113,7 @@ def early_values(figure: Figure) -> dict[int, tuple[str, list[str]]]:
     """Return the values that come too early in a figure of an order, each with the values that it comes before.
 
     Returns:
-        By the index of the value in the figure, its number as text and the numbers of those others.
+        By the index of the value in the figure, in rising order, its number as text and the numbers of those others.
     """
     values, _, arrows = figure.series
     early: dict[int, tuple[str, list[str]]] = {}

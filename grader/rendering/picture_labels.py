@@ -463,7 +463,7 @@ def _formula_of_operator(operator: str, parameters: Mapping[str, Any]) -> str | 
 def _missing_derivative(program: Program, node: Node, slot: int) -> str:
     """Return the factor that is missing in the gradient of a slot: `b -> 1` for a in `a * b`, else `tanh' -> 1`.
 
-    Empty for other operations of several operands, and where the other operand has no short name.
+    Empty for other operations of several operands, for a denominator, and where the other operand has no short name.
     """
     if len(node.values) == 1 or (node.operation.family == "pointwise" and len(node.operands) == 1):
         return "f' -> 1"

@@ -461,7 +461,7 @@ def _stamp_lines(figure: Figure, room: int) -> Iterator[Line]:
 
 
 def tiles(series: Series) -> np.ndarray:
-    """Return at most `MOST_TILES` rows and columns of a series around its largest entry."""
+    """Return at most `MOST_TILES` rows and columns of a series around its entry of the greatest magnitude."""
     values = np.atleast_2d(series.values)
     at = divmod(int(np.abs(values).argmax()), values.shape[1])
     row, column = (max(0, min(i - MOST_TILES // 2, n - MOST_TILES)) for i, n in zip(at, values.shape, strict=True))
