@@ -107,7 +107,7 @@ class Progress:
         return progress
 
     def _copy_damaged_state(self, name: str) -> None:
-        """Keep a copy of the state before its damaged part is dropped.
+        """Keep a copy of the state file before its damaged part is dropped; add a note on that, or why it failed.
 
         Args:
             name: the exercise whose entry is damaged.
@@ -123,7 +123,7 @@ class Progress:
             )
 
     def _move_broken_state(self, error: Exception) -> None:
-        """Move a state file that cannot be read aside, and note why."""
+        """Move a state file that cannot be read aside; add a note on why, or that it could not be moved."""
         aside = self.path.with_suffix(BROKEN)
         try:
             os.replace(self.path, aside)
@@ -140,7 +140,7 @@ class Progress:
         return result if result and result.made_from == file_hash(exercise.path) else None
 
     def record(self, exercise: CourseExercise, result: ExerciseResult) -> None:
-        """Record a result; forget the hints seen of mistakes that are no longer made.
+        """Record a result; forget the hints seen of mistakes that are no longer made. The file is not written.
 
         A mistake in an answer is counted once until that answer is right, however often the file is checked.
         """
@@ -166,7 +166,7 @@ class Progress:
     def remove_one_mistake(self, code: str) -> None:
         """Reduce the count of the mistake with this code by one, in the exercise in which it was met most.
 
-        Nothing changes if it is not on record.
+        Of several it is the first. Nothing changes if it is not on record. The file is not written.
         """
         where = self.met.get(code)
         if where:

@@ -213,7 +213,7 @@ def wrapped(text: str, style: Style = "", first: str = "", first_style: Style = 
 
 
 def _record_and_show_result(session: Session, taking: QuizSession) -> ExerciseResult:
-    """Check the sheet, record the result, show how far the quiz is, and return the result."""
+    """Check the sheet, record the result, save the progress, show how far the quiz is, and return the result."""
     exercise, result = taking.exercise, taking.result()
     session.progress.record(exercise, result)
     session.progress.save()

@@ -213,7 +213,10 @@ def run_review(session: Session, review: Review, variant: int) -> int:
 
 
 def _ask_questions(session: Session, review: Review, variant: int) -> None:
-    """Ask each question once, with the numbers of `variant`; a right answer takes one mistake off the record."""
+    """Ask each question once, with the numbers of `variant`; a right answer takes one mistake off the record.
+
+    The record is not saved here.
+    """
     right = 0
     for number, question in enumerate(review.questions, 1):
         mistake = ask_question(Practice(question.quiz, variant), question.name, f"{number} of {len(review.questions)}")

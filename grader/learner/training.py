@@ -173,7 +173,10 @@ def train(
 
 
 def _step_torchs(training: Training, end: int) -> None:
-    """Train with torch's gradients up to the step `end`."""
+    """Train with torch's gradients up to the step `end`, and append the losses to `training.torchs`.
+
+    Nothing is done if that has as many losses already.
+    """
     curve = training.torchs
     steps = range(len(curve.losses), end)
     if steps:

@@ -167,7 +167,10 @@ def verdict_lines(training: Training) -> Iterator[Line]:
 
 
 def verdict_sentences(training: Training) -> Iterator[tuple[str, Style]]:
-    """Yield the verdict on a training: its end, the loss, the first difference, and the exercises that do not pass."""
+    """Yield the verdict on a training: its end, the loss, the first difference, and the exercises that do not pass.
+
+    Each sentence comes with its style.
+    """
     model, steps = training.model, len(training.yours.losses)
     if training.is_stopped:
         yield f"Stopped after step {steps} of {model.steps}. What was learned until then is kept.", "todo"

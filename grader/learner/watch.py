@@ -188,7 +188,7 @@ class Watch:
             self.state.check(self.checks.changed(self.state.current))
 
     def _interrupt(self) -> None:
-        """Dismiss the prompt, or stop all checks if there is none."""
+        """Dismiss the prompt, or, if there is none, stop all checks and save the progress."""
         self.state.message = []
         if self.state.prompt is not None:
             self.state.prompt = None
@@ -396,7 +396,10 @@ class Commands:
         self.state.prompt = Prompt(text, self._reset)
 
     def _reset(self, key: str) -> None:
-        """Put the stub of the exercise back, with a backup of the file, if the pressed key says yes."""
+        """Put the stub of the exercise back, with a backup of the file, if the pressed key says yes.
+
+        What is known of the exercise, such as its result and the hints seen, is then forgotten.
+        """
         if key.lower() in ("y", "yes"):
             backup = workspace.reset(self.state.current)
             self.state.session.progress.forget(self.state.current)
@@ -571,7 +574,10 @@ class Prompt:
 
 
 def awaiting_mistakes(result: ExerciseResult) -> ExerciseResult:
-    """Return verdicts in which each wrong answer has the message that its mistake is being looked for."""
+    """Return verdicts in which each answer with a mistake has the message that this is being looked for.
+
+    Its code, hints and evidence are left out.
+    """
     answers = (
         answer if answer.mistake is None else replace(answer, code=None, message=LOOKING, hints=(), evidence="")
         for answer in result.answers
