@@ -36,6 +36,8 @@ def scaled_error(array: np.ndarray, reference: np.ndarray) -> float:
 def agrees(array: np.ndarray, reference: np.ndarray, precision: str = "float32") -> bool:
     """Return whether the scaled error of an array is within the tolerance of a precision.
 
+    False for another shape, or an entry that is not finite.
+
     Args:
         array: the array to judge, of any shape.
         reference: the right array.
@@ -55,7 +57,7 @@ def tolerance(reference: np.ndarray, precision: str = "float32") -> float:
 
 
 def wrong_entries(array: np.ndarray, reference: np.ndarray, precision: str = "float32") -> np.ndarray:
-    """Return a mask of the entries that are further from the reference than `agrees` allows.
+    """Return a mask of the entries that are further from the reference than `agrees` allows, or no numbers.
 
     Args:
         array: the array to judge, of the same shape as `reference`.

@@ -143,7 +143,7 @@ def _gradients(out: torch.Tensor, leaves: Sequence[torch.Tensor], out_g: torch.T
 
 
 def derivative_answers(exercise: Exercise) -> list[Answer]:
-    """Return the answers of an exercise that are gradients or Jacobians, without values such as the loss."""
+    """Return the answers of an exercise that are gradients or Jacobians, in order, without values such as the loss."""
     return [answer for answer in exercise.answers if answer.kind != "value"]
 
 

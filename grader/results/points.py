@@ -15,7 +15,8 @@ SHOWN = 3
 def exact(points: float) -> Fraction:
     """Return the number that a float was rounded from: a short decimal as it is, else the simplest fraction.
 
-    Of all fractions that round to the float, the simplest has the smallest denominator: 0.3333333333333333 is a third.
+    A short decimal has at most `MOST_DECIMALS` decimals. Of all fractions that round to the float, the simplest has the
+    smallest denominator: 0.3333333333333333 is a third.
 
     Raises:
         ValueError, OverflowError: the float is not finite.

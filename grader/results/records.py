@@ -100,7 +100,7 @@ class ExerciseResult:
 
     @cached_property
     def status(self) -> Status:
-        """Return the gravest status among the answers: error, failed, todo, passed."""
+        """Return the gravest status among the answers: error, failed, todo, passed; passed if there are none."""
         statuses = {answer.status for answer in self.answers}
         order: tuple[Status, ...] = ("error", "failed", "todo")
         return next((status for status in order if status in statuses), "passed")
@@ -300,7 +300,7 @@ class StudentResults:
 
     @cached_property
     def raw_score(self) -> float | None:
-        """Return the points reached, with adjustments and before lateness; `None` if there is no score."""
+        """Return the points reached, at least 0, with adjustments and before lateness; `None` if there is no score."""
         return None if self.why_no_score else max(self._points(), 0.0)
 
     @cached_property
@@ -315,7 +315,7 @@ class StudentResults:
     def changes(self) -> tuple[PointsChange, ...]:
         """Return the changes of the points; with the scores of all answers they add up to the score, if there is one.
 
-        They are the adjustments, what makes a total below 0 into 0, and what lateness costs.
+        They are, in this order, the adjustments, what makes a total below 0 into 0, and what lateness costs.
         """
         adjusted = [
             PointsChange(
@@ -421,12 +421,12 @@ class StudentResults:
 
 
 def content_hash(content: bytes | None) -> str:
-    """Return the SHA-256 of a file's bytes; empty if there is no file."""
+    """Return the SHA-256 of a file's bytes in hexadecimal digits; empty if there is no file."""
     return "" if content is None else hashlib.sha256(content).hexdigest()
 
 
 def exit_code(exercises: Sequence[ExerciseResult]) -> int:
-    """Return 0 if all exercises passed, 1 if some did not, 3 if the grader itself failed at one."""
+    """Return 0 if all exercises passed or there are none, 1 if some did not, 3 if the grader itself failed at one."""
     statuses = {exercise.status for exercise in exercises}
     if "error" in statuses:
         return 3
