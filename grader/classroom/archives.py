@@ -482,7 +482,9 @@ class SubmissionWalk:
             yield from self._files_below(folder, (), 0, is_clone=False)
 
     def _files_below(self, folder: Folder, above: tuple[str, ...], depth: int, *, is_clone: bool) -> Iterator[File]:
-        """Yield the files below a folder.
+        """Yield the files below a folder, and in place of an archive the files in it.
+
+        What is left out is noted in `notes`, and what does not come from an archive is added to `uploads`.
 
         Args:
             folder: the folder.

@@ -331,6 +331,8 @@ class ClusterPool(Closing):
     def _take_results(self, future: Future) -> Iterator[tuple[Any, list[ExerciseResult]]]:
         """Yield the results of a batch whose task has ended; if it failed, `_try_again` puts it back in the queue.
 
+        If it did not, the worker's failures are forgotten, and its seconds for each submission stored in `pace`.
+
         Yields:
             The key of a submission (see `KeyedParts`), and its results; of a batch that failed, only for a submission
             that is given up.

@@ -122,6 +122,8 @@ class StoredGrades(NamedTuple):
     def why(self, after: StoredGrades, exercise: str) -> set[str]:
         """Return the reasons, members of `REASONS`, why the points of an exercise are others in the grades `after`.
 
+        There is at least one; an exercise that a person has adjusted now has no other.
+
         Args:
             after: the grades of the same student afterwards.
             exercise: the id of the exercise.
@@ -170,7 +172,7 @@ class StoredGrades(NamedTuple):
         return [exercise for exercise in self.worth if exercise.startswith(QUIZ)]
 
     def why_total(self, after: StoredGrades, exercises: Iterable[str]) -> set[str]:
-        """Return the reasons, members of `REASONS`, why the total is another in the grades `after`.
+        """Return the reasons, members of `REASONS`, why the total is another in the grades `after`; at least one.
 
         Args:
             after: the grades of the same student afterwards.

@@ -218,7 +218,7 @@ class GradesTable:
                 self.noted[results.student] = notes
 
     def _cells(self, results: StudentResults, mistakes: list[tuple[str, str, str]]) -> list[str]:
-        """Return the cells of a student's line.
+        """Return the cells of a student's line, in the order of the header; blank ones if nothing could be graded.
 
         Args:
             results: the student's results.

@@ -107,7 +107,7 @@ class Submission:
 
     @property
     def other_names(self) -> tuple[str, ...]:
-        """Return the other names of the student, without unprintable characters, for the record."""
+        """Return the other names of the student than `key`, without unprintable characters, sorted, for the record."""
         return tuple(sorted(printable_name(name) for name in self.known_as - {self.key}))
 
     @property
@@ -245,7 +245,10 @@ def plain_submission(
 
 
 def ends_of_name(name: str) -> frozenset[str]:
-    """Return what follows each hyphen of a name: if it is a repository's, one of these may be its student's login."""
+    """Return what follows each hyphen of a name: if it is a repository's, one of these may be its student's login.
+
+    For `lab-ada-b`: `ada-b` and `b`; nothing for a name without a hyphen.
+    """
     return frozenset(name[place + 1 :] for place, character in enumerate(name) if character == "-")
 
 
@@ -354,6 +357,8 @@ class GradescopeEntry:
 
 def read_submitters(file: File) -> dict[str, GradescopeEntry]:
     """Return whose each submission in an export from Gradescope is, and when it was handed in, by its folder's name.
+
+    Entries of another form are left out; so are all if the file holds no mapping.
 
     Args:
         file: the export's `submission_metadata.yml`.

@@ -770,7 +770,7 @@ def _grades_before(out: Path, grades: dict[str, StoredGrades]) -> dict[str, Stor
         grades: the grades that the folder's records have now.
 
     Returns:
-        The grades by the name of a record's file.
+        The grades by the name of a record's file: those in `BEFORE_FILE`, or `grades` if it cannot be read.
     """
     with suppress(OSError, ValueError, TypeError, AttributeError):
         return grades_from_json((out / BEFORE_FILE).read_bytes())

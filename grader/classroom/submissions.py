@@ -518,7 +518,7 @@ def _why_unreadable(error: ReadError | UnreadableSource) -> str:
 
 
 def _quiz_notes(chosen: AnswerFile, cells: Sequence[str]) -> tuple[str, ...]:
-    """Return notes on the answers to a quiz that later ones in the same cells replace.
+    """Return notes on the answers to a quiz that later ones in the same cells replace: the last `MOST_NOTES` - 1.
 
     Args:
         chosen: the notebook, or the file that was exported from one.
