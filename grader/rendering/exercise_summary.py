@@ -107,7 +107,7 @@ class _ConstantsInlined(ast.NodeTransformer):
 
 @lru_cache(maxsize=32)
 def _assigned_values(spec: Path, modified: int) -> dict[str, ast.expr]:
-    """Return the expression assigned to each top-level name of a spec.
+    """Return the expression assigned to each top-level name of a spec; the last one, if there are several.
 
     Args:
         spec: the Python file.

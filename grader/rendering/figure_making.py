@@ -501,7 +501,7 @@ def _axes_of_output(compared: ComparedAnswer) -> Axes:
 
 
 def _index_of_largest(array: np.ndarray) -> tuple[int, ...]:
-    """Return the index of the entry with the largest magnitude."""
+    """Return the index of the entry with the largest magnitude, the first of several."""
     return tuple(int(i) for i in np.unravel_index(int(np.abs(array).argmax()), array.shape))
 
 

@@ -360,7 +360,7 @@ def _row(
 ) -> dict[str, float]:
     """Return the horizontal places of the nodes and passing edges in a row, each near the middle of its readers.
 
-    The keys are those of the nodes, and `_lane_key` for edges.
+    The keys are those of the nodes, and `_lane_key` for edges; they come from left to right.
 
     Args:
         graph: the forward pass.

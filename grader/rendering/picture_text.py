@@ -589,7 +589,7 @@ def _scatter_sentences(figure: Figure) -> Iterator[str]:
 
 
 def _largest_entry(values: np.ndarray) -> tuple[float, str]:
-    """Return the entry of largest magnitude of an array, and its index as text, such as `[1, 2]`."""
+    """Return the entry of largest magnitude of an array, the first of several, and its index as text: `[1, 2]`."""
     at = np.unravel_index(int(np.abs(values).argmax()), values.shape)
     return float(values[at]), f"[{', '.join(map(str, map(int, at)))}]"
 

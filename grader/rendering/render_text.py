@@ -261,7 +261,7 @@ def next_step(exercise: CourseExercise | None) -> Line:
 
 
 def key_legend(keys: Sequence[tuple[str, str]], width: int) -> Iterator[Line]:
-    """Yield lines that explain keys, at most `width` columns wide.
+    """Yield lines that explain keys, at most `width` columns wide; an empty line without keys.
 
     Args:
         keys: pairs of a key and its effect in a word.
