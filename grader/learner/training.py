@@ -111,7 +111,7 @@ class Training:
 
 
 def units_with_training(course: Course) -> list[str]:
-    """Return the ids of the units that have a training."""
+    """Return the ids of the units that have a training, in teaching order."""
     return [unit.id for unit in course.config.units if (course.solutions / unit.id / FILE).is_file()]
 
 

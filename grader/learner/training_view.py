@@ -54,7 +54,8 @@ def live_lines(training: Training) -> Iterator[Line]:
 def columns(curve: Curve, steps: int, width: int) -> list[float]:
     """Return the heights of a curve in a chart: for each column the mean loss of the steps in it.
 
-    The `width` columns share the `steps` steps; columns that the curve has not reached are missing.
+    The `width` columns share the `steps` steps; columns that the curve has not reached, or that have no step, are
+    missing.
     """
     parts = [curve.losses[column * steps // width : (column + 1) * steps // width] for column in range(width)]
     return [sum(part) / len(part) for part in parts if part]
