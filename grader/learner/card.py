@@ -280,13 +280,18 @@ def _details(cards: Sequence[Card]) -> list[str]:
     )
     mistakes = [mistake for card in cards for mistake in card.mistakes]
     overcome, others = (exercises_by_code(mistakes, is_overcome=state) for state in (True, False))
+    states = {"overcome in": overcome, "not yet overcome in": others}
     codes = sorted({*overcome, *others}, key=lambda code: (code not in others, -len(overcome.get(code, ())), code))
     rows = "".join(
         f'<tr><th scope="row"><code>{escape(code)}</code><br><span class="dim">{escape(meaning(code))}</span></th>'
-        f"<td>{escape(', '.join(overcome.get(code, ())))}</td><td>{escape(', '.join(others.get(code, ())))}</td></tr>"
+        + "".join(
+            f'<td data-label="{head}">{escape(", ".join(exercises.get(code, ())))}</td>'
+            for head, exercises in states.items()
+        )
+        + "</tr>"
         for code in codes
     )
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("mistake", "overcome in", "not yet in"))
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("mistake", *states))
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
     return [
         '<h2 class="details">Solved</h2>', f"<table>{solved}</table>" if solved else "<p>Nothing yet.</p>",
