@@ -143,7 +143,11 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        points=shown, quote=partial(quote, errors="replace"), told_html=told_html, minus=with_minus_signs
+        points=shown,
+        quote=partial(quote, errors="replace"),
+        told_html=told_html,
+        minus=with_minus_signs,
+        breakable=breakable,
     )
     environment.globals.update(
         segments=segments,
@@ -174,6 +178,13 @@ def told_html(text: str) -> Markup:
     from markupsafe import Markup
 
     return Markup(text_html(str(printable_and_short(text))))
+
+
+def breakable(name: str) -> Markup:
+    """Return a name as HTML that a narrow page breaks behind an underscore, not within a word."""
+    from markupsafe import Markup, escape
+
+    return escape(printable_and_short(name)).replace("_", Markup("_<wbr>"))
 
 
 def with_minus_signs(number: str) -> str:

@@ -21,8 +21,8 @@ from helpers.class_results import (
     wrong,
 )
 
-from grader.classroom.class_report import Counts, Tally
-from grader.classroom.report_files import PageLimits, PageSource, columns, html, percent, segments
+from grader.classroom.class_report import NOT_IT, Counts, Tally
+from grader.classroom.report_files import PageLimits, PageSource, breakable, columns, html, percent, segments
 from grader.results.codes import MEANINGS
 from grader.results.records import Adjustment, ExerciseResult
 
@@ -30,13 +30,13 @@ MADE = PageSource("grades", "report.csv", datetime(2025, 3, 2, 2, 14, tzinfo=UTC
 ALLOWED = set(
     "html head meta title style body svg defs pattern rect circle line text header h1 h2 h3 p time bdi a nav main dl "
     "div dt dd section details summary ul li table thead tbody tr th td code br span b small figure blockquote "
-    "figcaption footer".split()
+    "figcaption footer wbr".split()
 )
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>{{ 7 * 7 }}</style>\u202e\x1b[31m\ud800"
 
 
-VOID = {"meta", "br"}
-INLINE = {"bdi", "code", "b", "span", "a", "small"}
+VOID = {"meta", "br", "wbr"}
+INLINE = {"bdi", "code", "b", "span", "a", "small", "wbr"}
 
 
 class Page(HTMLParser):
@@ -108,6 +108,20 @@ def test_no_mistake_is_the_commonest_of_several_that_one_student_each_made() -> 
     assert with_unread == several, "what could not be read is no mistake"
     assert "2 mistakes, 1 each" in several
     assert "transposed" in twice
+
+
+def test_a_wrong_answer_of_a_quiz_is_followed_by_the_number_of_students_who_gave_it() -> None:
+    answers = tuple(wrong(name, "wrong-value", f"`3`{NOT_IT}.") for name in LIN)
+    quiz = ExerciseResult("quiz_04_linear", "04_linear", answers)
+    class_of_two = [replace(CLASS[0], student=name, exercises=(quiz,)) for name in ("hal", "ida")]
+    text = html(counted(class_of_two), MADE)
+    assert "3 (2 students)" in Page(text).words
+    assert '<td data-label="wrong"><code>3</code>' in text, "said again where a phone has no head of the table"
+
+
+def test_a_long_name_is_broken_behind_its_underscores() -> None:
+    assert breakable("<b>_of_it") == "&lt;b&gt;_<wbr>of_<wbr>it"
+    assert "lin_<wbr>grad" in html(counted(CLASS), MADE)
 
 
 def test_who_handed_in_nothing_is_not_among_those_whose_exercises_are_not_graded() -> None:
