@@ -765,8 +765,12 @@ def _read_chosen_files(names: ExerciseNames, submission: Submission) -> Submissi
     nothing = _why_nothing(names, chosen, answers, files, own_notes, walk.skipped, advice)
     said = [nothing, nothing.replace(f": {NOT_READ}: ", ": ")]
     repeats = (" was ignored: ", " cannot be read: ")  # in notes that say the reason once more
+    unknown = f" was ignored: {UNKNOWN}"  # of a file that is listed among those that no exercise is named like
     notes = [
-        note for note in notes if not any(words in note and note.replace(words, ": ") in said for words in repeats)
+        note
+        for note in notes
+        if not any(words in note and note.replace(words, ": ") in said for words in repeats)
+        and not (note.endswith(unknown) and note.removesuffix(unknown) in nothing)
     ]
     if len(notes) > MOST_NOTES:
         notes[MOST_NOTES:] = [f"{len(notes) - MOST_NOTES} more files were ignored"]

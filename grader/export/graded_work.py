@@ -227,7 +227,8 @@ def notes(record: StudentResults) -> tuple[str, ...]:
 
     A clause that begins with "it" gets the submission as its subject.
     """
-    return tuple(text(re.sub("^it ", "The submission ", note)) for note in record.remarks)
+    sentences = (re.sub("^it ", "The submission ", note) for note in record.remarks)
+    return tuple(text(sentence if sentence.endswith((".", "?")) else f"{sentence}.") for sentence in sentences)
 
 
 def as_json(document: Any) -> bytes:

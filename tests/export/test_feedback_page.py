@@ -70,6 +70,8 @@ def read(course: Course, record: StudentResults) -> _Page:
 def test_a_note_without_a_subject_is_a_sentence_on_the_submission() -> None:
     record = replace(BEN, notes=("it holds notes.txt, and no file that is named after an exercise",))
     assert notes(record)[-1].startswith("The submission holds notes.txt, and")
+    assert notes(record)[-1].endswith("named after an exercise.")
+    assert notes(replace(BEN, notes=("a.py defines relu: should it be relu.py?",)))[-1].endswith("relu.py?")
 
 
 def test_it_says_points_findings_evidence_and_hints(course: Course) -> None:
