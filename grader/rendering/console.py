@@ -20,10 +20,10 @@ from .render_text import Line
 if TYPE_CHECKING:
     from rich.syntax import SyntaxTheme
 
-# Colours from 16 on are the same in every terminal: these have 3:1 contrast on black and on white alike.
+# Colours from 16 on are the same in every terminal: these have 4.5:1 contrast on black and on white alike.
 STYLES = {
-    "bold": "bold", "good": "color(28)", "bad": "color(160)", "todo": "color(136)", "dim": "dim",
-    "mark": "bold color(133)",
+    "bold": "bold", "good": "color(29)", "bad": "color(131)", "todo": "color(130)", "dim": "dim",
+    "mark": "bold color(163)",
     "cold1": "color(231) on color(60)", "cold2": "color(231) on color(61)", "cold3": "color(231) on color(26)",
     "cold4": "bold color(231) on color(27)",
     "hot1": "color(231) on color(95)", "hot2": "color(231) on color(130)", "hot3": "color(16) on color(166)",

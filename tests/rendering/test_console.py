@@ -60,7 +60,9 @@ def test_each_colour_is_read_on_black_and_on_white_and_on_its_own_ground(known: 
             pairs = zip(shades(style.color), shades(style.bgcolor), strict=True)
             assert all(contrast(text, ground) >= 4.5 for text, ground in pairs), style
         else:
-            assert all(contrast(shade, paper) >= 3 for shade in shades(style.color) for paper in ("#000000", "#ffffff"))
+            least = 3 if style.color.name in PALETTES else 4.45  # each terminal paints the first 16 in its own way
+            ratios = [contrast(shade, paper) for shade in shades(style.color) for paper in ("#000000", "#ffffff")]
+            assert min(ratios) >= least, style
 
 
 @pytest.mark.parametrize("term", ["xterm", "xterm-256color"])
