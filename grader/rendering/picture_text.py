@@ -49,7 +49,7 @@ COLD: tuple[Style, ...] = ("cold1", "cold2", "cold3", "cold4")
 HOT: tuple[Style, ...] = ("hot1", "hot2", "hot3", "hot4")
 MARK_STYLES: dict[str, Style] = {RIGHT: "dim", NOT_FINITE: "bad"}
 DIRECTION = "from the output back to the inputs"
-KEY_OF_MARKS = "; <== is where it goes wrong"
+KEY_OF_MARKS, KEY_OF_EDGES = "; <== is where it goes wrong", ", <-- is an operand that it concerns"
 Block = list[Line]
 MOST_ENTRIES = 8
 ACROSS, DOWN = 41, 15  # columns and rows of a scatter: odd, so that both axes are in the middle
@@ -218,8 +218,10 @@ def _length(line: Line) -> int:
 
 def _graph_lines(graph: Graph, width: int) -> Iterator[Line]:
     """Yield the lines, at most `width` columns wide, of a forward pass as a tree from the output to the inputs."""
-    is_marked = any(node.marked for node in graph.nodes.values())
-    yield from _note_lines(DIRECTION + KEY_OF_MARKS if is_marked else DIRECTION, width, "forward pass")
+    marked = [node for node in graph.nodes.values() if node.marked]
+    has_edges = any(node.edges and len(node.operands) > 1 for node in marked)
+    key = f"{DIRECTION}{KEY_OF_MARKS if marked else ''}{KEY_OF_EDGES if has_edges else ''}"
+    yield from _note_lines(key, width, "forward pass")
     drawn: set[str] = set()
     for line in _tree_lines(graph, graph.out, "", "", drawn):
         yield _shortened(line, width)
@@ -492,26 +494,30 @@ def _bar_lines(figure: Figure) -> Iterator[Line]:
             row[j] = "#"
         row[mark] = "|"
         yield ((INDENT, ""), (f"{label:>{size}} ", "dim"), ("".join(row).rstrip(), ""))
-    yield ((INDENT, ""), (f"# {yours.name}, | {right.name}", "dim"))
+    scale = "" if figure.shaded else f", {number_text(limit)} at most"
+    yield ((INDENT, ""), (f"# {yours.name}, | {right.name}{scale}", "dim"))
 
 
 def _verdict_lines(figure: Figure) -> Iterator[Line]:
-    """Yield a line such as "wrong caught ooo escaped x" on the wrong backward passes, and one on the right ones."""
+    """Yield a line such as "wrong  caught 2 ##  escaped 1 #" on wrong backward passes, one on right ones, a key."""
     wrong, right = figure.series
     for series, yes, no in ((wrong, "caught", "escaped"), (right, "accepted", "rejected")):
         good = int(series.values.sum())
+        bad = series.values.size - good
         yield (
             (INDENT, ""),
             (f"{series.name:<6} ", "bold"),
-            (f"{yes} {'o' * good} ", ""),
-            (f"{no} {'x' * (series.values.size - good)}", "mark" if good < series.values.size else "dim"),
+            (f"{yes} {good} {'#' * good}".rstrip(), ""),
+            ("  ", ""),
+            (f"{no} {bad} {'#' * bad}".rstrip(), "mark" if bad else "dim"),
         )
+    yield ((INDENT, ""), ("each # is a backward pass that your test was run on", "dim"))
 
 
 def _order_lines(figure: Figure) -> Iterator[Line]:
     """Yield a line for each value in an order: its place, its number, and the values that it wrongly comes before.
 
-    A line "..." stands for places that are left out.
+    A line "..." stands for places that are left out. The last line says why these must come first.
     """
     values, places, _ = figure.series
     early, before = early_values(figure), -1
@@ -526,6 +532,15 @@ def _order_lines(figure: Figure) -> Iterator[Line]:
         if i in early:
             line.append((f"  <== before {', '.join(early[i][1])}", "mark"))
         yield tuple(line)
+    if early:
+        yield ((INDENT, ""), (f"<== is before a value {_relation(figure, 1)}", "dim"))
+
+
+def _relation(figure: Figure, count: int) -> str:
+    """Return, in a figure of an order, a clause on the values that a value must come after; `count` is how many."""
+    if figure.title.startswith(YOUR_LIST):
+        return "which it is computed from"
+    return f"which {'is' if count == 1 else 'are'} computed from it"
 
 
 def figure_sentences(figure: Figure, name: str) -> Iterator[str]:
@@ -543,7 +558,10 @@ def figure_sentences(figure: Figure, name: str) -> Iterator[str]:
         yield f"{first}, {name} of yours has {_entries(yours, figure)}, and must have {_entries(right, figure)}."
     elif figure.kind == "order":
         early, labels = early_values(figure), figure.series[0].labels
-        said = [f"value {value} comes before {' and '.join(late)}" for value, late in list(early.values())[:MOST_NAMED]]
+        said = [
+            f"value {value} comes before {' and '.join(late)}, {_relation(figure, len(late))}"
+            for value, late in list(early.values())[:MOST_NAMED]
+        ]
         said += [f"{len(early) - MOST_NAMED} more come too early"] if len(early) > MOST_NAMED else []
         if figure.title.startswith(YOUR_LIST):  # a backward pass may visit a value again
             counts = (("come again", labels.count("again")), ("are missing", labels.count("missing")))

@@ -438,7 +438,7 @@ def test_the_arrays_of_a_wide_stamp_stand_below_each_other_in_a_narrow_terminal(
 def test_steps_are_bars_with_the_right_end_marked() -> None:
     _, first, second, key = as_text(figure_lines(STEPS, WIDTH)).splitlines()
     assert (first.count("#"), second.count("#"), first.count("|")) == (0, 30, 1)
-    assert key == "  # yours, | nudged"
+    assert key == "  # yours, | nudged, 1.00 at most"
 
 
 def test_there_is_no_room_for_an_equation_where_there_is_none() -> None:
@@ -478,7 +478,8 @@ def test_a_drawing_shrinks_on_a_narrow_page_by_a_quarter_at_most() -> None:
 
 def test_verdicts_are_caught_and_escaped() -> None:
     assert as_text(figure_lines(VERDICTS, WIDTH)).splitlines()[1:] == [
-        "  wrong  caught oo escaped x", "  right  accepted o rejected x",
+        "  wrong  caught 2 ##  escaped 1 #", "  right  accepted 1 #  rejected 1 #",
+        "  each # is a backward pass that your test was run on",
     ]  # fmt: skip
     html = figure_html(VERDICTS)
     assert html.count(">\N{BALLOT X}</text>") == 3
@@ -590,7 +591,9 @@ def test_a_value_that_is_visited_too_early_is_named_with_those_it_must_wait_for(
     order, early = figure(found, "return.0", "order"), "value 4   matmul  <== before 5"
     assert order.title == "an order of the backward pass that gives your numbers"
     assert early in as_text(figure_lines(order, WIDTH))
-    assert list(figure_sentences(order, "return.0")) == [f"In {order.title}, value 4 comes before 5."]
+    said = f"In {order.title}, value 4 comes before 5, which is computed from it."
+    assert list(figure_sentences(order, "return.0")) == [said]
+    assert as_text(figure_lines(order, WIDTH)).endswith("\n  <== is before a value which is computed from it")
     values, _, arrows = order.series
     back = [(source, target) for source, target in arrows.values if source > target]
     assert len(back) == 1
