@@ -292,6 +292,8 @@ def refuse_other_spelling(path: Path, *others: str) -> None:
 def grade_options(plan: ClassPlan, submissions: str | None, given: GradeOptions) -> GradeOptions:
     """Return the options of a run: those of an assignment of `class.yaml`, or those that were given.
 
+    The results folder of an assignment is the folder of its name in `GRADES`; without one it is `GRADES` by default.
+
     Args:
         plan: the `class.yaml` of the current folder.
         submissions: the argument of the command: the name of an assignment, or a path, such as `./NAME`; `None` if

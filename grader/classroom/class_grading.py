@@ -180,7 +180,7 @@ def grade_class(
 
 
 def _select_students(class_folder: ClassFolder, students: frozenset[str]) -> tuple[list[Submission], list[Submission]]:
-    """Return the submissions of the students who are to be graded, and those of all other students.
+    """Return the submissions of the students who are to be graded, and those of all others, in the class's order.
 
     Args:
         class_folder: the submissions of the class.
@@ -464,6 +464,9 @@ def course_result(
 
 def _ungraded_result(exercise: CourseExercise, facts: SubmissionFacts | None, failure: str) -> ExerciseResult:
     """Return the result of an exercise that was not judged.
+
+    It is the one for a missing answer if it was not handed in; one with the status, code and reason of its file if that
+    could not be read; else an error with the message `failure`.
 
     Args:
         exercise: the exercise.

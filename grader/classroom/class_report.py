@@ -619,7 +619,9 @@ class Tally:
         )
 
     def _class_mistake(self, code: str, students: int, keys: list[Key]) -> ClassMistake:
-        """Return in how many results of each exercise a mistake occurs.
+        """Return in how many results of each exercise a mistake occurs, the exercise with most first.
+
+        Of equal ones the order is that of teaching; exercises without the mistake are left out.
 
         Args:
             code: the name that the mistake is counted under.
@@ -633,6 +635,8 @@ class Tally:
 
 def _ungraded(student: str, exercises: Iterable[GradedExercise], ids: Collection[str]) -> list[Ungraded]:
     """Return why exercises of a student are not graded: one description for all that have the same reason.
+
+    They are in the order of the first exercises.
 
     Args:
         student: the student's name.

@@ -257,7 +257,7 @@ def misfit_submission(entry: File | Folder, why: str, *, is_named: bool = False)
 
     Args:
         entry: the entry.
-        why: the reason, as a clause.
+        why: the reason, as a clause; a file that is not read at all has a reason of its own.
         is_named: whether archives have the names of their students there; then one that is not read has, too.
     """
     name = entry.name

@@ -347,7 +347,7 @@ def _joint_match(matches: Sequence[Match]) -> Match:
     """Return the students whom the names of one submission mean: those whom a name of a single student means.
 
     Only if every name is of several students, or of none, all those are returned. Two names may still mean different
-    students.
+    students. The certainty is that of theirs which comes first in `CERTAINTIES`.
 
     Args:
         matches: the match of each name.
@@ -921,7 +921,7 @@ def _column(head: Sequence[str], name: str, people: Sequence[tuple[int, Sequence
 def _with_sections(names: Sequence[str], sections: Sequence[str]) -> list[str]:
     """Return names that tell people apart: a name that several people have gets the person's section before it.
 
-    If such a person has no section, the name becomes empty.
+    If such a person has no section, the name becomes empty. Two people of one name in one section are not told apart.
 
     Args:
         names: the name of each person.
@@ -936,6 +936,8 @@ def _with_sections(names: Sequence[str], sections: Sequence[str]) -> list[str]:
 
 def _fault(cells: Sequence[str], lines: Sequence[int]) -> str:
     """Return why cells do not identify every person, such as "is blank in line 3"; empty if they do.
+
+    Blank cells are named before equal ones, and of these the first.
 
     Args:
         cells: the cell of each person in one column.

@@ -225,8 +225,8 @@ def _adjustments_of(
         why_nobody: takes a name; returns why it is no student's, as a clause, or an empty text if a student has it.
 
     Raises:
-        UsageError: a line names a student or an exercise that does not exist, or gives an exercise more than its
-            points; names the line.
+        UsageError: a line names a student or an exercise that does not exist, gives an exercise more than its points,
+            or sets a student's exercise that an earlier line sets; names the line.
     """
     adjustments, remarks = dict[str, list[AdjustmentRow]](), list[str]()
     for row in (row for row in rows if row.assignment == name):
