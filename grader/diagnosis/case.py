@@ -230,7 +230,7 @@ def is_near(array: Array, other: Array, right: Array, tolerance: float = MATCH) 
     return scaled_error(array, np.zeros_like(other)) <= ZERO * (size or 1.0)
 
 
-def _follows(sample: ProgramSample, name: str, nearer: Iterable[str]) -> bool:
+def _follows(sample: ProgramSample, name: str, nearer: Sequence[str]) -> bool:
     """Return whether the learner's array for a target is what the chain rule makes of the learner's other arrays.
 
     Args:
@@ -239,25 +239,67 @@ def _follows(sample: ProgramSample, name: str, nearer: Iterable[str]) -> bool:
         nearer: those targets on whose gradients that of `name` depends, and whose arrays are wrong in some trial: the
             learner's arrays are taken as their gradients.
     """
-
-    def given_as_upstream(other: str) -> EdgeVjp:
-        """Return the rule by which the upstream gradient at the target `other` is the learner's array for it."""
-        return lambda at: sample.given[other]
-
-    program = sample.program
     if not any(map(sample.is_wrong, (name, *nearer))):
         return True
-    if not all(map(sample.has_shape, (name, *nearer))):
+    if not sample.given.keys() >= {name, *nearer}:
         return False
-    for other in nearer:
-        program = program.with_upstream(program.forward.targets[other], given_as_upstream(other))
     try:
-        array = program.gradient(name)
-    except NoCandidate:
+        arrays = _consequences(sample, name, nearer)
+    except (NoCandidate, ValueError):
         return False
-    zero = ZERO * float(np.abs(sample.right[name]).max(initial=0.0))
-    cancels = max(float(np.abs(values).max(initial=0.0)) for values in (array, sample.given[name])) <= zero
-    return cancels or sample.matches_learner(name, array)
+    given, zero = sample.given[name], ZERO * float(np.abs(sample.right[name]).max(initial=0.0))
+    for array in arrays:
+        while array.ndim > given.ndim and bool((array == array[:1]).all()):
+            array = array[0]
+        cancels = max(float(np.abs(values).max(initial=0.0)) for values in (array, given)) <= zero
+        if array.shape == given.shape and (cancels or sample.matches_learner(name, array)):
+            return True
+    return False
+
+
+def _consequences(sample: ProgramSample, name: str, nearer: Iterable[str]) -> list[Array]:
+    """Return what right lines may make of the learner's arrays for other targets, as the gradient of a target.
+
+    An array is broadcast to the shape of its target. If one has further axes in front, as where it is not summed over
+    the batch, there is an upstream gradient for each index of these. A line keeps these axes, or they meet the first
+    axes of its variable, as in broadcasting.
+
+    Args:
+        sample: the trial.
+        name: the target.
+        nearer: the other targets, for each of which the learner has an array.
+
+    Returns:
+        The gradient with the further axes in front; and, if the variable begins with these, that at equal indices.
+
+    Raises:
+        NoCandidate: the gradient cannot be computed.
+        ValueError: an array cannot be broadcast to the shape of its target, nor to that behind further axes.
+    """
+    targets = {other: sample.right[other] for other in nearer}
+    spare = {other: max(sample.given[other].ndim - right.ndim, 0) for other, right in targets.items()}
+    front = np.broadcast_shapes(*(sample.given[other].shape[:count] for other, count in spare.items()))
+    upstreams: dict[str, Array] = {}
+    for other, right in targets.items():
+        upstream = np.broadcast_to(sample.given[other], (*front, *right.shape))
+        if not agrees(upstream, np.broadcast_to(right, upstream.shape)):
+            upstreams[other] = upstream
+
+    def upstream_at(other: str, index: tuple[int, ...]) -> EdgeVjp:
+        """Return the rule by which the upstream gradient at the target `other` is the learner's array at an index."""
+        return lambda at: upstreams[other][index]
+
+    gradients: dict[tuple[int, ...], Array] = {}
+    for index in np.ndindex(front):
+        program = sample.program
+        for other in upstreams:
+            program = program.with_upstream(program.forward.targets[other], upstream_at(other, index))
+        gradients[index] = program.gradient(name)
+    shape = sample.right[name].shape
+    arrays = [np.reshape(list(gradients.values()), (*front, *shape))]
+    if front and shape[: len(front)] == front:
+        arrays.append(np.reshape([gradient[index] for index, gradient in gradients.items()], shape))
+    return arrays
 
 
 MATRIX_PRODUCTS: tuple[Callable[[Array, Array], Array], ...] = (

@@ -334,6 +334,36 @@ def test_a_mistake_at_a_step_is_told_at_that_step_and_by_its_name() -> None:
     assert told["inp.g"].hints[0] == "Fix `mean.g` first, then look again."
 
 
+@pytest.mark.parametrize(
+    ("reduction", "followers"),
+    [
+        (lambda array: array, ("mean.g", "square.g", "inp.g")),
+        (lambda array: array.sum(), ("mean.g", "square.g", "inp.g")),
+        (lambda array: array.sum(1, keepdim=True), ("mean.g", "square.g", "inp.g")),
+        (lambda array: array.sum(0, keepdim=True), ("mean.g",)),  # the others are right
+    ],
+)
+def test_what_follows_from_a_gradient_of_a_wrong_shape_is_told(
+    reduction: Callable[[Any], Any], followers: tuple[str, ...]
+) -> None:
+    """The array is broadcast in later lines, which keep its axes, or add it to an array that has them."""
+
+    def inv_g(known: Mapping[str, Any]) -> Any:
+        return reduction(known["out_g"] * known["square"].sin())
+
+    def mean_g(known: Mapping[str, Any]) -> Any:
+        return inv_g(known) * -0.5 * known["inv"] ** 3
+
+    def square_g(known: Mapping[str, Any]) -> Any:
+        return known["out_g"] * known["square"].cos() * known["inv"] + mean_g(known) / len(known["inp"])
+
+    rules = {"mean.g": mean_g, "square.g": square_g, "inp.g": lambda known: square_g(known) * 2 * known["inp"]}
+    told = verdicts(IN_STEPS, {"inv.g": inv_g, **{name: rules[name] for name in followers}})
+    assert told["inv.g"].code != "follows"
+    for name in followers:
+        assert told[name].says == "this is right, given your inv.g; fix inv.g first"
+
+
 def test_an_answer_with_a_mistake_of_its_own_does_not_follow() -> None:
     """`inp.g` follows from neither the right `square.g` nor the learner's wrong one."""
     rules: dict[str, Rule] = {

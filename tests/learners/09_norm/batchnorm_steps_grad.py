@@ -312,3 +312,27 @@ def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     centred.g = hat.g * inv + var.g * 2 * centred / len(inp)
     mean.g = -centred.g.sum(0)
     inp.g = centred.g + mean.g / len(inp)
+
+
+# %% wrong: inv.g keeps the batch, and so does what is made of it | inv.g: missing-batch-sum; var.g, centred.g, mean.g, inp.g: follows
+def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
+    hat.g = out.g * gamma
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = out.g.sum(0)
+    inv.g = hat.g * centred
+    var.g = -0.5 * inv**3 * inv.g
+    centred.g = hat.g * inv + 2 * centred * var.g / len(inp)
+    mean.g = -centred.g.sum(0)
+    inp.g = centred.g + mean.g / len(inp)
+
+
+# %% wrong: mean.g keeps the batch | mean.g: missing-batch-sum; inp.g: follows
+def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
+    hat.g = out.g * gamma
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = out.g.sum(0)
+    inv.g = (hat.g * centred).sum(0)
+    var.g = -0.5 * inv**3 * inv.g
+    centred.g = hat.g * inv + 2 * centred * var.g / len(inp)
+    mean.g = -centred.g
+    inp.g = centred.g + mean.g / len(inp)
