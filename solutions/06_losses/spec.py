@@ -364,8 +364,8 @@ svm_grad = Exercise(
             "than that of the right class?",
             "Each wrong class that contributes adds to the gradient of its own score. What does it add at the right"
             " class?",
-            "Start from a mask of the classes that contribute; set the entry of the right class to "
-            "minus their count; then multiply by the factor that the mean brings.",
+            "Start from a mask of the wrong classes that contribute, with 0 at the right class; set the entry of the "
+            "right class to minus their count; then multiply by the factor that the mean brings.",
         ),
     },
     misconceptions=(
@@ -387,6 +387,17 @@ svm_grad = Exercise(
             says="the right class is treated as one of the wrong classes: its score is subtracted in each of their "
             "margins, and has no margin of its own",
             hints=("Nudge the score of the right class up. Which margins of its row change, and in which direction?",),
+        ),
+        Misconception(
+            "wrong-local",
+            "inp.g",
+            lambda inp, targ: _svm_slopes(inp, targ, -1 - _svm_slopes(inp, targ, 0.0).sum(-1, keepdim=True)) / len(inp),
+            says="the right class is counted among the wrong classes that contribute: there its score minus the right "
+            "score plus 1 is 1, but the right class has no margin",
+            hints=(
+                "Print your mask for one row. At how many classes is it 1, and how many of them are wrong classes?",
+                "What is in your mask at the right class before you set its entry?",
+            ),
         ),
     ),
 )

@@ -161,3 +161,10 @@ def svm_grad(inp, targ):
 # %% wrong: the right class counted as a wrong one | inp.g: missing-path
 def svm_grad(inp, targ):
     inp.g = (inp - inp[range(len(inp)), targ].unsqueeze(-1) + 1 > 0) / len(inp)
+
+
+# %% wrong: the right class in the count | inp.g: wrong-local
+def svm_grad(inp, targ):
+    open_ = (inp - inp.gather(1, targ.unsqueeze(-1)) + 1 > 0).float()
+    open_[range(len(targ)), targ] = -open_.sum(-1)
+    inp.g = open_ / len(inp)
