@@ -203,11 +203,15 @@ class EditOfRightAnswer:
     def explain(self, case: Case) -> Mapping[str, Mistake]:
         """Return {target: mistake} if the edit gives the learner's array in every trial; else an empty mapping.
 
+        The mistake has no places and no rewriting: these are of the made-up program, not of the forward pass.
+
         Args:
             case: not read; the edit has a case of its own.
         """
         mistakes = self.candidate.explain(self.alone)
-        return {self.name: mistakes[THE_ANSWER]} if THE_ANSWER in mistakes else {}
+        if THE_ANSWER not in mistakes:
+            return {}
+        return {self.name: replace(mistakes[THE_ANSWER], at=(), rewrite=None)}
 
     def changes_right_answer(self, case: Case) -> bool:
         """Return False: the edit of one answer changes no other answer."""
