@@ -178,7 +178,7 @@ def _are_on_lines_in_every_trial(compared: ComparedAnswer) -> bool:
 def _entries_of_all_trials(compared: ComparedAnswer) -> tuple[np.ndarray, np.ndarray, list[Series]]:
     """Return the right entries and the learner's in all usual trials, and the lines through 0 on which the points are.
 
-    Without usual samples, the entries are those of `compared`, and there are no lines.
+    Without usual samples, the entries are the finite ones of `compared`, and there are no lines.
 
     Returns:
         The right entries and the learner's, of shape (entries,), and the lines: one for all trials, or the lines of
@@ -189,7 +189,8 @@ def _entries_of_all_trials(compared: ComparedAnswer) -> tuple[np.ndarray, np.nda
         for sample in _usual_samples(compared)
     ]
     if not samples:
-        return compared.right.ravel(), compared.yours.ravel(), []
+        is_finite = np.isfinite(compared.right) & np.isfinite(compared.yours)
+        return compared.right[is_finite], compared.yours[is_finite], []
     right, yours = (np.concatenate(arrays) for arrays in zip(*samples, strict=True))
     slope = common_ratio(yours, right)
     if slope is not None:

@@ -26,12 +26,13 @@ WHY = {
 }
 NOTHING = "there is no array to draw"
 LABEL_SIGNS = {  # by a pattern of what is in a label of a marked operation
-    "^gradient of": "gradient of a: it is used in place of that of the box.",
+    "(?:^|: )gradient of": "gradient of a: it is used in place of that of the box.",
     "->": "a -> b: b is used where a must be.",
-    "'": "f': the derivative of f.",
+    r"(?<![a-z])f'": "f': the derivative of f, the function in the box.",
     r"f'?\(x\b": "x: what f is applied to.",
     r"(?<![\w.])g\b": "g: the upstream gradient.",
 }
+DERIVED = re.compile(r"([a-z]\w+)'")  # a function with a name in a label, such as the sigmoid in `sigmoid' -> 1`
 Kind = Literal["values", "difference"]
 FigureKind = Literal["scatter", "stamp", "steps", "sums", "verdicts", "order"]
 YOUR_LIST = "your list"  # how the title of the order in a learner's list begins
@@ -162,7 +163,8 @@ class GraphNode:
         marked: the answers whose diagnosis names the node.
         edges: the indices of the operands to which the diagnosis names the edge.
         dropped: those of `edges` along which no gradient comes, though one must.
-        change: what is done there in place of what must be, as a formula: `+= -> =`.
+        change: what is done there in place of what must be, as a formula: `+= -> =`; where that differs between the
+            answers, a line for each formula, with its answers before it: `a.g: b -> 1`.
         name: what the exercise calls the result of the operation: `hidden`, `out`; empty if it has no name.
     """
 
@@ -208,9 +210,10 @@ class Graph:
 
         Empty if none occurs.
         """
-        labels = [node.change for node in self.nodes.values()]
-        sentences = (text for sign, text in LABEL_SIGNS.items() if any(re.search(sign, label) for label in labels))
-        return " ".join(sentences)
+        labels = [label for node in self.nodes.values() for label in node.change.splitlines()]
+        sentences = [text for sign, text in LABEL_SIGNS.items() if any(re.search(sign, label) for label in labels)]
+        functions = dict.fromkeys(name for label in labels for name in DERIVED.findall(label))
+        return " ".join([*sentences, *(f"{name}': the derivative of {name}." for name in functions)])
 
 
 @dataclass(frozen=True)

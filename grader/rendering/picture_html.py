@@ -328,7 +328,7 @@ def layout(graph: Graph) -> Layout:
 def _node_width(graph: Graph) -> float:
     """Return the width of every node of a graph, in which the longest label fits."""
     nodes = graph.nodes.values()
-    labels = [line for node in nodes for line in _title_lines(node)] + [node.change for node in nodes]
+    labels = [line for node in nodes for line in (*_title_lines(node), *node.change.splitlines())]
     small = [_shortened(node.shape) for node in nodes] + [_marks(node) for node in nodes]
     return max(
         NARROWEST,
@@ -338,12 +338,12 @@ def _node_width(graph: Graph) -> float:
 
 
 def _marks(node: GraphNode) -> str:
-    """Return the answers whose mistake is in a node as text, such as a cross and "w.g, b.g + 2"; empty for none.
+    """Return the answers whose mistake is in a node as text, such as a cross and "w.g and 2 more"; empty for none.
 
-    As many answers are named as fit, at least one, and `+ 2` counts the others.
+    As many answers are named as fit, at least one.
     """
     for shown in range(len(node.marked), 0, -1):
-        more = f" + {len(node.marked) - shown}" if shown < len(node.marked) else ""
+        more = f" and {len(node.marked) - shown} more" if shown < len(node.marked) else ""
         text = f"\N{BALLOT X} {', '.join(node.marked[:shown])}{more}"
         if shown == 1 or len(text) <= LONGEST_MARKS:
             return text
@@ -451,7 +451,7 @@ def graph_svg(graph: Graph) -> str:
 
 def _node_height(node: GraphNode) -> float:
     """Return the height of a node, which is greater if it is marked, or its title has two lines."""
-    height = MARKED_HEIGHT + (CHANGE_HEIGHT if node.change else 0) if node.marked else HEIGHT
+    height = MARKED_HEIGHT + CHANGE_HEIGHT * len(node.change.splitlines()) if node.marked else HEIGHT
     return height + TITLE_HEIGHT * (len(_title_lines(node)) - 1)
 
 
@@ -478,8 +478,8 @@ def _draw_node(drawing: SvgDrawing, node: GraphNode, placed: Layout) -> None:
     drawing.text(x, top + 35, _shortened(node.shape), "code faint small")
     if node.marked:
         drawing.text(x, top + 52, _marks(node), "code small")
-        if node.change:
-            drawing.text(x, top + 70, node.change, "code accent")
+        for number_of_line, change in enumerate(node.change.splitlines()):
+            drawing.text(x, top + 70 + CHANGE_HEIGHT * number_of_line, change, "code accent")
 
 
 def _draw_edge(drawing: SvgDrawing, graph: Graph, placed: Layout, place: int, node: GraphNode) -> None:

@@ -47,7 +47,6 @@ CHANGES_BY_OPERATOR: Mapping[str, str | tuple[str, ...]] = {
     "path-counted-twice": "added twice",
     "derivative-with-another-value": "{value} -> {other}",
     "derivative-of-another-function": "f' -> {name}'",
-    "derivative-twice": "f' -> f'**2",
     "formula-wrong": "{mistake}",
     "value-for-derivative": "f' -> {factor}",
     "function-at-another-value": "{source} -> {point}",
@@ -411,7 +410,11 @@ def _change_by_operator(operator: str, parameters: Mapping[str, Any], program: P
     """
     node = program.nodes[place[0]]
     if operator == "derivative-missing":
-        return _missing_derivative(program, node, place[1])
+        factor = _local_derivative(program, node, place[1])
+        return factor and f"{factor} -> {'/ 1' if factor.startswith('/') else '1'}"
+    if operator == "derivative-twice":
+        factor = _local_derivative(program, node, place[1], is_raised=True)
+        return factor and f"{factor} -> {factor}**2"
     if operator == "value-mixed-into-result":
         sign, value = str(parameters.get("sign", "")), str(parameters.get("value", ""))
         name = code_name(value, is_factor=sign in ("*", "/"))
@@ -460,20 +463,26 @@ def _formula_of_operator(operator: str, parameters: Mapping[str, Any]) -> str | 
     return next(filter(None, (_filled(each, parameters, own) for each in templates for own in names)), "")
 
 
-def _missing_derivative(program: Program, node: Node, slot: int) -> str:
-    """Return the factor that is missing in the gradient of a slot: `b -> 1` for a in `a * b`, else `tanh' -> 1`.
+def _local_derivative(program: Program, node: Node, slot: int, *, is_raised: bool = False) -> str:
+    """Return the factor that the gradient of a slot has: `b` for a in `a * b`, `/ b` for a in `a / b`, else `f'`.
 
     Empty for other operations of several operands, for a denominator, and where the other operand has no short name.
+
+    Args:
+        program: the forward pass.
+        node: the node of the operation.
+        slot: the slot of the operand.
+        is_raised: whether a power of the factor is written, so that an expression gets brackets.
     """
     if len(node.values) == 1 or (node.operation.family == "pointwise" and len(node.operands) == 1):
-        return "f' -> 1"
+        return "f'"
     other = node.operand(1 - slot) if slot in (0, 1) else None
     if other is None or node.name not in ("mul", "matmul", "div"):
         return ""
-    name = code_name(program.name_of(other), is_factor=node.name == "div")
+    name = code_name(program.name_of(other), is_factor=is_raised or node.name == "div")
     if node.name == "div":
-        return f"/ {name} -> / 1" if name and slot == 0 else ""
-    return f"{name} -> 1" if name else ""
+        return f"/ {name}" if name and slot == 0 else ""
+    return name
 
 
 def _value_of_another_step(own: str, other: str) -> str:

@@ -382,8 +382,8 @@ def _graph_of_steps(judge: Judge, answers: Sequence[Answer], trial: Trial) -> Gr
         nodes[key] = GraphNode(key, f"{name}{constants}", f"value {key}", operands, "", marked, change=change)
     read = {operand for node in nodes.values() for operand in node.operands} | {str(len(nodes) - 1)}
     nodes = {key: node for key, node in nodes.items() if node.operands or key in read}  # without the inputs not used
-    for name in sources.keys() - wrong.keys():
-        if sources[name] in judge.mistakes:
+    for name in sources:
+        if name not in wrong and sources[name] in judge.mistakes:
             nodes = _with_repeated_uses_marked(nodes, name, judge.mistakes[sources[name]])
     unmarked = tuple(
         answer.name
@@ -526,7 +526,7 @@ def graph_of(
             marked,
             named,
             frozenset(i for i in named if any(mistakes[by].code in DROPS for by in edges[i])),
-            _change_at(program, mistakes[marked[0]], places[marked[0]], partners[marked[0]], same) if marked else "",
+            _joined_changes({by: _change_at(program, mistakes[by], places[by], partners[by], same) for by in marked}),
             _name_of_result(program, node, out),
         )
     nodes = _with_dropped_steps(nodes, mistakes)
@@ -571,6 +571,20 @@ def _change_at(
     if place is None:
         return next(label for partner, label in partners.items() if partner in nodes)
     return mistake.change_at(program, places, place)
+
+
+def _joined_changes(changes: Mapping[str, str]) -> str:
+    """Return the label of a node from the labels of the mistakes of several answers in it; see `GraphNode.change`.
+
+    Args:
+        changes: by answer, the label of its mistake, which may be empty.
+    """
+    answers: dict[str, list[str]] = {}
+    for answer, change in changes.items():
+        answers.setdefault(change, []).append(answer)
+    if len(answers) < 2:
+        return next(iter(answers), "")
+    return "\n".join(f"{', '.join(names)}: {change}" for change, names in answers.items() if change)
 
 
 def _with_dropped_steps(nodes: Mapping[str, GraphNode], mistakes: Mapping[str, Named]) -> dict[str, GraphNode]:

@@ -270,7 +270,7 @@ def _node_line(node: GraphNode, lead: str, *, is_drawn: bool, named: Sequence[st
         return (*line, ("  (as above)", "dim"))
     line.append((f"  {node.shape}", "dim"))
     if node.marked:
-        change = f"  {node.change}" if node.change else ""
+        change = f"  {'; '.join(node.change.splitlines())}" if node.change else ""
         line.append((f"  <== {', '.join(node.marked)}{change}", "mark"))
     elif named:
         line.append((f"  <-- {', '.join(named)}", "mark"))
@@ -396,7 +396,7 @@ def _mark_sentence(node: GraphNode, names: Mapping[str, str]) -> str:
         return ""
     edges = {names[node.operands[i]]: i for i in sorted(node.edges)} if len(node.operands) > 1 else {}
     way = f", on the way back to {' and '.join(edges)}" if edges else ""
-    change = f": {node.change}" if node.change else ""
+    change = f": {'; '.join(node.change.splitlines())}" if node.change else ""
     return f" Here it goes wrong, for {', '.join(node.marked)}{way}{change}."
 
 

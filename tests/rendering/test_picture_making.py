@@ -413,7 +413,7 @@ def test_json_has_exact_numbers_and_words_for_nonfinite_ones(see: See) -> None:
         ("06_losses/bce_grad: logarithms kept", "log' -> log"),
         ("02_chain_rule/dloss_dx: error squared instead of doubled", "f' -> f"),
         ("14_beyond/straight_through_grad: out.g clamped", "clamp' * g -> clamp(g)"),
-        ("02_chain_rule/div_grad: the rule for a product", "g * f' -> g / f'"),
+        ("02_chain_rule/div_grad: the rule for a product", "a.g: g * f' -> g / f'\nb.g: as if it were a product"),
         ("06_losses/log_softmax_grad: equal shares in place of the softmax", "same probability everywhere"),
         ("08_shapes/max_grad: the gradient of a mean", "goes to every entry / count"),
         ("08_shapes/cumsum_grad: summed from the front once more", "running sum from the start"),
@@ -701,3 +701,49 @@ def test_an_answer_that_is_one_number_everywhere_is_labelled_with_it(see: See) -
 
 def test_a_typed_in_number_is_not_called_right_for_any_input() -> None:
     assert change_of("hard-coded") == "a number is typed in"
+
+
+def test_a_mistake_in_the_value_itself_marks_no_operation_on_the_way_to_it(see: See) -> None:
+    """The operator edits the value as if it were a gradient: its places are of no operation of the forward pass."""
+    source = SUBMISSIONS["07_network/forward_and_backward: root of the loss"].source
+    graph = see("forward_and_backward", source).graph
+    assert graph is not None
+    assert not any(node.marked for node in graph.nodes.values())
+    assert graph.unmarked == ("return",)
+
+
+@pytest.mark.parametrize(
+    ("submission", "label"),
+    [
+        ("12_attention/causal_attention_grad: q and k exchanged as partners", "q.g: k -> q\nk.g: q -> k"),
+        ("08_shapes/mul_grad: the other factor missing in both", "a.g: b -> 1\nb.g: a -> 1"),
+    ],
+)
+def test_an_operation_that_is_wrong_for_two_answers_has_a_label_for_each(see: See, submission: str, label: str) -> None:
+    found = see(submission.partition("/")[2].partition(":")[0], SUBMISSIONS[submission].source)
+    assert found.graph is not None
+    assert [node.change for node in found.graph.nodes.values() if node.marked] == [label]
+    html, text = graph_svg(found.graph), as_text(picture_lines(found, 100))
+    assert all(line.replace(">", "&gt;") in html for line in label.splitlines())
+    assert "; ".join(label.splitlines()) in text
+
+
+def test_a_factor_of_a_product_that_is_applied_twice_is_named_in_the_label(see: See) -> None:
+    graph = see("batchnorm_grad", SUBMISSIONS["09_norm/batchnorm_grad: gamma twice"].source).graph
+    assert graph is not None
+    assert [node.change for node in graph.nodes.values() if node.marked] == ["gamma -> gamma**2"]
+    assert "'" not in graph.key_of_labels
+
+
+def test_the_legend_names_the_function_whose_derivative_is_in_a_label(see: See) -> None:
+    source = SUBMISSIONS["05_activations/sigmoid_grad: local derivative squared"].source
+    graph = see("sigmoid_grad", source).graph
+    assert graph is not None
+    assert [node.change for node in graph.nodes.values() if node.marked] == ["sigmoid' -> sigmoid'**2"]
+    assert graph.key_of_labels.endswith("sigmoid': the derivative of sigmoid.")
+
+
+def test_a_trial_without_a_finite_entry_has_no_scatter(see: See) -> None:
+    source = SUBMISSIONS["12_attention/causal_attention_grad: a row may not look at itself either"].source
+    pictures = {each.answer: each.figures for each in see("causal_attention_grad", source).pictures}
+    assert not any(figure.kind == "scatter" for name in ("k.g", "v.g") for figure in pictures[name])

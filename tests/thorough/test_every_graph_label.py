@@ -6,6 +6,7 @@ Whatever a label or a finding names is seen on the page: in the formula, in the 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
 from helpers.corpus import PAGES, WRONG
@@ -15,7 +16,7 @@ from grader.diagnosis.recorded_programs import faithful_program_of
 from grader.judging.grading import Grader
 from grader.judging.judge import Judge
 from grader.rendering.exercise_summary import formula
-from grader.rendering.picture_data import Graph
+from grader.rendering.picture_data import Graph, GraphNode
 from grader.rendering.picture_making import make_pictures
 from grader.sandbox.worker import Worker
 
@@ -50,6 +51,14 @@ def unseen_names(graph: Graph, said: str, exercise: CourseExercise, judge: Judge
     return named - {*re.findall(r"\w+", f"{formula(exercise)} {shown} {graph.key_of_labels}")}
 
 
+def changes_by_answer(node: GraphNode) -> Iterator[tuple[str, str]]:
+    """Yield each label of a marked operation, with the first of the answers that it is for."""
+    for line in node.change.splitlines():
+        names, colon, change = line.partition(": ")
+        answer = names.partition(", ")[0]
+        yield (answer, change) if colon and answer in node.marked else (node.marked[0], line)
+
+
 @pytest.mark.parametrize("page", sorted(name for name in PAGES if any(each.expected for each in PAGES[name])))
 def test_a_label_says_what_its_finding_says(page: str, course: Course, grader: Grader, worker: Worker) -> None:
     """It names no input and no kind of mistake that the sentence of the answer does not name."""
@@ -66,18 +75,14 @@ def test_a_label_says_what_its_finding_says(page: str, course: Course, grader: G
             lacks = unseen_names(graph, said, exercise, judges[-1])
             unseen += [f"{submission.id}: {lacks} in the labels or {said!r}"] if lacks else []
         for node in graph.nodes.values() if graph is not None else ():
-            if not node.change or not node.marked:
-                continue
-            mistake = finding[node.marked[0]].mistake or {}
-            if mistake.get("cause") or "declared" in str(mistake):
-                continue  # a declared mistake has a sentence of its own, and the label of an edit with the same numbers
-            said, words = finding[node.marked[0]].message, {*re.findall(r"[A-Za-z_]\w*", node.change)}
-            lacks = [
-                name for name in words & {*exercise.function.inputs} - NOT_NAMES if not re.search(rf"\b{name}\b", said)
-            ]
-            lacks += [
-                label for label, needs in PROMISES if re.search(label, node.change) and not re.search(needs, said)
-            ]
-            untrue += [f"{submission.id}: {node.change!r} for {said!r}: {lacks}"] if lacks else []
+            for answer, change in changes_by_answer(node) if node.marked else ():
+                mistake = finding[answer].mistake or {}
+                if mistake.get("cause") or "declared" in str(mistake):
+                    continue  # it has a sentence of its own, and the label of an edit with the same numbers
+                said, words = finding[answer].message, {*re.findall(r"[A-Za-z_]\w*", change)}
+                names = words & {*exercise.function.inputs} - NOT_NAMES
+                lacks = [name for name in names if not re.search(rf"\b{name}\b", said)]
+                lacks += [label for label, needs in PROMISES if re.search(label, change) and not re.search(needs, said)]
+                untrue += [f"{submission.id}: {change!r} for {said!r}: {lacks}"] if lacks else []
     assert not untrue, "\n".join(untrue)
     assert not unseen, "\n".join(unseen)
