@@ -143,7 +143,7 @@ def diagnose_autograd_use(line: int, words: str, source: Source, *, is_backward_
     """
     where = source.location(line)
     where = where if words in where else f", with `{words}`{where}"
-    advice = "differentiate by hand" if is_backward_pass else "compute the answer as the exercise describes it"
+    advice = "differentiate by hand" if is_backward_pass else "compute the answer as the exercise describes"
     return Mistake("used-autograd", DIFFERENTIATES.format(where, advice))
 
 

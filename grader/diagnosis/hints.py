@@ -497,10 +497,10 @@ def fix_first(names: Sequence[str], is_same: bool) -> tuple[str, ...]:
     """Return the hints for an answer that has the mistake of another answer, or is wrong only because others are.
 
     Args:
-        names: the names of the other answers, such as "inp.g"; at least one.
+        names: the other answers, at least one: a name such as "inp.g", or words such as "the first value".
         is_same: whether it is the same mistake; else the answer is right, given the wrong ones.
     """
-    others = " and ".join(f"`{name}`" for name in names)
+    others = " and ".join(name if " " in name else f"`{name}`" for name in names)
     lines = (
         "Which line do both answers depend on? If there is none, the lines for the two have the same mistake."
         if is_same

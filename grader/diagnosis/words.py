@@ -19,7 +19,7 @@ ITEMS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 def with_words(mistake: Mistake) -> Mistake:
     """Return a mistake with a clause about the answer in `says`, made from its facts, and with hints that fit it."""
-    hints = fix_first([mistake.cause], is_same=True) if mistake.cause else mistake.hints
+    hints = fix_first([answer_in_words(mistake.cause, "the")], is_same=True) if mistake.cause else mistake.hints
     return replace(mistake, says=message_of(mistake), hints=hints)
 
 
@@ -30,16 +30,16 @@ def message_of(mistake: Mistake) -> str:
     as its `cause`, return a reference to that one: "the same mistake as in x.g".
     """
     if mistake.cause:
-        return f"the same mistake as in {mistake.cause}"
+        return f"the same mistake as in {answer_in_words(mistake.cause, 'the')}"
     return "; also, ".join(dict.fromkeys(map(clause, mistake.facts)))
 
 
-def answer_in_words(name: str) -> str:
-    """Return the name of an answer in a sentence: `x.g`; for `return.0` "its first value"."""
+def answer_in_words(name: str, article: str = "its") -> str:
+    """Return the name of an answer in a sentence: `x.g`; for `return.0` "its first value", or with another article."""
     kind, _, place = name.partition(".")
     if kind != RETURN or not place.isdigit():
         return name
-    return f"its {ITEMS[int(place)]} value" if int(place) < len(ITEMS) else f"value {place}"
+    return f"{article} {ITEMS[int(place)]} value" if int(place) < len(ITEMS) else f"value {place}"
 
 
 def clause(fact: Fact) -> str:

@@ -51,8 +51,9 @@ def check_memory(function: Declaration, answer: Answer, rounds: TrialCalls) -> M
         if trial.metered and is_concerned and call.peak >= forbidden_bytes(function, trial):
             axes = ", ".join(axes_of(function.never_holds))
             size = round(forbidden_bytes(function, trial) / LARGEST_SHARE / 1024)  # the peak differs between runs
-            subject = "its computation" if call.from_huge else "the function"
-            says = f"at its peak, {subject} uses as much memory as an array of shape ({axes}), here {size} KiB"
+            computed = "the answer" if answer.name.startswith(RETURN) else answer.name
+            subject = f"computing {computed}" if call.from_huge else "the function"
+            says = f"at the peak, {subject} takes as much memory as an array of shape ({axes}), here {size} KiB"
             return _memory_mistake(function, answer, says)
     return None
 

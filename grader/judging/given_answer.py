@@ -422,7 +422,8 @@ class GivenAnswer:
             return Mistake("wrong-attribute", says)
         if RETURN not in trial.expected and call.returned.kind in {"tensor", "items", "ndarray"}:
             return Mistake("returned-not-stored", f"the function returns something, but it must store {answer.name}")
-        return Mistake("missing-answer", f"nothing was stored in {answer.name}{when_requested(trial)}")
+        requested = when_requested(trial)
+        return Mistake("missing-answer", f"nothing {'is' if requested else 'was'} stored in {answer.name}{requested}")
 
 
 def _zeros_at(sample: Sample) -> str:

@@ -316,7 +316,7 @@ numerical_grad = Routine(
             "imprecise",
             "return",
             lambda f, x, h: _each_entry(x, h, lambda step: (f(x + step) - f(x)) / h),
-            says="every entry is the forward difference, one nudge up only",
+            says="every entry is a forward difference: it is nudged up only, and must also be nudged down",
             hints=("For the second value of `f`, the entry must be one step lower, not unchanged.",),
         ),
         Misconception(
@@ -387,7 +387,7 @@ numerical_vjp = Routine(
             "imprecise",
             "return",
             lambda f, x, v, h: _each_entry(x, h, lambda step: ((f(x + step) - f(x)) * v).sum() / h),
-            says="every entry is the forward difference, one nudge up only",
+            says="every entry is a forward difference: it is nudged up only, and must also be nudged down",
             hints=("For the second value of `f`, the entry must be one step lower, not unchanged.",),
         ),
         Misconception(

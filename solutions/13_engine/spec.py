@@ -106,7 +106,8 @@ _OTHER_NUMBERS = (
 _LAST_USE = "where a value is used several times, only the contribution of its last use is kept"
 _LAST_ONE = "where a value is used several times, the last contribution to be computed replaces the others"
 _TOO_EARLY = (
-    "each value is visited when it is first reached: it passes its gradient on before all of its uses have added to it"
+    "each value is visited as soon as it is reached: it passes its gradient on before all the values that use it have"
+    " added their contributions"
 )
 _AGAIN = (
     "a value passes on its whole gradient at every new contribution, so that earlier contributions are passed on again"

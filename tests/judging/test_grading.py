@@ -273,8 +273,8 @@ def test_of_a_routine_with_several_answers_the_call_shows_each_with_its_own(grad
     ("wanted", "code", "says"),
     [
         ("True", "extra-work", "this gradient is not asked for when `needs` is {'b'}, but the function stores it"),
-        ("len(needs) > 1", "missing-answer", "nothing was stored in inp.g when `needs` is {'inp'}"),
-        ("False", "missing-answer", "nothing was stored in inp.g when `needs` is {'inp', 'w', 'b'}"),
+        ("len(needs) > 1", "missing-answer", "nothing is stored in inp.g when `needs` is {'inp'}"),
+        ("False", "missing-answer", "nothing is stored in inp.g when `needs` is {'inp', 'w', 'b'}"),
         (
             "needs['inp']",
             "error",
@@ -390,7 +390,7 @@ def test_the_hints_are_of_this_mistake_and_of_no_other(
         ("rmsnorm_grad(inp, gamma, out)",
          "rms, h = ((inp**2).mean(-1, keepdim=True) + 1e-5).sqrt(), out.g * gamma; gamma.g = (out.g * inp / rms).sum(0)"
          "; inp.g = (h - inp * (h * inp).mean(-1, keepdim=True)) / rms",
-         "in the contribution of the root mean square to inp.g, inp is used in place of the normalized value "
+         "in the term of inp.g that comes from the root mean square, inp is used in place of the normalized value, "
          "both inside the mean and in front of it"),
         ("batchnorm_eval_grad(inp, gamma, beta, mean, var, out)",
          "inp.g = out.g * gamma * (var + 1e-5) ** -0.5; gamma.g = (out.g * inp).sum(0); beta.g = out.g.sum(0)",

@@ -221,7 +221,7 @@ def lin_grad_lean(inp, out, w, b):
     result = grade("lin_grad_lean", held)
     assert codes(result) == {"inp.g": None, "w.g": "memory", "b.g": None}
     says = result.answers[1].message
-    assert re.search(r"uses as much memory as an array of shape \(bs, n, m\), here \d+ KiB$", says), says
+    assert re.search(r"takes as much memory as an array of shape \(bs, n, m\), here \d+ KiB$", says), says
 
 
 @pytest.mark.parametrize("name", ["lin_grad_lean", "checkpoint_grad"])

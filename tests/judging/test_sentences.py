@@ -138,7 +138,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    g = out.g.flatten(2)\n    b.g, inp.g = g.sum((0, 2)), None\n"
         "    flat = torch.einsum('bop,bkp->ok', g, cols)\n    w.g = flat.reshape(o, *size, c).permute(0, 3, 1, 2)\n",
         "w.g",
-        "this is the right answer, reshaped first, and then with its axes in another order",
+        "these are the entries of the right answer in the wrong places, as after a reshape and then a permute",
     ),
     "values that are rotated back are not searched for in the code": (
         "rope_grad",
@@ -238,7 +238,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "momentum_step",
         "def momentum_step(p, g, m, lr, beta):\n    m = beta * m + (1 - beta) * g\n    return p - lr * m, m\n",
         "return.1",
-        "the same mistake as in return.#",
+        "the same mistake as in the first value",
     ),
     "a product with a wrong answer is right, given that": (
         "solve_grad",
@@ -256,7 +256,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "clip_grad_norm",
         "def clip_grad_norm(grads, limit):\n    return [g * min(1.0, limit / float(g.norm())) for g in grads]\n",
         "return.1",
-        "the same mistake as in return.#",
+        "the same mistake as in the first value",
     ),
     "rows are standardized, and not columns": (
         "standardize_grad",
@@ -438,7 +438,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "def slice_grad(inp, out, start, stop):\n    inp.g = torch.zeros_like(inp)\n"
         "    inp.g[:, start] = out.g[:, 0]\n",
         "inp.g",
-        "along axis # of `out`, only the first position of out.g is used",
+        "of the positions of out.g along axis # of `out`, only the first is used",
     ),
     "the contribution that is written last is left": (
         "rnn_grad",
@@ -616,13 +616,20 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "inp.g",
         "in the subtraction, each entry of inp meets every entry of targ, as if `inp.squeeze(#)` were left out",
     ),
+    "two means are one mistake": (
+        "lin_grad",
+        "def lin_grad(inp, out, w, b):\n    inp.g, b.g = out.g @ w.t(), out.g.sum(0)\n"
+        "    w.g = torch.outer(inp.mean(0), out.g.mean(0))\n",
+        "w.g",
+        "in w.g, both factors are averaged over bs before they are multiplied; multiply first, then sum",
+    ),
     "what is to be measured cannot be differentiated by hand": (
         "numerical_grad",
         "def numerical_grad(f, x, h):\n    x = x.clone().requires_grad_(True)\n    f(x).backward()\n"
         "    return x.grad\n",
         "return",
         "the function lets torch differentiate (numerical_grad.py, line #: x = x.clone().requires_grad_(True)); compute"
-        " the answer as the exercise describes it",
+        " the answer as the exercise describes",
     ),
     "of two factors that are paired the wrong way round, none is said to be moved": (
         "lin_grad",

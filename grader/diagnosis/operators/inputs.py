@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -417,8 +416,8 @@ ROW_WEIGHTS: Mapping[str, Callable[[int], Array]] = {
     "only those in full groups of two are used": lambda n: np.arange(n) < n // 2 * 2,
     "only those in full groups of three are used": lambda n: np.arange(n) < n // 3 * 3,
     "only those in full groups of four are used": lambda n: np.arange(n) < n // 4 * 4,
-    "only the last group of two is used": lambda n: np.arange(n) >= (n - 1) // 2 * 2,
-    "only the last group of three is used": lambda n: np.arange(n) >= (n - 1) // 3 * 3,
+    "only those in the last group of two are used": lambda n: np.arange(n) >= (n - 1) // 2 * 2,
+    "only those in the last group of three are used": lambda n: np.arange(n) >= (n - 1) // 3 * 3,
     "the first is added twice": lambda n: 1 + (np.arange(n) == 0),
     "the last is added twice": lambda n: 1 + (np.arange(n) == n - 1),
     "each is added once more for every entry after it": lambda n: np.arange(n, 0, -1),
@@ -484,23 +483,19 @@ def upstream_slice(program: Program, place: Place, axis: int) -> str:
     return "entry" if rank == 1 else "position" if rank > 2 else "row" if axis == -2 else "column"
 
 
-def rows_in_words(choice: RowWeights, noun: str, array: str) -> str:
-    """Return which parts of an array along an axis count: "only the first row of out.g is used".
+def rows_in_words(program: Program, place: Place, choice: RowWeights, noun: str, array: str) -> dict[str, str]:
+    """Return the message fields `rows` and `which`: "the rows of out.g along bs", "only the first is used".
 
     Args:
+        program: the program of a trial.
+        place: the edge from the loss to the array.
         choice: the axis and the weights.
-        noun: what such a part is called, such as "row".
+        noun: what a part of the array along the axis is called, such as "row".
         array: the array, in words.
     """
     several = "entries" if noun == "entry" else f"{noun}s"
-    group = re.fullmatch(r"only those in full groups of (\w+) are used", choice.which)
-    if group:
-        left = "what is left after the last full group is not used"
-        return f"the {several} of {array} are used in groups of {group[1]}; {left}"
-    words = re.sub(r"\b(two|three|four) (are|is)\b", rf"\1 {several} of {array} \2", choice.which)
-    words = re.sub(r"\bhalf\b", f"half of {array}", words)
-    words = re.sub(r"\b(first|last|one|each) (is|has)\b", rf"\1 {noun} of {array} \2", words)
-    return words.replace("every entry", f"every {noun}").replace("other one", f"other {noun} of {array}")
+    axis = program.name_of_axis(program.source(place), choice.axis)
+    return {"rows": f"the {several} of {array} along {axis}", "which": choice.which.replace("entry", noun)}
 
 
 @operator(
@@ -509,11 +504,10 @@ def rows_in_words(choice: RowWeights, noun: str, array: str) -> str:
     rank=2.5,
     at=outputs,
     choices=upstream_row_weights,
-    fields=lambda program, place, choice: {
-        "which": rows_in_words(choice, upstream_slice(program, place, choice.axis), program.upstream_name),
-        "axis": program.name_of_axis(program.source(place), choice.axis),
-    },
-    message="along {axis}, {which}",
+    fields=lambda program, place, choice: rows_in_words(
+        program, place, choice, upstream_slice(program, place, choice.axis), program.upstream_name
+    ),
+    message="of {rows}, {which}",
     hints=USES_OF_AN_ENTRY,
 )
 def weight_upstream_rows(program: Program, place: Place, choice: RowWeights) -> Program:
@@ -577,11 +571,10 @@ def loss_term_weights(program: Program, place: Place) -> Iterator[RowWeights]:
     rank=2.5,
     at=edges.of_family("reduction").where(is_loss_reduction),
     choices=loss_term_weights,
-    fields=lambda program, place, choice: {
-        "which": rows_in_words(choice, "term", expression_of(program, program.reader(place))),
-        "axis": program.name_of_axis(program.source(place), choice.axis),
-    },
-    message="along {axis}, {which}",
+    fields=lambda program, place, choice: rows_in_words(
+        program, place, choice, "term", expression_of(program, program.reader(place))
+    ),
+    message="of {rows}, {which}",
 )
 def weight_loss_terms(program: Program, place: Place, choice: RowWeights) -> Program:
     """Multiply the gradient of the array that a loss sums by wrong weights along an axis: 0 leaves an entry out.

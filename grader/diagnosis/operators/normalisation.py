@@ -669,9 +669,9 @@ def substitutes(program: Program, place: Place) -> Iterator[Substitute]:
 
 
 WHERE_IN_WORDS = {
-    "inside the mean": "inside the mean",
-    "outside the mean": "in front of the mean",
-    "inside and outside the mean": "both inside the mean and in front of it",
+    "inside the mean": " inside the mean",
+    "outside the mean": " in front of the mean",
+    "inside and outside the mean": ", both inside the mean and in front of it",
 }
 
 
@@ -708,7 +708,7 @@ def name_of_normalised_value(program: Program, place: Place) -> str:
     rank=2.0,
     at=normalisations,
     choices=substitutes,
-    message="in the contribution of the {scale} to the gradient of {x}, {wrong} {where}",
+    message="in the term of the gradient of {x} that comes from the {scale}, {wrong}{where}",
     fields=lambda program, place, choice: {
         **normalisation_fields(program, place, choice),
         "where": WHERE_IN_WORDS[choice.where],

@@ -368,20 +368,20 @@ class SummedFactors:
 
     Args:
         letters: the axes, as letters of `ContributionTerms`.
-        averaged: whether one of the two sums is a mean.
+        averaged: of how many of the two factors a mean is taken in place of a sum.
     """
 
     letters: str
-    averaged: bool
+    averaged: int
 
 
 def factors_to_sum(program: Program, place: Place) -> Iterator[SummedFactors]:
     """Yield `SummedFactors`: a set of axes, as letters, over which both factors are summed before they are multiplied.
 
     Every non-empty subset of the letters over which the contribution of the edge `place` sums and which both factors of
-    its terms have, without axes of size 1: for w in `x @ w`, the letter of the batch axis. Each set comes twice, once
-    with two sums, once with a sum and a mean. Nothing is yielded unless the reader is a contraction, a product or a
-    quotient.
+    its terms have, without axes of size 1: for w in `x @ w`, the letter of the batch axis. Each set comes three times:
+    with two sums, with a sum and a mean, and with two means. Nothing is yielded unless the reader is a contraction, a
+    product or a quotient.
     """
     node = program.reader(place)
     terms = contribution_terms(node, place[1])
@@ -389,7 +389,10 @@ def factors_to_sum(program: Program, place: Place) -> Iterator[SummedFactors]:
         return
     common = "".join(letter for letter in terms.summed if letter in terms.factors[0] and letter in terms.factors[1])
     for letters in subsets("".join(letter for letter in common if terms.sizes[letter] > 1)):
-        yield from (SummedFactors(letters, averaged) for averaged in (False, True))
+        yield from (SummedFactors(letters, averaged) for averaged in range(3))
+
+
+HOW_SUMMED = ("both factors are summed", "one factor is averaged and the other summed", "both factors are averaged")
 
 
 @operator(
@@ -401,22 +404,22 @@ def factors_to_sum(program: Program, place: Place) -> Iterator[SummedFactors]:
     message="in the gradient of {operand} through {step}, {how} over {axes} before they are multiplied;"
     " multiply first, then sum",
     fields=lambda program, place, choice: {
-        "how": "one factor is averaged and the other summed" if choice.averaged else "both factors are summed",
+        "how": HOW_SUMMED[choice.averaged],
         "axes": describe_axes(program, place, choice.letters),
     },
 )
 def sum_factors_first(program: Program, place: Place, choice: SummedFactors) -> Program | None:
     """Contribute the product of the sums of both factors over the chosen axes, in place of the sum of their products.
 
-    For y = x @ w, the edge of w and `SummedFactors("a", averaged=False)`, a being the batch axis: outer(x.sum(0),
-    g.sum(0)) in place of x.T @ g; with `averaged=True`, one of the two is a mean. Returns `None` where the factors do
+    For y = x @ w, the edge of w and `SummedFactors("a", averaged=0)`, a being the batch axis: outer(x.sum(0),
+    g.sum(0)) in place of x.T @ g; with `averaged=1`, one of the two is a mean. Returns `None` where the factors do
     not have these axes.
     """
     terms = contribution_terms(program.reader(place), place[1])
     if terms is None or not set(choice.letters) <= set(terms.factors[0]) & set(terms.factors[1]):
         return None
     kept = ["".join(letter for letter in own if letter not in choice.letters) for own in terms.factors]
-    count = terms.count(choice.letters) if choice.averaged else 1
+    count = terms.count(choice.letters) ** choice.averaged
 
     def rule(at: EdgeContext) -> Array:
         """Return the product of the sums of both factors, shaped like the operand."""
@@ -462,7 +465,8 @@ def _() -> Example:
     code="partial-batch",
     rank=3.0,
     at=sums,
-    message="only the largest contribution of {step} to the gradient of {operand} is kept; all must be summed",
+    message="each entry of the gradient of {operand} has only the largest of its contributions through {step}; all of"
+    " them must be summed",
     hints=(
         "How many terms does each entry of this gradient have? Write them down in a small case.",
         "What does your code do with all the terms but the largest one?",
@@ -1363,7 +1367,7 @@ def wrong_axes(program: Program, place: Place) -> Iterator[int]:
     rank=2.0,
     at=edges.of_family("reduction", "normalisation"),
     choices=wrong_axes,
-    message="the derivative of {step} is taken along {axis}; it must be taken along {right}",
+    message="the backward pass of {step} works along {axis}; it must work along {right}",
     fields=lambda program, place, choice: dict(
         zip(
             ("axis", "right"),

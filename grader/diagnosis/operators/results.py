@@ -196,9 +196,9 @@ OF_THE_VARIABLE = (
     at=targets.where(has_axes(2)),
     choices=axis_orders,
     fields=lambda program, place, choice: {
-        "what": "this is the right answer, reshaped first, and then with its axes in another order"
+        "what": "these are the entries of the right answer in the wrong places, as after a reshape and then a permute"
         if choice.back
-        else "this is the right answer, with its axes in another order first, and then reshaped"
+        else "these are the entries of the right answer in the wrong places, as after a permute and then a reshape"
         if choice.reshaped
         else "this is the transpose of the right answer"
     },

@@ -785,13 +785,23 @@ def _() -> Example:
 Missing = Literal["the last windows", "the windows that end exactly at the end of the axis"]
 
 
+def missing_windows(program: Program, place: Place, choice: Missing) -> str:
+    """Return which windows are left out: "the last window is" along one axis, "the last row and column ... are"."""
+    if choice != "the last windows":
+        return f"{choice} are"
+    axes = len(_sizes(program.reader(place), "size"))
+    one = "the last window is" if axes == 1 else "the last windows along every axis are"
+    return "the last row and the last column of windows are" if axes == 2 else one
+
+
 @operator(
     "last-windows-missing",
     code="partial-batch",
     rank=2.6,
     at=windows,
     choices=lambda program, place: get_args(Missing),
-    message="in the gradient of {operand} through {step}, {choice} are left out",
+    message="in the gradient of {operand} through {step}, {missing} left out",
+    fields=lambda program, place, choice: {"missing": missing_windows(program, place, choice)},
 )
 def leave_out_last_windows(program: Program, place: Place, choice: Missing) -> Program:
     """Compute the contribution of the edge `place` without the last window along each axis that windows slide along.
