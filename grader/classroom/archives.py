@@ -428,7 +428,7 @@ def _archive_folder(name: str, entries: _Entries) -> Folder:
 
 
 def _list_archive_folder(entries: _Entries) -> Iterator[File | Folder]:
-    """Yield the entries of a folder in an archive as files and folders.
+    """Yield the entries of a folder in an archive as files and folders, in the order of `entries`.
 
     For an error, that is a folder of the same name that raises the error when it is listed.
 
@@ -482,9 +482,10 @@ class SubmissionWalk:
             yield from self._files_below(folder, (), 0, is_clone=False)
 
     def _files_below(self, folder: Folder, above: tuple[str, ...], depth: int, *, is_clone: bool) -> Iterator[File]:
-        """Yield the files below a folder, and in place of an archive the files in it.
+        """Yield the files below a folder, by the names of the entries, and in place of an archive the files in it.
 
-        What is left out is noted in `notes`, and what does not come from an archive is added to `uploads`.
+        What systems and tools leave behind is left out, but for answers in a tool's folder; whatever else is left out
+        is noted in `notes`. The files that do not come from an archive are added to `uploads`, archives among them.
 
         Args:
             folder: the folder.

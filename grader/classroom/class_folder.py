@@ -448,6 +448,8 @@ class _LayoutFinder:
     ) -> tuple[str, ...]:
         """Return one sentence if a folder may be that of the class or of its only student, and none otherwise.
 
+        There is none in a layout other than "plain".
+
         Args:
             layout: the layout of the class.
             outer: the folder or archive that the user named.
@@ -859,7 +861,7 @@ class _LayoutFinder:
         ]
 
     def _sections(self, root: Folder, infos: Sequence[_EntryInfo]) -> list[Submission]:
-        """Return the submissions of all sections.
+        """Return the submissions of all sections, those with the same key at the place of the first of them.
 
         If a platform numbers students, submissions with the same key are of one student, and the newest counts.
         Otherwise they are of different students, and each key gets the name of the section before it. The names of

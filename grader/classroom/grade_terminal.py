@@ -237,7 +237,7 @@ def _confirm_zeros(nothing: Sequence[NothingToGrade], class_folder: ClassFolder,
 
 
 def _nothing_lines(nothing: Sequence[NothingToGrade], total: int) -> list[str]:
-    """Return lines that say which students submitted nothing that could be graded, and why.
+    """Return lines that say which students submitted nothing that could be graded, and why; the first says how many.
 
     Args:
         nothing: these students, each with the reason.
@@ -308,6 +308,9 @@ def _has_means_of_fewer(summary: ClassSummary) -> bool:
 
 def _failure_lines(failures: Sequence[Failure], next_step: str) -> Iterator[str]:
     """Yield one line for each student and reason, with the exercises that could not be graded for this reason.
+
+    They come in the order of the first failure of each; of more than `MOST_EXERCISES` exercises only the number is
+    said.
 
     Args:
         failures: what could not be graded, of students of this run and of others whose records were kept.

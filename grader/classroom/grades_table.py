@@ -329,6 +329,8 @@ class GradesTable:
 def with_earlier(nothing: Sequence[NothingToGrade], class_folder: ClassFolder) -> tuple[NothingToGrade, ...]:
     """Return descriptions of submissions with the older submissions of their students, which may hold answers.
 
+    They come in the same order; the older submissions of a student who is not in the class are none.
+
     Args:
         nothing: the submissions that hold nothing that could be graded.
         class_folder: all submissions of the class.

@@ -453,8 +453,8 @@ def _without_repeated(
 ) -> tuple[list[tuple[int, Sequence[str]]], list[int]]:
     """Return the lines of a roster without those that are equal to an earlier one, and the numbers of these.
 
-    A line with nothing but names stays, since two students may have the same name, and so does one with nothing but a
-    number, which may be a slip for another one.
+    Blanks around a cell make no difference. A line with nothing but names stays, since two students may have the same
+    name, and so does one with nothing but a number, which may be a slip for another one.
 
     Args:
         head: the folded names of the columns.
@@ -713,7 +713,8 @@ def keys_of_records(
 def _remarks_on_aliases(unused: Iterable[str], unmatched: Iterable[Submission]) -> Iterator[str]:
     """Yield a remark on each alias that is spelled almost like a submission whose student is not known.
 
-    Other aliases may well be the names of submissions in another assignment.
+    It names only the submission that is spelled most like the alias. Other aliases may well be the names of submissions
+    in another assignment.
 
     Args:
         unused: the aliases that are the name of no submission, of students without one.
@@ -731,8 +732,8 @@ def _remarks_on_aliases(unused: Iterable[str], unmatched: Iterable[Submission]) 
 def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Match]]) -> Iterator[str]:
     """Yield remarks on students who were found on the roster in another way than by their name or address.
 
-    There is one for each further column that names of submissions were found in, and one on numbers that agree only
-    without their leading zeros.
+    There is one for each further column that names of submissions were found in, and after these one on numbers that
+    agree only without their leading zeros, which shows the first pair of them.
 
     Args:
         roster: the roster.

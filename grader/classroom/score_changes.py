@@ -363,6 +363,8 @@ def _due_dates(plan: ClassPlan, name: str, students: Collection[str], class_fold
 def read_adjustments(path: Path, assignments: Collection[str]) -> tuple[list[AdjustmentRow], list[str]]:
     """Return the lines of an `adjustments.csv`, none if there is no such file, and remarks on how it was read.
 
+    The lines come in the order of the file, without those whose cells are all empty.
+
     Args:
         path: the file.
         assignments: the names of the assignments.

@@ -77,6 +77,8 @@ class ChangeRow(NamedTuple):
 def read_changes(folder: Path) -> list[ChangeRow]:
     """Return the changes of grades that the last run wrote into a folder of results; none if it wrote none.
 
+    They come in the order of the file. What a line of it lacks is empty.
+
     Args:
         folder: the results folder.
 

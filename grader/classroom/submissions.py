@@ -265,6 +265,9 @@ def _exported_cells(text: str) -> tuple[str, ...]:
 def _from_notebook(names: ExerciseNames, file: File, above: tuple[str, ...], notes: list[str]) -> Iterator[AnswerFile]:
     """Yield the answers that the cells of a notebook define, or append to `notes` why the notebook was ignored.
 
+    The answers come in the order of the course. Answers that a cell only writes to a file, or that stand in a cell for
+    text, are noted as well.
+
     Args:
         names: the names of the course's exercises.
         file: the notebook.
@@ -317,7 +320,7 @@ def choose_files(answers: Sequence[AnswerFile], notes: list[str]) -> dict[str, A
     """Return the file that is graded for each exercise, with its content, by the exercise's id.
 
     An answer is chosen before a stub, and a file named after the exercise before one that is taken for an answer by its
-    content.
+    content. The exercises come in the order of the first file that may be chosen for each.
 
     Args:
         answers: the files that may be answers, to any exercises.

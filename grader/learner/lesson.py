@@ -87,6 +87,8 @@ def open_in_browser(course: Course, unit: str) -> str:
 def write_pages(course: Course, unit: str = "") -> dict[str, Path]:
     """Write the lessons of a course as pages for the browser; return the path of each page by its unit, written or not.
 
+    The units come in the order of the course. A page is not written if its unit has no lesson.
+
     Args:
         course: the course.
         unit: the unit whose lesson must exist; that of another unit may be missing. Empty for none.

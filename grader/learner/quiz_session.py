@@ -69,7 +69,8 @@ class Practice:
     def with_choice_names(self, name: str, typed: str) -> str:
         """Return a typed answer with the letters of its question's choices replaced by their names.
 
-        "a, c", "a and c" and "ac" become "adds, moves". If the question has no choices, the answer is only stripped.
+        "a, c", "a and c" and "ac" become "adds, moves", each name once and in the order of the answer. If the question
+        has no choices, the answer is only stripped.
 
         Args:
             name: the name of the question.

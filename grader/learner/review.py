@@ -134,8 +134,8 @@ def _questions(course: Course, progress: Progress, met: MistakeMet) -> list[Revi
     """Return the questions in which a mistake can be made, the most closely related first.
 
     Questions in which the learner made the mistake come first, then further questions of the units in which it was met,
-    and for a mistake in the values of a gradient, questions of earlier units. Of a slip only the first kind is
-    returned.
+    and for a mistake in the values of a gradient, questions of earlier units, the nearest unit first. Those of a kind
+    come in the order of the course. Of a slip only the first kind is returned.
     """
     order = [unit.id for unit in course.config.units]
     units = {order.index(exercise.unit) for exercise in met.where}

@@ -228,6 +228,8 @@ class Session(Closing):
     ) -> tuple[ExerciseResult, ExercisePictures]:
         """Check an exercise; return the result, and the pictures of its mistakes or a note on why they cannot be drawn.
 
+        If the check calls its argument several times, the last judge counts; if never, there are no arrays to draw.
+
         Args:
             exercise: the exercise.
             check: checks the exercise, and calls its argument with the judge.

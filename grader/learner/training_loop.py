@@ -84,6 +84,9 @@ def advance(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Make some steps; end early if a loss is not finite or a gradient raises an exception.
 
+    A loss that is not finite is the last one, and no step is made from it. The step at which a gradient raised an
+    exception is neither made nor has a loss.
+
     Args:
         training: the unit's `training.py`.
         state: the weights and their speeds, the running sums of gradients, before these steps; shape: `(2, weights)`.

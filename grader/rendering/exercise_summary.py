@@ -109,6 +109,8 @@ class _ConstantsInlined(ast.NodeTransformer):
 def _assigned_values(spec: Path, modified: int) -> dict[str, ast.expr]:
     """Return the expression assigned to each top-level name of a spec; the last one, if there are several.
 
+    An assignment with an annotation does not count, nor does one to several names at once, such as `a, b = 1, 2`.
+
     Args:
         spec: the Python file.
         modified: the time of modification of the file in nanoseconds, so that an edited file is read again.

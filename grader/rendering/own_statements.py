@@ -162,7 +162,9 @@ def _partners(parameters: Mapping[str, Any]) -> set[str]:
 
 
 def _uses_with_gradient(definition: ast.FunctionDef, answer: str, names: Collection[str]) -> list[ast.stmt]:
-    """Return the statements that an answer depends on in which arrays of these names meet a gradient.
+    """Return the statements that an answer depends on in which arrays of these names meet a gradient, from the top.
+
+    A gradient is a name such as `g`, `x.g` or `x_g`, and whatever is computed from one.
 
     Args:
         definition: the function; if it contains other functions, nothing is returned.

@@ -611,7 +611,8 @@ def _with_dropped_steps(nodes: Mapping[str, GraphNode], mistakes: Mapping[str, N
 def _with_calls_folded(nodes: Mapping[str, GraphNode], calls: Mapping[str, str]) -> dict[str, GraphNode]:
     """Return nodes in which one of several calls of a function is drawn in full, and each other as one node.
 
-    The one in full is the first that contains a marked node, one that a mistake is about, or else the first of all.
+    The one in full is the first that contains a marked node, one that a mistake is about, or else the first of all. A
+    call of a single step stays as it is.
 
     Args:
         nodes: the nodes of the graph by key.
@@ -637,8 +638,8 @@ def _with_calls_folded(nodes: Mapping[str, GraphNode], calls: Mapping[str, str])
 def _with_chains_folded(nodes: Mapping[str, GraphNode], out: str) -> dict[str, GraphNode]:
     """Return nodes in which each chain of steps is one node, so that a long graph fits a page.
 
-    A chain has only steps of one operand that are not marked and whose gradient is no answer, and each of its steps is
-    the only reader of the one before.
+    A chain has two steps or more, of one operand each, that are not marked and whose gradient is no answer, and each of
+    its steps is the only reader of the one before. The node stands at the place of the last of them, and has its key.
 
     Args:
         nodes: the nodes of the graph by key.
@@ -677,9 +678,10 @@ def _label_of_chain(nodes: Mapping[str, GraphNode], chain: Sequence[str]) -> str
 
 
 def _with_group_folded(nodes: Mapping[str, GraphNode], group: Sequence[str], label: str) -> dict[str, GraphNode]:
-    """Return nodes in which several steps are one node.
+    """Return nodes in which several steps are one node, at the place of the last of them.
 
-    Unchanged if a node outside reads any of them but the last, or the gradient of one of them is an answer.
+    Unchanged if a node outside reads any of them but the last, or the gradient of one of them is an answer. The node
+    reads whatever the steps read outside, is marked for the answers of all of them, and shows the first change of any.
 
     Args:
         nodes: the nodes of the graph by key.

@@ -258,6 +258,9 @@ def _tree_lines(
 def _node_line(node: GraphNode, lead: str, *, is_drawn: bool, named: Sequence[str]) -> Line:
     """Return the line of a node in the tree: its name, its shape, and the answers that go wrong there.
 
+    If none goes wrong at the node itself, the answers are those whose diagnosis names the edge to it; without these,
+    the one whose gradient the node has, if any. A node that is drawn further up has "(as above)" after its name alone.
+
     Args:
         node: the node.
         lead: the text before the node, which draws the branches.
