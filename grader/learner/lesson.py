@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
+import textwrap
 import webbrowser
 from collections.abc import Sequence
 from html import escape, unescape
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.console import Console, RenderableType
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
+FILE_LINK = re.compile(r"\[([^\]]+)\]\((?:\.\./)*[^)\s:]*\.md[^)\s]*\)")
 OTHER_LESSON = re.compile(r'href="\.\./([^/"]+)/README\.md(#[^"]*)?"')
 CODE = ("pycon", "python")
 HEADING = re.compile(r"<h2>(.*?)</h2>")
@@ -32,6 +34,8 @@ TAG = re.compile(r"<[^>]*>")
 NEXT = re.compile(r'<p>Next: <a href="[^"]*">[^<]*</a></p>\s*$')
 NEGATIVE = re.compile(r"(?<![^\s(])-[^\s\d-]\S{0,15}")
 BACK, ON = "\N{LEFTWARDS ARROW}\N{NO-BREAK SPACE}", "\N{NO-BREAK SPACE}\N{RIGHTWARDS ARROW}"
+BESIDE_CODE = 2  # columns of the terminal, one on each side
+DEEPER = " " * 4  # what stands before the rest of a line that is folded
 WHOLE, WHOLE_CELL = 16, 12  # characters of code, and of a table's cell, that are not broken over two lines
 
 
@@ -49,7 +53,7 @@ def lesson_text(course: Course, unit: str) -> str:
 
 
 def in_terminal(text: str) -> list[Line | RenderableType]:
-    """Return a lesson as what is printed on the terminal, with each picture replaced by its description.
+    """Return a lesson as what is printed on the terminal: a picture is its description, a link to a lesson its words.
 
     Args:
         text: the lesson, as Markdown.
@@ -57,12 +61,64 @@ def in_terminal(text: str) -> list[Line | RenderableType]:
     Returns:
         In plain mode the lines of the Markdown; otherwise one element, which rich renders.
     """
-    text = IMAGE.sub(r"Picture: \1.", text)
+    text = FILE_LINK.sub(r"\1", IMAGE.sub(r"Picture: \1.", text))
     if is_plain():
         return [((line, ""),) for line in text.splitlines()]
-    from rich.markdown import Markdown
+    from rich.console import ConsoleOptions, RenderResult
+    from rich.markdown import CodeBlock, Markdown
+    from rich.syntax import Syntax
 
-    return [Markdown(text, code_theme=code_theme(), hyperlinks=False)]  # type: ignore[arg-type]  # rich takes a theme, too
+    class FoldedCode(CodeBlock):
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            code = folded(str(self.text).rstrip(), options.max_width - BESIDE_CODE, is_table=self.lexer_name == "text")
+            yield Syntax(code, self.lexer_name, theme=self.theme, padding=1)
+
+    class Lesson(Markdown):
+        elements: ClassVar = {**Markdown.elements, "fence": FoldedCode, "code_block": FoldedCode}
+
+    return [Lesson(text, code_theme=code_theme(), hyperlinks=False)]  # type: ignore[arg-type]  # rich takes a theme, too
+
+
+def folded(code: str, width: int, *, is_table: bool) -> str:
+    """Return code in which what does not fit into `width` columns goes on in the lines below it, set in deeper.
+
+    Args:
+        code: lines of code, or of formulas and numbers.
+        width: the number of columns; a longer word is not broken.
+        is_table: whether neighbouring lines are cut in the same column, so that what stands below each other does so.
+    """
+    lines: list[str] = []
+    for _, group in groupby(code.splitlines(), key=lambda line: bool(line.strip())):
+        rows = list(group)
+        lines += _folded_rows(rows, width) if is_table else [part for row in rows for part in _folded_line(row, width)]
+    return "\n".join(lines)
+
+
+def _folded_rows(rows: list[str], width: int) -> list[str]:
+    """Return rows that are cut in one column which is free in all of them, or each alone if there is none.
+
+    If all rows but one at most go on behind the cut, these parts stand below all rows, in columns of their own; else
+    each stands below its row.
+    """
+    if max(map(len, rows)) <= width:
+        return rows
+    cut = next((c for c in range(width, width // 2, -1) if not any(row[c - 2 : c].strip() for row in rows)), None)
+    if cut is None:
+        return [part for row in rows for part in _folded_line(row, width)]
+    deeper = " " * min(len(row) - len(row.lstrip()) for row in rows) + DEEPER
+    left, right = [row[:cut].rstrip() for row in rows], [row[cut:] for row in rows]
+    if right.count("") > 1:
+        both = zip(left, (f"{deeper}{part.lstrip()}".rstrip() for part in right), strict=True)
+        return [part for parts in both for part in parts if part]
+    return [*left, *_folded_rows(textwrap.indent(textwrap.dedent("\n".join(right)), deeper).split("\n"), width)]
+
+
+def _folded_line(line: str, width: int) -> list[str]:
+    """Return a line in parts of at most `width` columns, broken between words."""
+    deeper = line[: len(line) - len(line.lstrip())] + DEEPER
+    wrap = textwrap.TextWrapper(width, subsequent_indent=deeper, replace_whitespace=False)
+    wrap.break_long_words = wrap.break_on_hyphens = False
+    return wrap.wrap(line) or [line]
 
 
 def print_in(console: Console, text: str) -> None:

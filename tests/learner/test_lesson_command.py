@@ -128,3 +128,37 @@ def test_paragraphs_are_broken_between_words(course: Course, monkeypatch: pytest
     lines = shown.get().splitlines()
     assert max(map(len, lines)) <= 60
     assert all(line.split() == ["gradient"] * 6 for line in lines if line.count("gradient") > 2)
+
+
+def test_a_table_is_folded_in_one_column_and_code_between_words() -> None:
+    table = "  value 4 = v3 * v2      v3: 1  =  6   v2: 1  =  8\n  value 3 = v2 + v0      v2:       14  v0:      14"
+    assert lesson.folded(table, 80, is_table=True) == table
+    assert lesson.folded(table, 40, is_table=True).splitlines() == [
+        "  value 4 = v3 * v2      v3: 1  =  6",
+        "  value 3 = v2 + v0      v2:       14",
+        "      v2: 1  =  8",
+        "      v0:      14",
+    ]
+    remark = "centred  = inp - mean        copies mean to every row\nvar      = (centred²).mean\nhat"
+    assert lesson.folded(remark, 40, is_table=True).splitlines() == [
+        "centred  = inp - mean",
+        "    copies mean to every row",
+        "var      = (centred²).mean",
+        "hat",
+    ]
+    code = '>>> program = [("mul", 0, 1), ("add", 2, 0)]'
+    assert lesson.folded(code, 30, is_table=False) == '>>> program = [("mul", 0, 1),\n    ("add", 2, 0)]'
+
+
+@pytest.mark.parametrize("course", [""], ids=["all units"], indirect=True)
+def test_a_lesson_in_a_narrow_terminal_has_no_longer_line_and_no_path(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.delenv("ACCESSIBLE", raising=False)
+    console = terminal()
+    for unit in course.config.units:
+        with console.capture() as shown:
+            lesson.print_in(console, lesson.lesson_text(course, unit.id))
+        assert max(map(len, shown.get().splitlines())) <= 60
+        assert "README.md" not in shown.get()
