@@ -233,7 +233,7 @@ class ClassFolder:
 
 
 def find_submissions(course: Course, folder: Path, out: Path, layout: LayoutName | None = None) -> ClassFolder:
-    """Return the submissions of a class.
+    """Return the submissions of a class, sorted by their keys.
 
     Args:
         course: the course, whose names of exercises and units tell submissions from other folders.
@@ -398,7 +398,7 @@ class _LayoutFinder:
     hidden: list[str] = field(default_factory=list)
 
     def find_class(self, root: Folder, layout: LayoutName | None) -> ClassFolder:
-        """Return the submissions of a class, whose folder may be wrapped in others.
+        """Return the submissions of a class, sorted by their keys; its folder may be wrapped in others.
 
         Args:
             root: the folder of the class.

@@ -223,6 +223,8 @@ def pace(progress: GradingProgress) -> str:
 def _confirm_zeros(nothing: Sequence[NothingToGrade], class_folder: ClassFolder, as_json: bool) -> bool:
     """Ask on the terminal whether to enter 0 points for students who submitted nothing gradable; return the answer.
 
+    Whatever is typed other than "y" or "yes" means no.
+
     Args:
         nothing: these students, each with the reason.
         class_folder: the submissions of the class.

@@ -365,7 +365,9 @@ def read_roster(
     naming: Naming | None = None,
     assignments: Collection[str] = (),
 ) -> Roster:
-    """Return the roster in a CSV file.
+    """Return the roster in a CSV file; its students come in the order of the lines.
+
+    Blank lines, lines of a gradebook that are no person's, and lines that repeat an earlier one are left out.
 
     Args:
         path: the file.
@@ -616,7 +618,7 @@ def _derived_names(cells: Mapping[str, str]) -> Iterator[str]:
 
 
 def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
-    """Return the class with the same submissions, each under its student's key on the roster.
+    """Return the class with the same submissions, each under its student's key on the roster, sorted by these keys.
 
     A submission of nobody on the roster keeps its own name. If several submissions have a name of one student, the
     newest counts; if no platform says which is the newest, the student is an error. A submission that has only a part

@@ -89,6 +89,8 @@ class ScoreChanges:
     def apply(self, key: str, results: StudentResults) -> StudentResults:
         """Return a student's results with the changes of points that are held here for the student, and no others.
 
+        Nobody is late who has no due date or no time of handing in, who handed in nothing, or who has no score.
+
         Args:
             key: the student's key.
             results: the results, as graded or as stored.
@@ -292,6 +294,8 @@ def time_zone() -> str:
 
 def class_roster(plan: ClassPlan, path: Path, name: str, out: Path | None = None) -> Roster:
     """Return the roster of a class, whose students are named by the column that earlier results are named by.
+
+    These are the results of this assignment or, if it has none, those of the first assignment that has some.
 
     Args:
         plan: the `class.yaml`.

@@ -742,6 +742,9 @@ def _unread_content(names: ExerciseNames, submission: Submission, why: str, code
 def _read_chosen_files(names: ExerciseNames, submission: Submission) -> SubmissionContent:
     """Return the files of a submission that are graded or may be imported, with notes on all others.
 
+    If the submission holds the work of several students, no file is returned, and `nothing` says why. Of more than
+    `MOST_NOTES` notes only the first are kept, and one that says how many more there are.
+
     Raises:
         OSError: a folder cannot be listed, or a file cannot be read.
         FileLost: a file that may contain an answer cannot be read.

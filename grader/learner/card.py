@@ -74,6 +74,9 @@ class Card:
 def card_of(course: Course, progress: Progress, unit: str) -> Card:
     """Return the card of a unit: what the learner has solved and which mistakes were met, by the files' last results.
 
+    What is solved counts without the quizzes. The mistakes come sorted by their codes, once for each exercise or quiz
+    in which they were met.
+
     Args:
         course: the course.
         progress: the learner's progress.

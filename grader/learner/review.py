@@ -80,6 +80,8 @@ class Review:
 def make_review(course: Course, progress: Progress, most_questions: int = MOST_QUESTIONS) -> Review:
     """Return a learner's review; an empty one if no mistake is on record.
 
+    It is about the first `MOST_MISTAKES` mistakes, and has no question twice.
+
     Args:
         course: the course.
         progress: the learner's progress.

@@ -137,6 +137,8 @@ def train(
 ) -> Training:
     """Train with the learner's gradients, and with torch's; return the training at its end.
 
+    If the learner's steps end early, the training says why, and torch's go on to the last step, except after Ctrl-C.
+
     Args:
         course: the course.
         unit: the id of the unit.

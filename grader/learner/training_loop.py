@@ -26,7 +26,7 @@ def begin(training: Any) -> torch.Tensor:
         training: the unit's `training.py`.
 
     Returns:
-        The weights and the speeds; shape: `(2, weights)`.
+        The weights, and the speeds, which are 0; shape: `(2, weights)`.
     """
     values = torch.cat([weight.flatten() for weight in training.weights().values()])
     return torch.stack((values, torch.zeros_like(values)))

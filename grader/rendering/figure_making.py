@@ -609,7 +609,7 @@ def _differ(yours: np.ndarray, right: np.ndarray) -> bool:
 
 
 def _steps(what: str, sizes: Sequence[np.ndarray], compared: ComparedAnswer) -> Figure:
-    """Return the figure with two bars for each step: the learner's number and the right one.
+    """Return the figure with two bars for each of the first `MOST_BARS` steps: the learner's number and the right one.
 
     Args:
         what: the value whose norms the numbers are, for the title.

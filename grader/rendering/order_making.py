@@ -197,7 +197,8 @@ def visits_of_walk(walk: Walk, forward: Forward) -> Visits:
     """Return the visits of a backward pass: the values that pass on their gradient, in order, and arrows between them.
 
     An arrow leads to each visit of a value from each user of that value: from the user's first visit that comes later
-    or, if none does, from the user's last one. Values that the output does not depend on are left out.
+    or, if none does, from the user's last one. Values that the output does not depend on are left out. The name of a
+    value that was visited before is "again".
 
     Args:
         walk: the order in which the backward pass visits values.
@@ -252,6 +253,9 @@ def _are_parents(value: object) -> bool:
 
 def visits_of_list(order: Sequence[int], parents: Sequence[tuple[int, ...]]) -> Visits:
     """Return a list of values as visits, with an arrow from the first place of each parent to each value.
+
+    Values that the list lacks are `missing`, and have places after its end. The name of a value that came before is
+    "again", and that of any other is empty.
 
     Args:
         order: the numbers of values.

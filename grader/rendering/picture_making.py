@@ -64,6 +64,8 @@ MANY_RIGHT = "More than one answer is right here, so there is no other array to 
 def make_pictures(exercise: CourseExercise, result: ExerciseResult, judge: Judge) -> ExercisePictures:
     """Return the pictures of all answers that are not right, and the forward pass if any picture has arrays.
 
+    The pictures come in the order of the answers in the result.
+
     Args:
         exercise: the exercise.
         result: the result of the exercise.
@@ -820,6 +822,8 @@ class RecordedMistakes:
 
     def pictures(self, exercise: CourseExercise, result: ExerciseResult, seed: int) -> ExercisePictures:
         """Return the graph of a result's mistakes, and the figures of those that can be computed from the record.
+
+        The answers come in the order of the result; one whose mistake only follows from another's has no figures.
 
         The numbers in the figures are computed from the right program with the recorded edit, in the first trial:
         without the rounding of the learner's code, and for one trial alone.

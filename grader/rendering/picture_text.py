@@ -179,6 +179,9 @@ def _column_count(table: Table) -> int:
 def _table_block(table: Table, size: int) -> Block:
     """Return the lines of a table: a heading, the indices of the columns, and the rows.
 
+    A table whose columns are along no axis has no line of indices. If rows or columns are left out, a last line says
+    how many.
+
     Args:
         table: the table.
         size: the width of each column, in characters.
