@@ -97,8 +97,8 @@ def transposes() -> SvgDrawing:
         820,
         376,
         "Whose transpose it is",
-        "For w.g the summed index i, of size bs, is first in inp and in out.g, so inp is transposed and stands left of "
-        "out.g. For inp.g the summed index j, of size m, is last in out.g and in w, so w is transposed.",
+        "For w.g the summed index i, of size bs, is first in inp and in out.g, so inp is transposed and stands to the "
+        "left of out.g. For inp.g the summed index j, of size m, is last in out.g and in w, so w is transposed.",
     )
     picture.text(40, 30, "w.g[k,l] adds over i, which is first in inp and in out.g", "small", "start")
     left, top, low = 90, 74, 220
