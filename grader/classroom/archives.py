@@ -148,6 +148,8 @@ _Entry: TypeAlias = tuple[str, Callable[[], File] | None]  # the path, and what 
 def _zip_entries(archive: zipfile.ZipFile, open_entry: _Open) -> Iterator[_Entry]:
     """Yield the path of each entry of a zip, with a function that makes its `File`, or `None` for a folder.
 
+    They come in the order of the zip.
+
     Args:
         archive: the zip.
         open_entry: opens a file by its number in the archive.
@@ -250,6 +252,8 @@ def _read_tar(name: str, data: bytes, budget: UnpackingBudget) -> Folder:
 
 def _tar_entries(archive: tarfile.TarFile, open_entry: _Open) -> Iterator[_Entry]:
     """Yield the path of each entry of a tar, with a function that makes its `File`, or `None` for a folder.
+
+    They come in the order of the tar.
 
     Args:
         archive: the tar.
@@ -524,7 +528,8 @@ class SubmissionWalk:
     def _files_of_tool(self, folder: Folder, above: tuple[str, ...], depth: int, *, is_clone: bool) -> Iterator[File]:
         """Yield the files that may be answers in a folder whose name tools use, such as `env`, and what they import.
 
-        If there are none, the folder is added to `skipped`.
+        They come from the folder and the folders in it, `DEEPEST_WORK` levels in all, the outer ones first. If there
+        are none, the folder is added to `skipped`.
 
         Args:
             folder: the folder.

@@ -573,7 +573,7 @@ def _options_for(exercises: Collection[tuple[str, str]]) -> list[str]:
     """Return the options of `handgrad grade` that choose exercises, such as `["--unit", "04_linear"]`.
 
     There are none for the whole course of the current folder, or if that course cannot be read. A unit is chosen as a
-    whole if at least half of its exercises are wanted.
+    whole if at least half of its exercises are wanted. The options come in the order of the course.
 
     Args:
         exercises: unit and id of each; an empty id means the whole unit, and none at all the whole course.

@@ -784,7 +784,9 @@ class _LayoutFinder:
     def _gradescope(self, infos: Sequence[_EntryInfo]) -> list[Submission]:
         """Return the submissions of an export from Gradescope, one for each submitter that its metadata names.
 
-        The names of entries that are nobody's are added to `self.strays`.
+        A folder that they do not name is of a submitter called like the folder. A submission whose folder is missing,
+        and a file beside the folders that may be somebody's, say in `nothing` why they are not graded. The names of
+        entries that are nobody's are added to `self.strays`.
 
         Raises:
             UsageError: there are no metadata.

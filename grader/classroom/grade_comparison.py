@@ -293,6 +293,8 @@ class GradeComparison:
     def text(self, earlier: str | None = None) -> str:
         """Return the text of `changes.csv`: for each change student, exercise, points before and after, and reason.
 
+        The lines are sorted by student; after a run of some students alone, those of this run are at the end.
+
         Args:
             earlier: the text of the last run of the whole class, before the changes of a run of some students alone;
                 `None` after a run of the whole class.

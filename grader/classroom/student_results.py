@@ -177,7 +177,7 @@ def read_folder(folder: Path, *, for_counting: bool = False) -> Iterator[Student
             students share are read once.
 
     Yields:
-        The results of a student, or a description of a file that cannot be read.
+        The results of a student, or a description of a file that cannot be read, or that is a student's second record.
 
     Raises:
         UsageError: the folder cannot be read, or holds no results, results of another version, or results of several

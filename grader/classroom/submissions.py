@@ -178,7 +178,8 @@ def find_answers(names: ExerciseNames, files: Sequence[File], notes: list[str]) 
     """Return the files that may be answers, and those with no exercise's name, which answers may import.
 
     A Python file that was exported from a notebook is among both. Notebooks that answer nothing, and what lies beside
-    `exercises/` in a copy of a whole course, are among neither.
+    `exercises/` in a copy of a whole course, are among neither. Both come in the order of `files`, with exported
+    notebooks behind all other answers.
 
     Args:
         names: finds the exercise or unit that a name means.
@@ -235,6 +236,8 @@ def _from_file(names: ExerciseNames, file: File, notes: list[str]) -> Iterator[A
 
 def _from_exported_notebooks(names: ExerciseNames, others: Sequence[File]) -> Iterator[AnswerFile]:
     """Yield an answer file for each exercise that is defined in a Python file which was exported from a notebook.
+
+    Only the first `MOST_EXPORTED` Python files are read; those that cannot be read are passed over.
 
     Args:
         names: the exercises of the course that are graded.
@@ -297,6 +300,8 @@ def _from_notebook(names: ExerciseNames, file: File, above: tuple[str, ...], not
 
 def _written_file_notes(names: ExerciseNames, file: File, cells: Sequence[str], ids: Collection[str]) -> Iterator[str]:
     """Yield a note on each cell that writes a file, by `%%writefile`, with an answer that no cell defines or imports.
+
+    A cell that writes a file named after an exercise gets one, too, if the file lacks the function of that name.
 
     Args:
         names: the exercises of the course that are graded.
@@ -582,7 +587,8 @@ class SubmissionContent:
     def _importable_folders(self, exercise: CourseExercise) -> Iterator[str]:
         """Yield the folders whose files an exercise may import.
 
-        If two folders have a file of the same name, the one in the later folder is imported.
+        If two folders have a file of the same name, the one in the later folder is imported. The folder of the
+        submission itself is an empty text.
 
         Args:
             exercise: the exercise.
@@ -1028,7 +1034,8 @@ def _wanted_exercises_defined(names: ExerciseNames, content: bytes) -> list[str]
 def _mentioned_files(part: Part, words_of: Callable[[FileContent], frozenset[bytes]]) -> list[str]:
     """Return the names of the files beside an answer that the answer mentions, directly or through other such files.
 
-    Only these can be imported, so that a file under a name that another set of exercises knows changes no answer.
+    Only these can be imported, so that a file under a name that another set of exercises knows changes no answer. The
+    names are sorted.
 
     Args:
         part: the answer to look at, with the files beside it.

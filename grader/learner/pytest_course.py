@@ -478,6 +478,10 @@ def _closing_lines(
 ) -> Iterator[Line]:
     """Yield the closing lines: progress bars, why pytest exits with 1 although nothing is wrong, and the next step.
 
+    Before the learner's first attempt, the command to study with is named, too, and before the first one in the unit of
+    the next exercise, its lesson. With `-q`, or if no exercise has tests in this run, there are only the bars and the
+    next step.
+
     Args:
         reporter: pytest's terminal reporter.
         course_run: the run, with the learner's progress.

@@ -124,7 +124,7 @@ def advance(
 def run(
     state: torch.Tensor, first: int, last: int, names: Sequence[str], data: Sequence[torch.Tensor]
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Make some steps with the learner's gradients; this is the function that the child calls.
+    """Make some steps with the learner's gradients, as `advance` does; this is the function that the child calls.
 
     Args:
         state: the weights and their speeds, the running sums of gradients, before these steps; shape: `(2, weights)`.

@@ -123,6 +123,8 @@ def exercise_report(
 ) -> Iterator[Line]:  # fmt: skip
     """Yield the lines on an exercise and all its answers; answers with the same message share its lines.
 
+    An exercise of which no answer was begun has no more than its title and the message of the first answer.
+
     Args:
         exercise: the exercise.
         result: the result of the exercise.
@@ -160,6 +162,8 @@ def group_alike(result: ExerciseResult) -> list[list[AnswerResult]]:
 
 def answer_lines(answers: Sequence[AnswerResult], width: int, hints: int = 0, then: str = "") -> Iterator[Line]:
     """Yield the lines on answers that share a verdict: names, mistake, evidence, hints, and the next step.
+
+    Right answers have only their names and "ok", and those that were not begun their names and the message.
 
     Args:
         answers: at least one; the message, evidence and hints are those of the first.
