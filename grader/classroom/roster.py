@@ -668,8 +668,12 @@ def match_roster(class_folder: ClassFolder, roster: Roster) -> ClassFolder:
     unused = roster.unused_aliases(class_folder.submissions, certain)
     remarks = [*_remarks_on_aliases(unused, unmatched), *_remarks_on_matches(roster, counted)]
     is_plain, keys = class_folder.layout_name == "plain", {student.key for student in absent}
-    if is_plain and (remark := _remark_on_repositories(roster, unmatched, keys)):
-        remarks.append(remark)
+    advice = {
+        "plain": "If these are repositories, add --layout github.",
+        "github": "If these are theirs, name these students under aliases in class.yaml.",
+    }.get(class_folder.layout_name, "")
+    if advice and (alike := _names_like_repositories(roster, unmatched, keys)):
+        remarks.append(f"Names that end like names on the roster: {first_few_names(alike)}. {advice}")
     elif class_folder.submissions and not matched:
         sections = ", or add --layout sections if these are sections" if is_plain else ""
         remarks.append(f"No submission is of a student on the roster: name the roster of this class{sections}.")
@@ -771,27 +775,23 @@ def _remarks_on_matches(roster: Roster, matches: Iterable[tuple[Submission, Matc
         )
 
 
-def _remark_on_repositories(roster: Roster, unmatched: Iterable[Submission], absent: Collection[str]) -> str:
-    """Return a sentence on submissions of nobody whose names end with the name of a student without a submission.
+def _names_like_repositories(roster: Roster, unmatched: Iterable[Submission], absent: Collection[str]) -> list[str]:
+    """Return the names of submissions of nobody that end with the name of a student without a submission.
 
-    Empty if there are none. Such an archive may be of a repository, but has no sign of that, so that its end was not
-    looked up.
+    The end was not looked up: an archive has no sign that it is of a repository, and what follows the assignment's name
+    in that of a clone is a whole login.
 
     Args:
         roster: the roster.
         unmatched: the submissions of nobody on the roster.
         absent: the keys of the students without a submission.
     """
-    alike = [
+    return [
         submission.title
         for submission in unmatched
         if not submission.guesses
         and roster.key_of(replace(submission, guesses=ends_of_name(BRANCH.sub("", submission.key))), False) in absent
     ]
-    if not alike:
-        return ""
-    shown = first_few_names(alike)
-    return f"Names that end like names on the roster: {shown}. If these are repositories, add --layout github."
 
 
 def _ambiguity(submissions: Sequence[Submission], who: str) -> str:

@@ -651,6 +651,25 @@ def test_who_is_not_on_the_roster_never_has_the_name_of_somebody_who_is(course, 
     assert (found.absent, found.unlisted) == (("cem",), ("x-ann",))
 
 
+def test_a_repository_of_another_login_with_the_same_end_is_named_and_nobodys(course, tmp_path) -> None:
+    """A login may have hyphens, so `x-finn` need not be `finn`, to whom --yes would give 0 points."""
+    text = "identifier,github_username\nAda A,ada\nFinn G,finn\n"
+    for folder in ("hw", "hw-submissions"):
+        path = put(
+            tmp_path / folder,
+            {f"hw-{who}/{file}": RIGHT for who in ("ada", "x-finn") for file in ("lin_grad.py", ".git/HEAD")},
+        )
+        (tmp_path / "roster.csv").write_text(text, encoding="utf-8")
+        found = match_roster(
+            find_submissions(course, path, tmp_path / "out", "github"), read_roster(tmp_path / "roster.csv")
+        )
+        assert (owners(found), found.absent) == ({"hw-ada": "Ada A", "hw-x-finn": "x-finn"}, ("Finn G",))
+        assert found.remarks == (
+            "Names that end like names on the roster: hw-x-finn. If these are theirs, name these students under "
+            "aliases in class.yaml.",
+        )
+
+
 @pytest.mark.parametrize("name", ["hw-7", "Yan Yo - 7", "2026-11-7", "hw-ada"])
 def test_the_end_of_a_folders_name_is_no_students_unless_it_is_a_repositorys(course, tmp_path, name) -> None:
     """The points of a folder hw-1 were those of the student with the key 1."""
