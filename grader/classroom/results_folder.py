@@ -18,7 +18,7 @@ from grader.course.course import COURSE_FILE, Course
 from grader.errors import InfrastructureError, UsageError, describe_error, file_error
 from grader.files import remove_unfinished, write_atomically
 from grader.results.points import shown
-from grader.results.records import RECORD_START, StudentResults, dumps
+from grader.results.records import RECORD_START, StudentResults, dumps, gives_points
 
 from .class_file import GRADES_FILE
 from .class_folder import REMOVED, ClassFolder
@@ -173,7 +173,8 @@ class ResultsFolder:
 
     def _may_get_zero(self, name: str) -> bool:
         """Return whether 0 points may be entered under a key: it is a student's, to whom no person gave points."""
-        return name not in self.unclaimed and not self.changes.adjustments.get(name)
+        rows = self.changes.adjustments.get(name, ())
+        return name not in self.unclaimed and not any(gives_points(row.exercise, row.points) for row in rows)
 
     def _count(self, name: str, results: StudentResults) -> None:
         """Count the results of the student with the key `name`, and compare them with those before the run."""

@@ -164,6 +164,18 @@ class Adjustment:
     reason: str
 
 
+def gives_points(exercise: str, points: float) -> bool:
+    """Return whether a change by a person makes a score where nothing could be graded.
+
+    Only what takes points off a total makes none.
+
+    Args:
+        exercise: the id of the exercise; empty for the total.
+        points: the points of the exercise, or what is added to the total.
+    """
+    return bool(exercise) or points >= 0
+
+
 @dataclass(frozen=True)
 class Lateness:
     """Hold what a late submission costs.
@@ -296,7 +308,7 @@ class StudentResults:
     @property
     def is_blank(self) -> bool:
         """Return whether nothing could be graded, and no person gave points."""
-        return bool(self.reason) and not self.adjustments
+        return bool(self.reason) and not any(gives_points(each.exercise, each.points) for each in self.adjustments)
 
     @cached_property
     def raw_score(self) -> float | None:

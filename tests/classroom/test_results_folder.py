@@ -216,6 +216,16 @@ def test_who_was_given_points_by_a_person_is_not_among_those_who_get_zeros(grade
     assert scores(tmp_path / "out")["fay"] == "", "who has no adjustment any more has no 0 that nobody entered"
 
 
+def test_who_handed_in_nothing_and_lost_points_has_no_score_until_0_is_entered(graded, tmp_path) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT})
+    changes = ScoreChanges({"fay": [AdjustmentRow(2, "w", "fay", "", -1.0, "copied")]})
+    for yes, score in ((False, ""), (True, "0"), (False, "0")):
+        summary = graded(absent=("fay",), yes=yes, changes=changes)
+        assert scores(tmp_path / "out")["fay"] == score
+        assert summary.nothing == (NothingToGrade("fay", "nothing was handed in"),)
+        validator().validate(record(tmp_path / "out", "fay"))
+
+
 def test_points_of_a_person_for_no_work_are_put_away_by_nothing_and_say_why(graded, course, tmp_path) -> None:
     """A changed course put their record away, and no output said any more that nothing was handed in."""
     put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/x.txt": ""})
