@@ -523,7 +523,10 @@ def _match_rows(sheet: GradeSheet, records: Sequence[StudentResults], rows: Iter
     problem = f"No row of their own was found for {listed(names)}: enter their points by hand."
     if not own:
         says = f"No row of their own was found for {first_few_names(names, NAMED)}"
-        problem = f"{says}: grade the class with this file as its roster, and export again."
+        problem = (
+            f"{says}: grade the class with this file as its roster (if you use nbgrader, enter the names with "
+            "nbgrader db student import), and export again."
+        )
     problems = [problem] if unmatched else []
     if others := [text(student) for student in unmatched if student in wrong]:
         problems.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grader.classroom.class_folder import first_few_names
@@ -155,13 +155,15 @@ def read_gradebook(url: str, config: CourseFile | None = None) -> Iterator[Stude
             raise UsageError(f"{url_without_password(url)} holds no grades yet: grade with nbgrader autograde first.")
         yield from graded_cells.notes
         outdated = defaultdict[str, list[str]](list)
-        students = sorted(db.scalars(select(Student.id)))
+        columns = Student.id, Student.first_name, Student.last_name, Student.email, Student.lms_user_id
+        other_names = {name: _other_names(*others) for name, *others in db.execute(select(*columns))}
+        students = sorted(other_names)
         for start in range(0, len(students), STUDENTS_AT_ONCE):
             records = _student_records(db, graded_cells, students[start : start + STUDENTS_AT_ONCE])
             for name in records:
                 for unit in _outdated_units(graded_cells, records[name]):
                     outdated[unit].append(name)
-                yield _student_results(graded_cells, name, records[name])
+                yield replace(_student_results(graded_cells, name, records[name]), known_as=other_names[name])
         units = {unit for unit, _ in graded_cells.outdated}
         for unit, names in sorted(outdated.items()):
             template = OLD_POINTS if unit in units else OUTDATED
@@ -378,6 +380,12 @@ def _student_records(db: Any, graded_cells: _GradedCells, students: Sequence[str
     ):
         records[name].penalties[assignment] += penalty or 0.0
     return records
+
+
+def _other_names(first: str | None, last: str | None, *others: str | None) -> tuple[str, ...]:
+    """Return the names of a student in nbgrader's table besides the id: the full name, and others that are there."""
+    cells = (f"{first or ''} {last or ''}", *(other or "" for other in others))
+    return tuple(name for cell in cells if (name := cell.strip()))
 
 
 def _student_results(graded_cells: _GradedCells, student: str, record: _StudentRecord) -> StudentResults:

@@ -20,6 +20,9 @@ from hypothesis import strategies as st
 
 from grader.classroom.class_report import Counts
 from grader.classroom.student_results import read_folder
+from grader.course.course import PACKAGE, load_course
+from grader.export.grade_sheets import moodle
+from grader.export.graded_work import ExportOptions
 from grader.nbgrader.gradebook_results import AnswerComment, read_comment, read_gradebook
 from grader.results.codes import UNNAMED
 from grader.results.records import StudentResults
@@ -59,6 +62,24 @@ def test_scores_agree_with_those_that_nbgrader_exports(gradebook: str) -> None:
     report = from_source(read_gradebook(gradebook))
     assert {line.name: line.score for line in report.students} == exported
     assert (exported["ben"], exported["gil"]) == (2.75, 3.5)
+
+
+def test_a_row_of_moodle_is_found_by_the_names_in_the_gradebook(gradebook: str) -> None:
+    """No row was found, and the advice was to grade with a roster."""
+    sheet = (
+        "Identifier,Full name,Email address,Grade,Maximum Grade\nParticipant 1,Ada Lee,ada@u.edu,,5\n"
+        "Participant 2,Ben Oz,ben@u.edu,,5\n"
+    )
+    with opened(gradebook) as book:
+        book.update_or_create_student("ada", first_name="Ada", last_name="Lee", email="ada@u.edu", lms_user_id="77")
+        book.update_or_create_student("gil", last_name="Oz", first_name="Ben")
+    records = [record for record in read_gradebook(gradebook) if isinstance(record, StudentResults)]
+    names = {record.student: record.known_as for record in records}
+    assert (names["ada"], names["gil"], names["ben"]) == (("Ada Lee", "ada@u.edu", "77"), ("Ben Oz",), ())
+    made = moodle(load_course(PACKAGE.parent), records, ExportOptions(sheet=sheet.encode()))
+    cells = [line.split(",")[3] for line in made.files["moodle.csv"].decode().splitlines()[1:]]
+    assert cells[0] == "5"
+    assert cells[1] != ""
 
 
 def test_missing_untouched_and_ungraded_answers_differ(gradebook: str) -> None:
