@@ -35,11 +35,12 @@ KNOWN = frozenset((*IDENTITIES, *FULL_NAMES, *SECTIONS))
 HANDED_IN = "handedin"
 MOST_SHOWN = 5  # submissions that a remark on a column lists
 POINTS = re.compile(  # in headings of columns that name nobody: of points, and of other numbers that many share
-    r"score|grade|points|\bpts\b|\bmarks?\b|percent|%|\btotal\b|\bsum\b|\bbonus\b|\bmid-?term\b|\(\d+\)$"
+    r"score|grade|points|punkte|\bnoten?\b|\bpts\b|\bmarks?\b|percent|%|\btotal\b|\bsum\b|\bbonus\b|\bmid-?term\b|\(\d+\)$"
     r"|\b(quiz|test|exam|homework|assignment|exercise)s?( ?\d+)?$|\b(hw|lab|week|sheet|project) ?\d+$"
     r"|\b(semester|year|age)$",
     re.IGNORECASE,
 )
+AMOUNT = re.compile(r"\d+(?:[.,]\d+)?")
 LARGEST = 16 << 20  # bytes of a table
 EXCEL = "cp1252"  # the encoding of a CSV file that Excel saves on Windows in most of Europe and America
 MOST_LINES = 3  # in a sentence
@@ -150,7 +151,13 @@ class Roster:
         self._logins = _places_by_name(logins)
         derived = [(name, place) for place, student in enumerate(students) for name in student.derived]
         self._derived = _places_by_name((folded_name(name), place) for name, place in derived)
-        others = [(cell, place) for place, student in enumerate(students) for cell in student.others.values()]
+        amounts = _headings_of_amounts(students)
+        others = [
+            (cell, place)
+            for place, student in enumerate(students)
+            for heading, cell in student.others.items()
+            if not (heading in amounts and cell.isdecimal())
+        ]
         self._others = _places_by_name((folded_name(cell), place) for cell, place in others)
         self._numbers = _places_by_number([*places.items(), *names])
         ids = [(student.number, place) for place, student in enumerate(students)]
@@ -364,6 +371,7 @@ def read_roster(
     penalised: Collection[str] = (),
     naming: Naming | None = None,
     assignments: Collection[str] = (),
+    exercises: Collection[str] = (),
 ) -> Roster:
     """Return the roster in a CSV file; its students come in the order of the lines.
 
@@ -376,6 +384,7 @@ def read_roster(
         penalised: the names of all assignments in which late work loses points.
         naming: the column that earlier results are named by, which stays the same; the best column if `None`.
         assignments: the names of all assignments, each of which may have a column of times.
+        exercises: the ids of all exercises, each of which may have a column of points.
 
     Raises:
         UsageError: the file cannot be read, no column identifies every student, the column of earlier results no longer
@@ -436,7 +445,8 @@ def read_roster(
         if any(name in used and "\n" in cell.strip() for name, cell in zip(head, row, strict=False)):
             raise UsageError(f"{path}, line {line}: {QUOTE}.")
     students = [
-        _student(path, line, rows[0][1], key, row, times) for (line, row), key in zip(people, keys, strict=True)
+        _student(path, line, rows[0][1], key, row, times, exercises)
+        for (line, row), key in zip(people, keys, strict=True)
     ]
     now = datetime.now(UTC)
     future = [
@@ -547,7 +557,15 @@ def read_csv_text(path: Path, advice: str) -> tuple[str, list[str]]:
         raise UsageError(message) from error
 
 
-def _student(path: Path, line: int, headings: Sequence[str], key: str, row: Sequence[str], times: str) -> RosterStudent:
+def _student(
+    path: Path,
+    line: int,
+    headings: Sequence[str],
+    key: str,
+    row: Sequence[str],
+    times: str,
+    exercises: Collection[str],
+) -> RosterStudent:
     """Return the student on one line of a roster.
 
     Args:
@@ -557,6 +575,7 @@ def _student(path: Path, line: int, headings: Sequence[str], key: str, row: Sequ
         key: what identifies the student.
         row: the cells of the line.
         times: the folded name of the column that says when the student handed in; the file need not have it.
+        exercises: the ids of the exercises, which are headings of points.
 
     Raises:
         UsageError: the time cannot be read.
@@ -576,7 +595,11 @@ def _student(path: Path, line: int, headings: Sequence[str], key: str, row: Sequ
     others = {
         f"{title} (column {column})" if titles.count(title) > 1 else title: cell.strip()
         for column, (title, name, cell) in enumerate(zip(titles, head, row, strict=False), 1)
-        if name not in KNOWN and not name.startswith(HANDED_IN) and not POINTS.search(title) and cell.strip()
+        if name not in KNOWN
+        and not name.startswith(HANDED_IN)
+        and not POINTS.search(title)
+        and cell.strip()
+        and title not in exercises
     }
     login = next((cells[name] for name in LOGINS if cells.get(name)), "")
     number = cells.get("id", "")
@@ -846,6 +869,24 @@ def _places_by_number(names: Iterable[tuple[str, int]]) -> dict[str, tuple[int, 
         names: pairs of a name and a place; names that are no number are ignored.
     """
     return _places_by_name((name.lstrip("0"), place) for name, place in names if name.isdecimal())
+
+
+def _headings_of_amounts(students: Sequence[RosterStudent]) -> set[str]:
+    """Return the headings of columns, unknown to handgrad, whose numbers are no student's, such as points.
+
+    Most students share their number there with another one, or a number has decimals. A number that occurs twice may
+    also be a slip.
+    """
+    columns = defaultdict[str, list[str]](list)
+    for student in students:
+        for heading, cell in student.others.items():
+            columns[heading] += [cell] if AMOUNT.fullmatch(cell) else []
+    return {
+        heading
+        for heading, cells in columns.items()
+        if 2 * sum(1 for count in Counter(cells).values() if count == 1) < len(cells)
+        or not all(map(str.isdecimal, cells))
+    }
 
 
 def _identifying_numbers(students: Sequence[RosterStudent]) -> list[str]:

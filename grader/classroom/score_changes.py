@@ -293,7 +293,9 @@ def time_zone() -> str:
     return "/".join(dict.fromkeys(time.tzname))
 
 
-def class_roster(plan: ClassPlan, path: Path, name: str, out: Path | None = None) -> Roster:
+def class_roster(
+    plan: ClassPlan, path: Path, name: str, out: Path | None = None, exercises: Collection[str] = ()
+) -> Roster:
     """Return the roster of a class, whose students are named by the column that earlier results are named by.
 
     These are the results of this assignment or, if it has none, those of the first assignment that has some.
@@ -303,6 +305,7 @@ def class_roster(plan: ClassPlan, path: Path, name: str, out: Path | None = None
         path: the CSV list of the class.
         name: the name of the assignment; empty for a run without one.
         out: the results folder of a run without an assignment.
+        exercises: the ids of all exercises, whose points may be columns of the list.
 
     Raises:
         UsageError: the roster cannot be read, or does not identify the students of earlier results.
@@ -313,7 +316,7 @@ def class_roster(plan: ClassPlan, path: Path, name: str, out: Path | None = None
     )
     naming = next((Naming(column, folder) for folder in folders if (column := read_basis(folder).named_by)), None)
     penalised = [each for each, assignment in assignments.items() if assignment.late.per_day]
-    roster = read_roster(path, {}, name, penalised, naming, assignments)
+    roster = read_roster(path, {}, name, penalised, naming, assignments, exercises)
     keys = {student.key for student in roster.students}
     for alias, key in plan.content.aliases.items():
         if composed_name(alias) in keys - {composed_name(key)}:

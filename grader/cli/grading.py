@@ -256,7 +256,8 @@ def _find_class(
         class_folder = find_submissions(course, options.submissions, results_folder, options.layout)
     roster = None
     if options.roster is not None:
-        roster = class_roster(plan, options.roster, options.assignment, results_folder)
+        exercises = [exercise.id for exercise in course.exercises]
+        roster = class_roster(plan, options.roster, options.assignment, results_folder, exercises)
         class_folder = match_roster(class_folder, roster)
     confirm_layout(class_folder, options.submissions, is_named=is_named, plan=plan, assignment=options.assignment)
     return class_folder, roster

@@ -527,6 +527,19 @@ def test_names_with_commas_are_told_apart_in_a_list(course, tmp_path) -> None:
     assert bob.conflict == "3 submissions of one student: 1; Smith, Bob and smith bob; keep the one that counts"
 
 
+@pytest.mark.parametrize(
+    ("heading", "cells"), [("Punkte", "9 12"), ("relu_grad", "9 12"), ("Blatt", "9 12 9"), ("Blatt", "8,5 12")]
+)
+def test_a_column_of_points_identifies_nobody(course, tmp_path, heading, cells) -> None:
+    """The folder 12 was that of the student with 12 points."""
+    lines = [f"s{at};Name {at};{cell}" for at, cell in enumerate(cells.split())]
+    (tmp_path / "roster.csv").write_text("\n".join([f"Username;Name;{heading}", *lines]), encoding="utf-8")
+    path = put(tmp_path / "in", {"12/lin_grad.py": RIGHT, "s0/lin_grad.py": RIGHT})
+    roster = read_roster(tmp_path / "roster.csv", exercises=["relu_grad"])
+    found = match_roster(find_submissions(course, path, tmp_path / "out", "plain"), roster)
+    assert (owners(found)["12"], found.unlisted) == ("12", ("12",))
+
+
 @pytest.mark.parametrize("heading", ["Student number", "Matrikelnummer", "Exam number"])
 def test_a_name_in_any_column_is_of_its_student(course, tmp_path, heading) -> None:
     """They were not on the roster, and --yes gave them 0 points."""
