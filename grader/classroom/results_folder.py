@@ -225,14 +225,12 @@ class ResultsFolder:
             is_edited = earlier.course_digest != self.course_digest
             others = earlier.points.keys() - wanted.keys() if is_edited else earlier.points.keys() ^ wanted.keys()
             if earlier.course != course.config.course or others & (known if is_edited else others):
-                held = (
-                    f"the course {earlier.course}"
-                    if earlier.course != course.config.course
-                    else (self.names.described(earlier.points))
-                )
+                held, grades = self.names.described(earlier.points), self.names.described(wanted)
+                if earlier.course != course.config.course:
+                    held, grades = f"the course {earlier.course}", f"the course {course.config.course}"
                 elsewhere = f"name another folder for it, such as --out {self.out}-{self.names.wanted[0].unit}"
                 raise UsageError(
-                    f"{self.out} holds results of {held}, and this run grades {self.names.described(wanted)}: "
+                    f"{self.out} holds results of {held}, and this run grades {grades}: "
                     f"{again if is_assignment else elsewhere}"
                 )
             if not self.is_whole and (is_edited or dict(earlier.points) != wanted):

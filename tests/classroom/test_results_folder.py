@@ -317,6 +317,14 @@ def test_another_set_of_exercises_is_refused_and_nothing_is_lost(graded, tmp_pat
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
+def test_results_of_a_course_with_another_name_are_told_by_the_names(graded, course, tmp_path) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT})
+    graded("lin_grad")
+    other = replace(course, config=course.config.model_copy(update={"course": "other"}))
+    with pytest.raises(UsageError, match="results of the course handgrad, and this run grades the course other: name"):
+        graded("lin_grad", course=other)
+
+
 @pytest.mark.parametrize("change", [("points: 3\n", "points: 2\n"), ("title: Gradients", "title: New gradients")])
 def test_after_an_edit_a_whole_run_regrades_everybody_and_says_so(graded, course, tmp_path, capsys, change) -> None:
     put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "ben/lin_grad.py": MEAN})
