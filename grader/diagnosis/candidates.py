@@ -38,6 +38,7 @@ from .edits import (
     EditOffPath,
     EditOfOtherStructure,
     EditOnPath,
+    EditVariant,
     FactorOnPath,
     NoEdit,
     NoGradient,
@@ -88,7 +89,8 @@ def sources_of_edits(case: Case, operators: Sequence[Operator[Hashable]]) -> lis
         case: the wrong answers.
         operators: the operators of which edits are made.
     """
-    variants: list[tuple[Callable[[Operator[Hashable], Program], Iterator[Candidate]], float]] = [(edits, 0.0)]
+    variants: list[tuple[Callable[[Operator[Hashable], Program], Iterator[Candidate]], float]]
+    variants = [(lambda operator, program: iter(edits_of_wrong_answers_first(case, operator)), 0.0)]
     if idle_edges(case.listing):
         variants.append((edits_without_idle_edges, IDLE_RANK))
     if has_output_in_derivative(case.listing):
@@ -124,6 +126,27 @@ def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:
         if len(listed) <= MOST_KEPT:
             known[operator] = listed
     yield from listed
+
+
+def edits_of_wrong_answers_first(case: Case, operator: Operator[Hashable]) -> list[Edit]:
+    """Return the `edits` of an operator in the listed program; of a rank, first those that lead to no right answer."""
+    return sorted(edits(operator, case.listing), key=lambda edit: (edit.rank, leads_to_right_answer(case, edit)))
+
+
+def leads_to_right_answer(case: Case, candidate: Candidate) -> bool:
+    """Return whether a candidate is an edit, or a variant of one, from whose place a path leads to a right answer.
+
+    Most such edits change that answer; but one of a contribution that is computed in place may change others alone.
+    """
+    if not case.samples or not case.right_mask or not isinstance(candidate, Edit | EditVariant):
+        return False
+    forward = case.listing.forward
+    return any(
+        forward.ancestors[reader if slot == WHOLE else forward.sources[reader, slot]] & case.right_mask
+        for spot in candidate.spots
+        for reader, slot in spot.places(case.listing)
+        if slot == WHOLE or (reader, slot) in forward.sources
+    )
 
 
 def edits_of_other_structures(operator: Operator[Hashable], case: Case) -> Iterator[EditOfOtherStructure]:

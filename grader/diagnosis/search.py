@@ -19,6 +19,7 @@ from .candidates import (
     LIKELY,
     CandidateSource,
     explaining_edits,
+    leads_to_right_answer,
     may_change,
     pairs_with_explaining_edit,
     sources_of_edits,
@@ -28,10 +29,11 @@ from .causes import CHANGES_RIGHT_ANSWER, Fit, fewest_causes, last_rank
 from .edits import Edit
 from .mistake import Mistake
 from .operators.contract import Operator
-from .operators.places import WHOLE
 
 MOST_WORK = 132_000.0  # calls of numpy: some seconds
 SHARE_FOR_SECOND = 0.5  # what share of it is kept for second mistakes, once an edit explains some of the answers
+WORK_FOR_CONTRADICTED = 60_000.0  # what may be spent before the places that lead to a right answer come later
+LONG_DELAY = 3.0  # how much they come later
 WORK_FOR_TIES = 50_000.0  # what may be spent on others once every answer is explained
 SHARE_OF_SOURCE = 14_000.0  # the work of a source, such as one operator, after which its further candidates come later
 SPENT_RANK = 1.0  # and how much later: what each such share adds to their ranks
@@ -101,8 +103,8 @@ def stream(
 ) -> Iterator[tuple[float, Candidate]]:
     """Yield every candidate of a search with its rank, in rising rank; of the same rank, in the order of the list here.
 
-    They are `others` and, where programs are recorded, all that `sources_of_edits` lists. The rank of a rarer edit that
-    changes an answer which is right includes `CHANGES_RIGHT_ANSWER`.
+    They are `others` and, where programs are recorded, all that `sources_of_edits` lists. The rank of one that
+    may change a right answer includes its `_delay`.
 
     Args:
         case: the wrong answers.
@@ -112,25 +114,24 @@ def stream(
     sources = [CandidateSource(candidate.rank, partial(iter, [candidate])) for candidate in others]
     if case.samples:
         sources += sources_of_edits(case, list(operators))
-    return merge_sources(sources, partial(_changes_right_answer, case), lambda: case.work_of_trying)
+    return merge_sources(sources, partial(_delay, case), lambda: case.work_of_trying)
 
 
-def _changes_right_answer(case: Case, candidate: Candidate) -> bool:
-    """Return whether a candidate is one of the many rarer edits, and may change an answer which is right.
+def _delay(case: Case, candidate: Candidate) -> float:
+    """Return what is added to the rank of a candidate, because it may change an answer which is right; else 0.
 
-    Likelier edits, with a rank below `LIKELY`, are not asked: that takes as long as to try them. Of the rarer ones only
-    those are, from whose place a path leads to such an answer; and there an edit may still change other answers alone,
-    as a contribution computed in place does.
+    Likelier edits, with a rank below `LIKELY`, are not asked at first: that takes as long as to try them. Of the rarer
+    ones only those are, from whose place a path leads to such an answer; and there an edit may still change other
+    answers alone, as a contribution computed in place does. Once `WORK_FOR_CONTRADICTED` is spent, which happens in
+    large programs alone, such a path is enough.
     """
-    if not isinstance(candidate, Edit) or candidate.rank < LIKELY or not case.right_mask:
-        return False
-    forward = case.listing.forward
-    leads_to_right_answer = any(
-        forward.ancestors[reader if slot == WHOLE else forward.sources[reader, slot]] & case.right_mask
-        for reader, slot in candidate.spot.places(case.listing)
-        if slot == WHOLE or (reader, slot) in forward.sources
-    )
-    return leads_to_right_answer and may_change(candidate, case, case.right_names)
+    if not leads_to_right_answer(case, candidate):
+        return 0.0
+    if case.work_of_trying > WORK_FOR_CONTRADICTED:
+        return LONG_DELAY
+    if isinstance(candidate, Edit) and candidate.rank >= LIKELY and may_change(candidate, case, case.right_names):
+        return CHANGES_RIGHT_ANSWER
+    return 0.0
 
 
 def stream_of_suspects(suspects: Iterable[Candidate], others: Iterable[Candidate]) -> Iterator[tuple[float, Candidate]]:
@@ -146,7 +147,7 @@ def stream_of_suspects(suspects: Iterable[Candidate], others: Iterable[Candidate
 
 def merge_sources(
     sources: Iterable[CandidateSource],
-    is_contradicted: Callable[[Candidate], bool] = lambda _: False,
+    delay: Callable[[Candidate], float] = lambda _: 0.0,
     work: Callable[[], float] = lambda: 0.0,
 ) -> Iterator[tuple[float, Candidate]]:
     """Yield the candidates of several sources with their ranks, in rising rank.
@@ -157,7 +158,7 @@ def merge_sources(
 
     Args:
         sources: each a least rank, and a function that returns an iterator over its candidates.
-        is_contradicted: returns whether a candidate's rank includes `CHANGES_RIGHT_ANSWER`.
+        delay: returns what is added to the rank of a candidate so that it is tried later, if anything.
         work: returns the work that the search has done so far, in calls of numpy.
     """
     number = itertools.count()  # of the same rank, the one that came first
@@ -176,11 +177,11 @@ def merge_sources(
             candidates = source.candidates() if isinstance(source, CandidateSource) else source
             for following in candidates:
                 own = max(rank, following.rank)
-                if not is_contradicted(following):
+                if not (later := delay(following)):
                     shares, spent[order] = spent[order] // SHARE_OF_SOURCE, spent[order] + work() - before
                     own += SPENT_RANK * (spent[order] // SHARE_OF_SOURCE - shares)
                     heapq.heappush(waiting, (own, order, following, candidates))
                     break
-                heapq.heappush(waiting, (own + CHANGES_RIGHT_ANSWER, next(number), following, None))
+                heapq.heappush(waiting, (own + later, next(number), following, None))
         except Exception:  # such as a bug in an operator that lists its choices; test_every_course_edit.py finds bugs
             continue
