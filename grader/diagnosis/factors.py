@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -278,11 +278,11 @@ class FactorForms:
             is_known = np.array([name in own for own in sizes])
             every += [size, 1 / size]
             every += [np.where(is_known, _form_values(shape, size), np.nan) for shape in SIZE_FUNCTIONS.values()]
-        named = [named_axis_sizes(trial) for trial in trials]
+        named = [divisors(trial) for trial in trials]
         common = {
             name: np.array([own[name] for own in named]) for name in named[0] if all(name in own for own in named)
         }
-        every += [common[a] / common[b] for a, b in itertools.permutations(common, 2)]
+        every += [common[a] / common[b] for a, b in pairs_of_divisors(common)]
         for name in dict.fromkeys(name for own in shares for name in own):
             every.append(np.array([own[name][1] if name in own else np.nan for own in shares]))
         values = np.array(every)
@@ -358,19 +358,45 @@ def _size_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
     return None
 
 
-def _size_ratio_factor(ratios: TrialRatios) -> Factor | None:
-    """Return the factor as n / m for the sizes of two axes: the learner has divided by m where n is right.
+def divisors(trial: Trial) -> dict[str, float]:
+    """Return the numbers by which a mean or a variance may be divided, by expression, the likeliest first.
 
-    Return `None` where no two axes give it in every trial.
+    They are sizes of axes, and numbers of entries; then each of them minus 1, and minus each argument that is true or
+    false, such as `(n - unbiased)`. NaN stands for numbers below 1.
+    """
+    sizes = named_axis_sizes(trial)
+    sizes |= {name: n for name, n in quantities(trial).items() if ".shape[" in name or ".numel()" in name}
+    flags = {"1": 1, **{name: int(value) for name, value in trial.arguments.items() if type(value) is bool}}
+    lessened = {f"({name} - {flag})": n - less for flag, less in flags.items() for name, n in sizes.items()}
+    return {name: n if n > 0 else math.nan for name, n in (sizes | lessened).items()}
+
+
+def pairs_of_divisors(names: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield each two of some `divisors` from which the same is subtracted, `(n - 1)` and `(m - 1)`, in both orders.
+
+    Two numbers of entries are no pair: their quotient is the number of copies that a broadcast makes.
+    """
+    for right, wrong in itertools.permutations(names, 2):
+        subtract_the_same = right.partition(" - ")[1:] == wrong.partition(" - ")[1:]
+        if subtract_the_same and not (".numel()" in right and ".numel()" in wrong):
+            yield right, wrong
+
+
+def _size_ratio_factor(ratios: TrialRatios) -> Factor | None:
+    """Return the factor as n / m for two sizes: the learner has divided by m where n is right.
+
+    Both are sizes of axes or other `divisors`, and what is subtracted from one is subtracted from the other, too.
+    Return `None` where no two sizes give it in every trial.
 
     Args:
         ratios: pairs of a trial and the factor's value in it.
     """
-    sizes_and_ratios = [(named_axis_sizes(trial), ratio) for trial, ratio in ratios]
-    sizes = sizes_and_ratios[0][0]
-    for right, wrong in itertools.permutations(sizes, 2):
-        if all(math.isclose(ratio, own[right] / own[wrong], rel_tol=CLOSE) for own, ratio in sizes_and_ratios):
-            fields = {"wrong": wrong, "right": right, "wrong_size": sizes[wrong], "right_size": sizes[right]}
+    divisors_and_ratios = [(divisors(trial), ratio) for trial, ratio in ratios]
+    common = [name for name in divisors_and_ratios[0][0] if all(name in own for own, _ in divisors_and_ratios)]
+    for right, wrong in pairs_of_divisors(common):
+        if all(math.isclose(ratio, own[right] / own[wrong], rel_tol=CLOSE) for own, ratio in divisors_and_ratios):
+            own = divisors_and_ratios[0][0]
+            fields = {"wrong": wrong, "right": right, "wrong_size": own[wrong], "right_size": own[right]}
             return Factor("wrong-factor", FACTOR_OTHER_SIZE, fields)
     return None
 

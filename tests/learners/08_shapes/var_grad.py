@@ -110,7 +110,7 @@ def var_grad(inp, out, dim, unbiased):
     inp.g = 2 * (inp + inp.mean(dim, keepdim=True)) / n * out.g.unsqueeze(dim)
 
 
-# %% wrong: divided by the number of all entries | inp.g: wrong-factor or unknown
+# %% wrong: divided by the number of all entries | inp.g: wrong-factor
 def var_grad(inp, out, dim, unbiased):
     n = inp.numel() - int(unbiased)
     inp.g = 2 * (inp - inp.mean(dim, keepdim=True)) / n * out.g.unsqueeze(dim)
