@@ -30,6 +30,7 @@ IMPRECISE = 0.02
 NOTHING = 1e-5
 LEAST_ZEROS = 0.1
 TOLERANCE = 1e-3
+LEAST_ROUNDED = 4  # entries that are no whole numbers in the right answer; fewer may be whole by chance
 HELD_DOWN = 0.25  # what share of its right size an answer has at most if the upstream gradient was clipped
 MOST_LUCK = 0.01  # how likely a coincidence may be that is told as a rule
 LEAST_TRIALS, LEAST_ENTRIES = 2, 5
@@ -57,6 +58,15 @@ NEARLY_RIGHT = fact_kind(
         ),
         "In which dtype is each value computed, and with how many digits are your constants typed in?",
         "Print the values with all their digits, and compute the same values by hand. Which is the first that differs?",
+    ),
+)
+ROUNDED = fact_kind(
+    "rounded",
+    "{subject} is {how}",
+    hints=(
+        "Which operation of your code returns whole numbers?",
+        "Which of int(), round(), // and an integer dtype does your code use? Is it asked for?",
+        "Print the value before and after that operation.",
     ),
 )
 SLOPE_TYPED_IN = fact_kind(
@@ -300,6 +310,31 @@ def same_shape_in_every_trial(samples: Samples) -> Mistake | None:
     if len(shapes) != 1 or len(expected) < 2 or max(next(iter(shapes)), default=1) == 1:
         return None
     return SAME_SHAPE("hard-coded", shape=list(shapes.pop()))
+
+
+ROUNDINGS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+    "cut off to a whole number": np.trunc,
+    "rounded down to a whole number": np.floor,
+    "rounded to the nearest whole number": np.round,
+    "rounded up to a whole number": np.ceil,
+}
+
+
+def rounded_answer(samples: Samples) -> Mistake | None:
+    """Return the fact that every entry is that of the right answer, rounded to a whole number; `None` where it is not.
+
+    `None` is returned, too, if fewer than `LEAST_ROUNDED` right entries are no whole numbers themselves.
+    """
+    given = np.concatenate([np.ravel(sample.given) for sample in samples])
+    right = np.concatenate([np.ravel(sample.expected) for sample in samples])
+    is_whole = np.abs(right - np.round(right)) < 1e-4 * np.maximum(np.abs(right), 1)
+    if given.shape != right.shape or np.count_nonzero(~is_whole) < LEAST_ROUNDED:
+        return None
+    for how, rounding in ROUNDINGS.items():
+        if np.array_equal(given[~is_whole], rounding(right[~is_whole])) and np.all(np.abs(given - right) <= 1):
+            is_number = all(sample.expected.ndim == 0 for sample in samples)
+            return ROUNDED("imprecise", how=how, part="the answer" if is_number else "every entry")
+    return None
 
 
 def imprecise_answer(samples: Samples, *, most: float = IMPRECISE) -> Mistake | None:

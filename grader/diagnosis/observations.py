@@ -277,6 +277,7 @@ OBSERVED: Mapping[Callable[[Answer, Samples], Mistake | None], float] = {
     _of_samples(facts.zero_answer): 2.2,
     wrong_quotient: 2.0,
     _of_samples(facts.offset_answer): 3.2,
+    _of_samples(facts.rounded_answer): 3.2,
     _training_step_fact: 3.2,
     _of_samples(facts.nonzero_where_zero): 4.0,
     _of_samples(partial(facts.imprecise_answer, most=CLOSE)): 4.4,

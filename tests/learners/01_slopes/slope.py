@@ -70,7 +70,7 @@ def slope(f, x, h):
     return round(rise / h, 2)
 
 
-# %% wrong: floor division by h | return: imprecise or unknown
+# %% wrong: floor division by h | return: imprecise
 def slope(f, x, h):
     return (f(x + h) - f(x)) // h
 
@@ -220,7 +220,7 @@ def slope(f, x, h):
     return (f(x + h) - f(x)) / h,
 
 
-# %% wrong: the slope rounded to a whole number | return: imprecise or unknown
+# %% wrong: the slope rounded to a whole number | return: imprecise
 def slope(f, x, h):
     return int((f(x + h) - f(x)) / h)
 
