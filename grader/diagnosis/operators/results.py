@@ -500,6 +500,7 @@ ENTRIES: Mapping[str, GradientFunction] = {
     "each row is the next row of the right answer": lambda r: np.roll(r, -1, 0),
     "each row is the running sum of the rows of the right answer": lambda r: np.cumsum(r, 0),
     "the columns of the right answer are in reverse order": lambda r: np.flip(r, -1),
+    "the entries of the right answer are in reverse order": lambda r: np.flip(r),
     "each column is the first column of the right answer": lambda r: np.broadcast_to(r[..., :1], r.shape),
 }
 
@@ -551,6 +552,19 @@ def change_entries(program: Program, place: Place, choice: EntryChange) -> Progr
     repeated for the gradient d.
     """
     return with_function_of_gradient(program, place, ENTRIES[choice.which])
+
+
+@change_entries.example
+def _() -> Example:
+    """Show x.reshape(-1) * c whose gradient of `x` is reshaped from the end to the beginning."""
+
+    def forward(x: Tensor, c: Tensor) -> Tensor:
+        return torch.sin(x).reshape(-1) * c
+
+    def wrong(x: Tensor, c: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"x": ((g * c) * torch.cos(x).reshape(-1)).flip(0).reshape(x.shape)}
+
+    return Example(forward, wrong, {"x": "n m", "c": "1"})
 
 
 @change_entries.example

@@ -71,7 +71,7 @@ def reshape_grad(inp, out):
     inp.g = out.g.reshape(inp.shape) / inp.numel()
 
 
-# %% wrong: reversed | inp.g: wrong-operand or reshape-for-transpose or transposed or unknown
+# %% wrong: reversed | inp.g: wrong-operand
 def reshape_grad(inp, out):
     inp.g = out.g.flatten().flip(0).reshape(inp.shape)
 
