@@ -312,6 +312,14 @@ SOLVE_MISTAKES: Mapping[str, SolveMistake] = {
         "wrong-operand", "the gradient of {matrix} is computed from the right-hand side; it must be computed from the"
         " solution",
         _right_adjoint, lambda c, y, b: -c @ _transpose(b)),
+    "gradient for the solution": SolveMistake(
+        "wrong-operand", "for the gradient of {matrix}, the gradient of the right-hand side is used in place of the"
+        " solution",
+        _right_adjoint, lambda c, y, b: -c @ _transpose(c)),
+    "solution for the gradient": SolveMistake(
+        "wrong-operand", "for the gradient of {matrix}, the solution is used in place of the gradient of the right-hand"
+        " side",
+        _right_adjoint, lambda c, y, b: -y @ _transpose(y)),
     "matrix transposed": SolveMistake(
         "transposed", "the gradient of {matrix} is transposed", _right_adjoint, lambda c, y, b: -y @ _transpose(c)),
     "entry by entry": SolveMistake(
@@ -403,6 +411,21 @@ def _triangle(node: Node, matrix: Array) -> Array:
     if "upper" not in node.options:
         return matrix
     return np.triu(matrix) if node.options["upper"] else np.tril(matrix)
+
+
+@use_wrong_solve_vjp.example
+def _() -> Example:
+    """Show the solution of (4 I + u) y = b, whose gradient of u is -c @ c.T in place of -c @ y.T."""
+
+    def forward(u: Tensor, b: Tensor) -> Tensor:
+        solution: Tensor = torch.linalg.solve(u + 4 * torch.eye(len(u), dtype=u.dtype), b)
+        return solution
+
+    def wrong(u: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        c = torch.linalg.solve((u + 4 * torch.eye(len(u), dtype=u.dtype)).T, g)
+        return {"u": -c @ c.T, "b": c}
+
+    return Example(forward, wrong, {"u": "n n", "b": "n k"})
 
 
 @use_wrong_solve_vjp.example
