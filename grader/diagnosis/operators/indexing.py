@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from grader.course.sampling import Sampler, indices, normal, positive, sized
 from grader.diagnosis.hints import FOLLOW_ONE_ENTRY, WHICH_ORDER, WHICH_SELECTED
+from grader.diagnosis.words import list_in_words
 from grader.program.forward import SINK, Key, Node, Place
 from grader.program.operation import Array, Operand
 from grader.program.program import Affects, EdgeContext, EdgeVjp, Program
@@ -364,6 +366,7 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "table": table, "i": chosen})
 
 
+MOST_SELECTIONS = 64  # edges of a value whose gradient may be assigned to
 MOST_WRITTEN = 20_000  # entries that all selections of a value take together: of more it takes too long
 
 
@@ -442,7 +445,7 @@ def possible_assignments(program: Program, place: Place) -> Iterator[Assignments
         program: the program of a trial.
         place: the value: an input or a node.
     """
-    if len(program.forward.uses[place[0]]) > 64:
+    if len(program.forward.uses[place[0]]) > MOST_SELECTIONS:
         return
     own = selections_of(program, place[0])
     every = [each.positions[each.written] for each in own]
@@ -588,6 +591,126 @@ def _() -> Example:
         return {"x": dpadded[:, 2:]}
 
     return Example(forward, wrong, {"x": "bs n", "a": "3", "b": "3"})
+
+
+@dataclass(frozen=True)
+class AssignmentOverOthers:
+    """A choice of the selections that assign to the gradient of their operand after all else has been added to it.
+
+    Args:
+        keys: the keys of the nodes that select; see `Node.key`.
+        backwards: whether the last iteration of a loop assigns first.
+    """
+
+    keys: frozenset[Key]
+    backwards: bool
+
+
+def rows_taken(program: Program, each: Selected) -> tuple[int, ...]:
+    """Return the rows (indices of the first axis of its operand) from which a selection takes entries, in its order."""
+    operand = np.asarray(program.reader(each.edge).values[0])
+    rows = each.positions // max(operand[:1].size, 1)
+    return tuple(int(row) for row in rows[np.insert(rows[1:] != rows[:-1], 0, True)]) if rows.size else ()
+
+
+def assignments_over_others(program: Program, place: Place) -> Iterator[AssignmentOverOthers]:
+    """Yield `AssignmentOverOthers`: by the selections of one expression, or by all that take the same rows.
+
+    For `p[i, 0] * p[i, 1] - p[j, 0]`: those of each of the three expressions, and the first two together. Nothing is
+    yielded where nothing else leads to the value.
+
+    Args:
+        program: the program of a trial.
+        place: the value: an input or a node.
+    """
+    own = selections_of(program, place[0]) if len(program.forward.uses[place[0]]) <= MOST_SELECTIONS else []
+    by_rows: dict[tuple[int, ...], set[Key]] = {}
+    for each in own:
+        by_rows.setdefault(rows_taken(program, each), set()).add(program.reader(each.edge).key)
+    by_key = [frozenset({program.reader(each.edge).key}) for each in own]
+    for keys in dict.fromkeys([*by_key, *map(frozenset, by_rows.values())]):
+        readers = [program.nodes[reader] for reader, _ in program.forward.uses[place[0]] if reader != SINK]
+        if any(reader.key not in keys for reader in readers):
+            many = len(keys) < sum(reader.key in keys for reader in readers)
+            yield from (AssignmentOverOthers(keys, backwards) for backwards in ((False, True) if many else (False,)))
+
+
+@operator(
+    "selections-overwrite-others",
+    code="overwritten",
+    rank=2.3,
+    at=values,
+    choices=assignments_over_others,
+    message="the contributions of {step} to the gradient of {value} are assigned, which overwrites those of the other"
+    " operations; all must be added",
+    fields=lambda program, place, choice: {"step": names_of_selections(program, choice.keys)},
+)
+def assign_over_others(program: Program, place: Place, choice: AssignmentOverOthers) -> Program | None:
+    """Assign the contributions of some selections to the entries that they took, over all that was added to them.
+
+    For `y = x * s + x[i]` and the selection: `dx = g * s; dx[i] = g` in place of `+=`.
+
+    Args:
+        program: the right program.
+        place: the value: an input or a node.
+        choice: the selections, and their order in a loop.
+
+    Returns:
+        The rewritten program; `None` where no such selection reads the value in this trial.
+    """
+    own = [each for each in selections_of(program, place[0]) if program.reader(each.edge).key in choice.keys]
+    own.sort(key=lambda each: program.reader(each.edge).iteration, reverse=choice.backwards)
+    if not own:
+        return None
+    value = program.nodes[place[0]].value
+    writer = np.full(value.size, -1)  # by entry the number of the selected entry that is written last to it
+    numbers = np.split(np.arange(sum(each.positions.size for each in own)), np.cumsum([e.positions.size for e in own]))
+    for each, own_numbers in zip(own, numbers, strict=False):
+        writer[each.positions[each.written]] = own_numbers[each.written]
+    free = (writer < 0).reshape(value.shape)
+    chosen = {each.edge for each in own}
+    for selecting in (program.nodes[i] for key in choice.keys for i in program.forward.by_key.get(key, ())):
+        if (
+            selecting.operand(0) == place[0] and (selecting.id, 0) not in chosen
+        ):  # nothing reads it, so that it writes 0
+            free.flat[selected_positions(selecting)] = False
+    for edge in program.forward.uses[place[0]]:
+        if edge not in chosen and edge[0] != SINK:
+            program = program.with_vjp(edge, lambda at: at.right() * free)
+    for each, own_numbers in zip(own, numbers, strict=False):
+        kept = writer[each.positions] == own_numbers
+        program = program.with_vjp(each.edge, partial(_keep_entries, kept))
+    return program
+
+
+def _keep_entries(kept: Array, at: EdgeContext) -> Array:
+    """Return the contribution of the entries of a selection that are kept, by a mask of shape (entries,)."""
+    return at.right(at.g * kept.reshape(at.g.shape))
+
+
+def names_of_selections(program: Program, keys: Collection[Key]) -> str:
+    """Return the expressions of some selections in words: `` `x[i]` and `x[j]` ``."""
+    texts = dict.fromkeys(expression_of(program, program.nodes[program.forward.by_key[key][0]]) for key in keys)
+    return list_in_words(sorted(texts))
+
+
+@assign_over_others.example
+def _() -> Example:
+    """Show differences of rows p[i] and p[j], whose gradient of p[j] is written over that of p[i]."""
+
+    def forward(p: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        return torch.sin(p[i, 0] - p[j, 0]) * torch.cos(p[i, 1] - p[j, 1])
+
+    def wrong(p: Tensor, i: Tensor, j: Tensor, g: Tensor) -> dict[str, Tensor]:
+        a, b = p[i, 0] - p[j, 0], p[i, 1] - p[j, 1]
+        d = torch.stack([g * torch.cos(a) * torch.cos(b), -g * torch.sin(a) * torch.sin(b)], 1)
+        dp = torch.zeros_like(p).index_add(0, i, d)
+        dp[j] = -d
+        return {"p": dp}
+
+    return Example(
+        forward, wrong, {"p": sized(normal("n 2"), n=(4, 5)), "i": indices("e", "n"), "j": indices("e", "n")}
+    )
 
 
 # Other places -------------------------------------------------------------------------------------------------------
