@@ -17,7 +17,7 @@ from grader.diagnosis.hints import EVERY_ITERATION
 from grader.diagnosis.words import list_in_words
 from grader.program.forward import SINK, Forward, Key, Node, Place
 from grader.program.operation import Array
-from grader.program.program import EdgeContext, EdgeVjp, Program
+from grader.program.program import EdgeContext, EdgeVjp, Program, as_code
 from grader.program.queries import EdgeKind, edges_by_kind, skip_connections
 from grader.program.selectors import ComputedValue
 
@@ -132,6 +132,110 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
+EdgeKeys = frozenset[tuple[Key, int]]  # of edges of one iteration: the key of the reader, and the slot
+
+
+def edges_of_expression(program: Program, value: int) -> dict[int, dict[tuple[Key, int], Place]]:
+    """Return the edges by which an expression reads what it is made of, for each operand that it reads more than once.
+
+    For `k * a + (1 - k) * b`, the value of the sum: the edges of k, in `k * a` and in `1 - k`. Values that only this
+    expression uses, such as `1 - k`, belong to it.
+
+    Args:
+        program: the program of a trial.
+        value: the id of the expression's value.
+
+    Returns:
+        By the id of an operand, its edges, each by the key of its reader and its slot.
+    """
+    forward, inside = program.forward, {value}
+    edges_by_operand: dict[int, dict[tuple[Key, int], Place]] = {}
+    for node in range(value, -1, -1):
+        readers = {reader for reader, _ in forward.uses[node]} if node != value else set()
+        if readers and readers <= inside and program.nodes[node].operation.family != "input":
+            inside.add(node)
+        elif readers & inside:
+            places = [place for place in forward.uses[node] if place[0] in inside]
+            edges_by_operand[node] = {(program.nodes[reader].key, slot): (reader, slot) for reader, slot in places}
+    return {operand: found for operand, found in edges_by_operand.items() if len(found) > 1}
+
+
+def operands_used_twice(program: Program, place: Place) -> Iterator[EdgeKeys]:
+    """Yield the edges of each operand that the expression of a value reads more than once, and that is read elsewhere.
+
+    Edges that a part of the expression has, as `k * a + (1 - k) * b` in its sine, are yielded for that part alone.
+
+    Args:
+        program: the program of a trial.
+        place: the value.
+    """
+    parts = [frozenset(found) for _, part in program.nodes[place[0]].operands
+             for found in edges_of_expression(program, part).values()]  # fmt: skip
+    for operand, found in edges_of_expression(program, place[0]).items():
+        if len(program.forward.uses[operand]) > len(found) and frozenset(found) not in parts:
+            yield frozenset(found)
+
+
+def uses_operand_twice(program: Program, place: Place) -> bool:
+    """Return whether the expression of the value `place` reads an operand repeatedly that is also read elsewhere."""
+    return any(True for _ in operands_used_twice(program, place))
+
+
+def name_of_shared_operand(program: Program, choice: EdgeKeys) -> str:
+    """Return what a learner calls the operand of some edges, such as `k`."""
+    key, slot = min(choice, key=lambda edge: program.forward.by_key[edge[0]][-1])
+    operand = program.nodes[program.forward.by_key[key][-1]].operand(slot)
+    return "an operand" if operand is None else program.name_of(operand)
+
+
+@operator(
+    "uses-dropped-together",
+    code="missing-path",
+    rank=1.6,  # after a single path that is left, which is often the reason
+    at=values.where(uses_operand_twice),
+    choices=operands_used_twice,
+    message="the path from {operand} through {step} is missing",
+    fields=lambda program, place, choice: {"operand": name_of_shared_operand(program, choice)},
+)
+def drop_uses(program: Program, place: Place, choice: EdgeKeys) -> Program | None:
+    """Leave out what an operand gets from an expression that reads it more than once; it keeps what it gets elsewhere.
+
+    For `h = k * a + (1 - k) * b` and the edges of k there: k gets nothing from h.
+
+    Args:
+        program: the right program.
+        place: the value of the expression.
+        choice: the operand's edges, each as the key of its reader and its slot.
+
+    Returns:
+        The rewritten program; `None` where the expression does not read the operand in this trial.
+    """
+    for found in edges_of_expression(program, place[0]).values():
+        if frozenset(found) == choice:
+            return program.without(*found.values())
+    return None
+
+
+@drop_uses.example
+def _() -> Example:
+    """Show states h and c that a gate k mixes with the states before; k gets the gradient from h alone."""
+
+    def forward(x: Tensor, k: Tensor, h: Tensor, c: Tensor) -> Tensor:
+        gate = torch.sigmoid(k)
+        mixed = gate * x + (1 - gate) * h
+        return torch.tanh(mixed) * (gate * x + (1 - gate) * c)
+
+    def wrong(x: Tensor, k: Tensor, h: Tensor, c: Tensor, g: Tensor) -> dict[str, Tensor]:
+        gate = torch.sigmoid(k)
+        mixed = gate * x + (1 - gate) * h
+        dmixed = g * (gate * x + (1 - gate) * c) * (1 - torch.tanh(mixed) ** 2)
+        dc = g * torch.tanh(mixed)
+        dk = (dmixed * (x - h)).sum(0) * gate * (1 - gate)
+        return {"x": gate * (dmixed + dc), "k": dk, "h": dmixed * (1 - gate), "c": dc * (1 - gate)}
+
+    return Example(forward, wrong, {"x": "bs n", "k": "n", "h": "bs n", "c": "bs n"})
+
+
 def is_made_of_shared_values(program: Program, place: Place) -> bool:
     """Return whether a computed value, if no gradient goes through it, leaves another path to what it is made of.
 
@@ -166,7 +270,10 @@ def name_in_call(program: Program, place: Place) -> Iterator[str]:
     """
     node, name = program.nodes[place[0]], program.name_of(place[0])
     is_own = node.call.startswith("_") or node.call in name  # a spec's own function; or the call itself, or none
-    yield name if is_own or len(calls_of_function(program, place[0])) < 2 else f"{name} in `{node.call}`"
+    if not is_own and len(calls_of_function(program, place[0])) > 1:
+        yield f"{name} in `{node.call}`"
+    else:  # other values may be written as this one is
+        yield expression_of(program, node) if name == as_code(node.text) else name
 
 
 @operator(
