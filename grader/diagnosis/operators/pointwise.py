@@ -51,10 +51,10 @@ def local_derivative(program: Program, place: Place) -> Array:
 def has_derivative(program: Program, place: Place) -> bool:
     """Return whether the local derivative of the edge `place` is something else than 1 everywhere or -1 everywhere.
 
-    True for tanh, and for abs, whose derivative is 1 for some entries and -1 for others.
+    True for tanh, and for every abs: its derivative may be 1 everywhere in one trial, and not in another one.
     """
     derivative = local_derivative(program, place)
-    return bool((derivative != 1).any() and (derivative != -1).any())
+    return program.reader(place).name in KINKED or bool((derivative != 1).any() and (derivative != -1).any())
 
 
 def has_distinct_sign(program: Program, place: Place) -> bool:
