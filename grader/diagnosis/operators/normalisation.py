@@ -29,7 +29,7 @@ from grader.program.rearrangement import joined_axes, refined_shape
 from grader.program.selectors import ValueName, values_by_name
 
 from .contract import Example, operator
-from .places import edges, expression_of, nodes
+from .places import RESHAPES, edges, expression_of, nodes
 
 Axes = tuple[int, ...]
 
@@ -696,7 +696,7 @@ def name_of_normalised_value(program: Program, place: Place) -> str:
     """
     known = normalisation_of(program, place)
     readers = [reader for reader, _ in program.forward.uses[place[0]] if reader != SINK]
-    reshapes = [reader for reader in readers if program.nodes[reader].name == "reshape"]
+    reshapes = [reader for reader in readers if program.nodes[reader].name in RESHAPES]
     names = [name for value in (place[0], *reshapes) if (name := program.name_of(value)).isidentifier()]
     has_name = known is not None and isinstance(known.gain, float) and names
     return names[0] if has_name else "the normalized value"
@@ -1194,7 +1194,7 @@ def joined_parts(program: Program, place: Place) -> tuple[tuple[int, ...], tuple
     """
     known = normalisation_of(program, place)
     maker = known and program.nodes[known.source]
-    if not known or not maker or maker.name not in ("reshape", "flatten") or len(known.axes) != 1:
+    if not known or not maker or maker.name not in RESHAPES or len(known.axes) != 1:
         return (), ()
     refined = refined_shape(np.shape(maker.values[0]), maker.value.shape) or maker.value.shape
     own = joined_axes(maker.value.shape, refined)
@@ -1414,7 +1414,7 @@ def edge_of_gain(program: Program, place: Place) -> Place | None:
             node = program.nodes[reader]
             if reader >= 0 and node.name == "mul" and len(node.values) == 2 and node.value.size == math.prod(shape):
                 return reader, 1 - slot
-        reshapes = [i for i, _ in program.forward.uses[value] if i >= 0 and program.nodes[i].name == "reshape"]
+        reshapes = [i for i, _ in program.forward.uses[value] if i >= 0 and program.nodes[i].name in RESHAPES]
         if not reshapes:
             return None
         value = reshapes[0]

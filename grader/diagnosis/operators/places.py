@@ -84,6 +84,7 @@ TIME_STEPS = (
     (r"\ban iteration\b", "a time step"),
     (r"\biteration(s?)\b", r"time step\1"),
 )
+RESHAPES = ("reshape", "flatten", "unflatten")  # by the name of the node; a view counts as a reshape
 # Rearrangements, which are quoted: `x.reshape(n, -1)` says more than its name.
 QUOTED_FUNCTIONS = frozenset(
     ("reshape", "view", "transpose", "permute", "t", "flatten", "unsqueeze", "squeeze", "expand", "chunk", "detach",

@@ -21,7 +21,7 @@ from grader.program.queries import contraction_of
 from grader.program.rearrangement import joined_axes, refined_shape
 
 from .contract import Example, operator
-from .places import edges, nodes, with_gradient_of_any_shape
+from .places import RESHAPES, edges, nodes, with_gradient_of_any_shape
 from .results import name_of_gradient
 
 FORWARD_RANK = 3.5  # of an edit that changes the forward pass, too
@@ -395,7 +395,7 @@ def when_swapped(program: Program, place: Place, pair: AxisPair) -> str:
     "split-axes-in-another-order",
     code="reshape-for-transpose",
     rank=2.5,
-    at=edges.of("reshape", "flatten", "unflatten"),
+    at=edges.of(*RESHAPES),
     choices=split_pairs,
     message="in the gradient of {operand} through {step}, {pair} are swapped{when}",
     fields=lambda program, place, pair: {
@@ -439,7 +439,7 @@ def _() -> Example:
     "split-axes-in-another-order-in-forward",
     code="reshape-for-transpose",
     rank=FORWARD_RANK,
-    at=nodes.of("reshape", "flatten", "unflatten"),
+    at=nodes.of(*RESHAPES),
     choices=split_pairs,
     message="in the recomputed forward pass, {pair} of {step} are swapped",
     fields=axis_pair_fields,

@@ -6,6 +6,7 @@ log-softmax, and p g for logsumexp. So the first two are `own - p sum(own)`, whe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from grader.program.queries import broadcast_to_operand, product_of_weights, red
 from grader.program.selectors import ValueName, values_by_name
 
 from .contract import Example, operator
-from .places import edges, name_of_value, names_of_two_axes, nodes
+from .places import RESHAPES, edges, name_of_value, names_of_two_axes, nodes
 from .upstream import name_of_upstream_gradient
 
 Axes = tuple[int, ...]
@@ -671,6 +672,27 @@ def _() -> Example:
     return Example(forward, wrong, {"h": "n m", "u": "m m"})
 
 
+def with_axis_for_row(program: Program, place: Place, text: str) -> str:
+    """Return a text on a softmax with the axis that it is taken along in place of "the row", if that is not the last.
+
+    For softmax(x, 1) and x of shape (bs, t, d): "the sum over t" for "the sum over the row", and "along t" for "of its
+    row".
+
+    Args:
+        program: the program of a trial.
+        place: an edge into the softmax.
+        text: the text.
+    """
+    node = program.reader(place)
+    axes = reduced_axes(node)
+    if len(axes) != 1 or axes[0] in (-1, node.value.ndim - 1):
+        return text
+    name = program.name_of_axis(node.id, axes[0])
+    axis = f"its {name.partition(' of ')[0]}" if name.startswith("axis ") else name
+    over = re.sub(r"\bover (the|its) rows?\b", f"over {axis}", text)
+    return re.sub(r"\b(of|in) (the|its) rows?\b", f"along {axis}", over)
+
+
 @operator(
     "softmax-formula-mistaken",
     code=lambda choice: ROW_FORMULAS[choice].code,
@@ -681,7 +703,7 @@ def _() -> Example:
     ),
     message="in the gradient of {operand} through {step}, {mistake}",
     fields=lambda program, place, choice: {
-        "mistake": ROW_FORMULAS[choice].message.format(
+        "mistake": with_axis_for_row(program, place, ROW_FORMULAS[choice].message).format(
             value=name_of_value(program, place[0]), gradient=name_of_upstream_gradient(program, place[0])
         )
     },
@@ -935,7 +957,7 @@ def merged_axes(program: Program, place: Place) -> tuple[int, ...]:
     """
     node = program.reader(place)
     maker = program.nodes[program.source(place)]
-    if maker.name != "reshape" or reduced_axes(node) != (node.value.ndim - 1,):
+    if maker.name not in RESHAPES or reduced_axes(node) != (node.value.ndim - 1,):
         return ()
     before, kept = np.shape(maker.values[0]), node.value.shape[:-1]
     return before[len(kept) :] if before[: len(kept)] == kept and len(before) > len(kept) + 1 else ()
@@ -979,6 +1001,22 @@ def sum_row_in_parts(program: Program, place: Place, choice: int) -> Program | N
         return np.asarray(row.own - row.p * summed)
 
     return program.with_vjp(place, rule)
+
+
+@sum_row_in_parts.example
+def _() -> Example:
+    """Show a softmax over rows and columns, flattened, whose backward pass sums p g within each column."""
+
+    def forward(x: Tensor, v: Tensor) -> Tensor:
+        p = torch.softmax(x.flatten(1), 1).view(x.shape)
+        return torch.log(p).cumsum(2) * v
+
+    def wrong(x: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        p = torch.softmax(x.flatten(1), 1).view(x.shape)
+        own = (g * v).flip(2).cumsum(2).flip(2)
+        return {"x": own - p * own.sum(1, keepdim=True)}
+
+    return Example(forward, wrong, {"x": "bs h w", "v": "1"})
 
 
 @sum_row_in_parts.example
