@@ -28,7 +28,7 @@ from grader.program.selectors import ComputedValue, NamedValue, ValueName, named
 
 from .contract import MASK_SLOTS, Example, name_read_by, operator
 from .inputs import is_bias
-from .places import expression_of, nodes, number_source, operand_source, outputs, values
+from .places import RESHAPES, expression_of, nodes, number_source, operand_source, outputs, values
 from .recurrences import cached_loop_carried_values
 
 PASSES: Mapping[Affects, str] = {
@@ -132,7 +132,7 @@ def omissions(program: Program, place: Place) -> Iterator[Omission]:
     """Yield `Omission`s: the slot of an operand to use in place of a node's value, and where that takes effect.
 
     The operand has the shape of the value, or, in a product whose omission affects `"partners"` alone, is broadcast to
-    it. Nothing is yielded for `detach`, for an operation with a number, such as x / 3, and for a sum with a constant.
+    it. Nothing is yielded for `detach`, and for an operation with a number, such as x / 3 or x + 3.
 
     Args:
         program: the program of a trial.
@@ -145,7 +145,7 @@ def omissions(program: Program, place: Place) -> Iterator[Omission]:
         array = np.asarray(value)  # perhaps a constant, such as a mask
         if array.ndim and is_broadcast_to(array, node.value) and (slot not in known or array.shape != node.value.shape):
             yield Omission(slot, "partners", omission_code(program, node, slot, "partners"))
-    has_array = node.name in PRODUCTS and all(np.ndim(value) for value in node.values)
+    has_array = node.name in (*PRODUCTS, *SUMS) and all(np.ndim(value) for value in node.values)
     with_number = node.name in NEUTRAL and node.name not in (*MASK_SLOTS, "clamp") and len(node.operands) < 2
     with_number = with_number and not has_array
     if node.name == "detach" or with_number:
@@ -177,8 +177,10 @@ def omission_fields(program: Program, place: Place, choice: Omission) -> dict[st
     others = [program.name_of(operand) for slot, operand in node.operands if slot != choice.kept]
     if node.name in MASK_SLOTS:
         owner = "the mask in "
-    elif node.name in PRODUCTS and not others:
-        owner = "the mask in " if multiplies_by_mask(node, choice.kept) else "the constant array in "
+    elif node.name in (*PRODUCTS, *SUMS) and not others:
+        source = operand_source(node.text, node.name, 1 - choice.kept)
+        constant = f"{as_code(source)} in " if source else "the constant array in "
+        owner = "the mask in " if multiplies_by_mask(node, choice.kept) else constant
     else:
         owner = f"{' and '.join(others)} in " if others else ""
     verb = "is never applied" if "mask" in owner else f"{'are' if ' and ' in owner else 'is'} left out"
@@ -299,10 +301,27 @@ def _() -> Example:
     return Example(forward, wrong, {"q": "t n", "k": "t n", "v": "t m"})
 
 
+@leave_out_operation.example
+def _() -> Example:
+    """Show logdet(kernel + eye), whose gradient is computed from the inverse of the kernel alone."""
+
+    def forward(x: Tensor) -> Tensor:
+        kernel = torch.exp(-((x[:, None] - x) ** 2).sum(-1))
+        return torch.logdet(kernel + torch.eye(len(x), dtype=x.dtype)).reshape(1)
+
+    def wrong(x: Tensor, g: Tensor) -> dict[str, Tensor]:
+        difference = x[:, None] - x
+        kernel = torch.exp(-(difference**2).sum(-1))
+        dkernel = -2 * g * torch.linalg.inv(kernel) * kernel
+        return {"x": 2 * (dkernel[..., None] * difference).sum(1)}
+
+    return Example(forward, wrong, {"x": "n m"})
+
+
 def only_changes_shape(program: Program, place: Place) -> bool:
     """Return whether the node `place` only gives its operand a new shape, such as an `unsqueeze` or a transpose."""
     node = program.nodes[place[0]]
-    kinds = ("unsqueeze", "reshape", "squeeze", "getitem", "transpose", "permute")
+    kinds = (*RESHAPES, "unsqueeze", "squeeze", "getitem", "transpose", "permute")
     same = node.value.size == np.size(node.values[0]) and len(node.operands) == 1
     return node.name in kinds and same and node.value.shape != np.shape(node.values[0])
 
@@ -504,6 +523,21 @@ def is_masked_with_infinity(program: Program, place: Place) -> bool:
     return node.name in MASK_SLOTS and -math.inf in [_number_in_slot(node, slot) for slot in range(len(node.values))]
 
 
+def with_number_for_infinity(node: Node, number: float) -> Node:
+    """Return a `masked_fill` or `where` node that fills in a number, not minus infinity.
+
+    Its vjp passes the gradient at all entries: a softmax leaves nothing of it where the number is very small.
+
+    Args:
+        node: the node, one of whose operands is minus infinity.
+        number: the number, such as 0.
+    """
+    slot = next(slot for slot in range(len(node.values)) if _number_in_slot(node, slot) == -math.inf)
+    kept = next(slot for slot, _ in node.operands if np.asarray(node.values[slot]).dtype.kind == "f")
+    filled = node.operation.run((*node.values[:slot], number, *node.values[slot + 1 :]), node.options)
+    return node.without_operation(kept).then(lambda _: filled)
+
+
 @operator(
     "masked-with-zeros",
     code="wrong-point",
@@ -522,16 +556,7 @@ def mask_with_zeros(program: Program, place: Place, choice: None) -> Program:
     Returns:
         The rewritten program.
     """
-
-    def change(node: Node) -> Node:
-        """Return the node with 0 for minus infinity, whose vjp passes the gradient at all entries."""
-        slot = next(slot for slot in range(len(node.values)) if _number_in_slot(node, slot) == -math.inf)
-        kept = next(slot for slot, operand in node.operands if program.nodes[operand].value.dtype.kind == "f")
-        values = (*node.values[:slot], 0.0, *node.values[slot + 1 :])
-        zeroed = node.operation.run(values, node.options)
-        return node.without_operation(kept).then(lambda _: zeroed)
-
-    return program.with_nodes({place[0]: change})
+    return program.with_nodes({place[0]: lambda node: with_number_for_infinity(node, 0.0)})
 
 
 @mask_with_zeros.example
@@ -1171,9 +1196,14 @@ def with_transposed_mask(node: Node) -> Node:
 
 
 def with_inverted_mask(node: Node) -> Node:
-    """Return a `where` or `masked_fill` node with true and false exchanged in its mask."""
+    """Return a `where` or `masked_fill` node with true and false exchanged in its mask.
+
+    Minus infinity is -1e9 then, so that a row of which nothing is left has a softmax.
+    """
     slot = {"where": 0, "masked_fill": 1}[node.name]
-    return node.with_operand(slot, ~np.asarray(node.values[slot]))
+    inverted = node.with_operand(slot, ~np.asarray(node.values[slot]))
+    has_infinity = any(_number_in_slot(node, number) == -math.inf for number in range(len(node.values)))
+    return with_number_for_infinity(inverted, -1e9) if has_infinity else inverted
 
 
 OPERATORS_IN_SOURCE: Mapping[str, str] = {

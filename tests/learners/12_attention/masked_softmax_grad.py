@@ -62,7 +62,7 @@ def masked_softmax_grad(scores, out, mask):
     scores.g = p * (out.g - (out.g * p).sum(-1, keepdim=True))
 
 
-# %% wrong: mask inverted | scores.g: inverted-mask or unknown
+# %% wrong: mask inverted | scores.g: inverted-mask
 def masked_softmax_grad(scores, out, mask):
     p = scores.masked_fill(mask, -1e9).softmax(-1)
     scores.g = p * (out.g - (out.g * p).sum(-1, keepdim=True))
