@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -98,6 +98,64 @@ class EdgeOperand:
 
 
 @dataclass(frozen=True)
+class PartnerOfIteration:
+    """Names the partner operand in `slot` as the iteration after its own makes it, or the one before its own.
+
+    For `h[t - d]` these are `h[t - d + 1]` and `h[t - d - 1]`, whatever the lag d is.
+
+    Args:
+        slot: the slot of the partner operand in its reader.
+        by: how many iterations later it is made: 1 or -1.
+    """
+
+    slot: int
+    by: int
+
+    def find(self, program: Program, reader: int) -> int | None:
+        """Return the id of the partner in the other iteration; `None` for a constant, and beyond the first and last."""
+        partner = program.nodes[reader].operand(self.slot)
+        if partner is None:
+            return None
+        made = program.forward.by_key[program.nodes[partner].key]
+        place = made.index(partner) + self.by
+        return made[place] if 0 <= place < len(made) else None
+
+    def describe(self, program: Program) -> str:
+        """Return which of the partner's values this is, in words: that of one iteration later, or earlier."""
+        return f"its value one iteration {'later' if self.by > 0 else 'earlier'}"
+
+
+@dataclass(frozen=True)
+class OperandOfPartner:
+    """Names an operand of the node that makes the partner: for `(gate * mix) @ w` and its edge of w, gate or mix.
+
+    Args:
+        slot: the slot of the partner operand in its reader.
+        operand: the slot of the operand in the node that makes the partner.
+    """
+
+    slot: int
+    operand: int
+
+    def find(self, program: Program, reader: int) -> int | None:
+        """Return the id of the operand, as the iteration of the node `reader` has it; `None` where it is a constant."""
+        partner = program.nodes[reader].operand(self.slot)
+        return None if partner is None else program.nodes[partner].operand(self.operand)
+
+    def array(self, program: Program, reader: int) -> Array | None:
+        """Return the array in the operand's slot, also that of a constant; `None` where no node makes the partner."""
+        partner = program.nodes[reader].operand(self.slot)
+        return None if partner is None else np.asarray(program.nodes[partner].values[self.operand])
+
+    def describe(self, program: Program) -> str:
+        """Return a noun phrase for the operand, in any program; see `names_in_replacement` for its name."""
+        return "its operand"
+
+
+PartnerName = ValueName | ValueOfIteration | EdgeOperand | PartnerOfIteration | OperandOfPartner
+
+
+@dataclass(frozen=True)
 class PartnerReplacement:
     """A value that is used in place of one partner operand in a vjp: `x.T @ g` with h in place of x, for instance.
 
@@ -109,10 +167,10 @@ class PartnerReplacement:
     """
 
     slot: int
-    value: ValueName | ValueOfIteration | EdgeOperand
+    value: PartnerName
     apply_maker: bool = False
 
-    def name_at(self, program: Program, reader: int) -> ValueName | ValueOfIteration | EdgeOperand:
+    def name_at(self, program: Program, reader: int) -> PartnerName:
         """Return `self.value`; for a `ValueOfIteration` whose key is `None`, that with the key of the partner itself.
 
         Args:
@@ -143,7 +201,10 @@ class PartnerReplacement:
             program: the program of any trial.
             reader: the id of the node whose operand is replaced.
         """
-        array = named_array(program, self.name_at(program, reader), reader)
+        if isinstance(self.value, OperandOfPartner):
+            array = self.value.array(program, reader)
+        else:
+            array = named_array(program, self.name_at(program, reader), reader)
         if array is None:
             return None
         maker = self._partner(program, reader)
@@ -208,6 +269,9 @@ def partner_replacements(program: Program, place: Place) -> Iterator[PartnerRepl
                 yield PartnerReplacement(slot, name)
         if maker.operation.family != "input" and len(iterations_of(program, operand)) > 2:
             yield from (PartnerReplacement(slot, ValueOfIteration(None, which)) for which in NAMED_ITERATIONS)
+            if has_lags(program, place[0], slot):
+                yield from (PartnerReplacement(slot, PartnerOfIteration(slot, by)) for by in (1, -1))
+        yield from (PartnerReplacement(slot, name) for name in operands_that_begin_as_constants(program, place, slot))
         in_loop = len(iterations_of(program, reader.id)) > 1
         if is_repeated(program, reader) and program.nodes[program.source(place)].value.shape == maker.value.shape:
             yield PartnerReplacement(slot, EdgeOperand(place[1]))
@@ -223,6 +287,46 @@ def partner_replacements(program: Program, place: Place) -> Iterator[PartnerRepl
     for slot in constant_slots(reader):
         for name in values_by_name(program, reader.id, np.shape(reader.values[slot])):
             yield PartnerReplacement(slot, name)
+
+
+def has_lags(program: Program, reader: int, slot: int) -> bool:
+    """Return whether a node reads a value of its loop from several iterations before its own, or from changing ones.
+
+    So it is for `h[t - d]` and a lag d of 2, or of 1, 2 and 4 in turn.
+
+    Args:
+        program: the program of a trial.
+        reader: the id of the node, in any iteration.
+        slot: the slot of the operand that it reads.
+    """
+    readers = program.forward.by_key[program.nodes[reader].key]
+    operands = [operand for i in readers if (operand := program.nodes[i].operand(slot)) is not None]
+    own = [program.nodes[i].iteration for i in operands if program.nodes[i].key == program.nodes[operands[-1]].key]
+    lags = {program.nodes[i].iteration - iteration for i, iteration in zip(readers, own, strict=False)}
+    return len(own) == len(readers) > 1 and not lags <= {0, 1}
+
+
+def operands_that_begin_as_constants(program: Program, place: Place, slot: int) -> Iterator[OperandOfPartner]:
+    """Yield the operands of the partner of an edge that are constants in the first iteration alone.
+
+    For `(gate * mix) @ w` these are mix, if mix begins with zeros. All others have names of their own, see
+    `values_by_name`.
+
+    Args:
+        program: the program of a trial.
+        place: the edge.
+        slot: the slot of the partner operand in its reader.
+    """
+    readers = program.forward.by_key[program.nodes[place[0]].key]
+    first, last = (program.nodes[i].operand(slot) for i in (readers[0], readers[-1]))
+    if first is None or last is None or program.nodes[first].key != program.nodes[last].key:
+        return
+    for operand, value in program.nodes[last].operands:
+        if (
+            program.nodes[first].operand(operand) is None
+            and program.nodes[value].value.shape == program.nodes[last].value.shape
+        ):
+            yield OperandOfPartner(slot, operand)
 
 
 def final_values(program: Program) -> Iterator[ValueOfIteration]:
@@ -281,7 +385,16 @@ def names_in_replacement(program: Program, place: Place, choice: PartnerReplacem
     other_name = choice.name_at(program, place[0])
     if isinstance(other_name, EdgeOperand):
         return {"other": other_name.describe(program), "own": "the other one"}
+    if isinstance(other_name, OperandOfPartner):
+        last = program.forward.by_key[program.nodes[place[0]].key][-1]
+        partner, operand = program.nodes[last].operand(choice.slot), other_name.find(program, last)
+        if partner is not None and operand is not None:
+            return {"other": program.name_of(operand), "own": program.name_of(partner)}
     names = {"other": other_name.describe(program), "own": name_of_replaced_value(program, place, choice)}
+    if isinstance(other_name, PartnerOfIteration):
+        reader = program.reader(place)
+        source = operand_source(reader.text, reader.name, choice.slot)
+        return {**names, "own": as_code(source) if source else names["own"]}
     if program.reader(place).operand(choice.slot) is None:
         return names
     by_key, own = program.forward.by_key, program.source((place[0], choice.slot))
@@ -381,6 +494,59 @@ def _() -> Example:
         return {"scale": dscale}
 
     return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "n m", "scale": "m"})
+
+
+@replace_partner.example
+def _() -> Example:
+    """Show states that mix those of 1 and 2 iterations earlier, whose gradient of a takes the states after them."""
+
+    def forward(x: Tensor, a: Tensor, w: Tensor) -> Tensor:
+        states: list[Tensor] = []
+        for t in range(4):
+            mix = x[t] @ w
+            for lag in (1, 2):
+                if t >= lag:
+                    mix = mix + a[lag - 1] * states[t - lag]
+            states.append(torch.tanh(mix))
+        return torch.stack(states)
+
+    def wrong(x: Tensor, a: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        states, dh, da = forward(x, a, w), g.clone(), torch.zeros_like(a)
+        for t in reversed(range(4)):
+            dmix = dh[t] * (1 - states[t] ** 2)
+            for lag in (1, 2):
+                if t >= lag:
+                    da[lag - 1] += (dmix * states[t - lag + 1]).sum(0)
+                    dh[t - lag] += a[lag - 1] * dmix
+        return {"a": da}
+
+    return Example(
+        forward, wrong, {"x": sized(normal("t bs n"), t=(4,)), "a": sized(normal("k m"), k=(2,)), "w": "n m"}
+    )
+
+
+@replace_partner.example
+def _() -> Example:
+    """Show h = tanh(x[t] + (gate * mix) @ w), whose gradient of w lacks the gate; mix begins with zeros."""
+
+    def forward(x: Tensor, r: Tensor, w: Tensor) -> Tensor:
+        states: list[Tensor] = []
+        for t in range(3):
+            mix = torch.zeros_like(x[0])
+            for earlier in states:
+                mix = mix + earlier
+            states.append(torch.tanh(x[t] + (torch.sigmoid(x[t] @ r) * mix) @ w))
+        return torch.stack(states)
+
+    def wrong(x: Tensor, r: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        states, dh, dw = forward(x, r, w), g.clone(), torch.zeros_like(w)
+        for t in reversed(range(3)):
+            dz, mix = dh[t] * (1 - states[t] ** 2), states[:t].sum(0)
+            dw += mix.T @ dz
+            dh[:t] += torch.sigmoid(x[t] @ r) * (dz @ w.T)
+        return {"w": dw}
+
+    return Example(forward, wrong, {"x": sized(normal("t bs n"), t=(3,)), "r": "n n", "w": "n n"})
 
 
 @replace_partner.example
@@ -961,6 +1127,136 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
+class OrderAlongAxis(NamedTuple):
+    """Other entries of a partner operand along an axis.
+
+    Args:
+        code: the public code of the mistake.
+        message: what is wrong, in words, with the fields `{own}`, the partner, and `{axis}`.
+        of: takes an array and an axis, counted from the end; returns the wrong array, of the same shape.
+    """
+
+    code: str
+    message: str
+    of: Callable[[Array, int], Array]
+
+
+def _repeated(array: Array, axis: int, index: int) -> Array:
+    """Return an array with all entries along an axis equal to that at an index; same shape."""
+    return np.broadcast_to(np.take(array, [index], axis), array.shape)
+
+
+ORDERS_ALONG_AXIS: Mapping[str, OrderAlongAxis] = {
+    "first": OrderAlongAxis(
+        "partial-batch", "only the first entry of {own} along {axis} is used, for every index",
+        lambda array, axis: _repeated(array, axis, 0)),
+    "last": OrderAlongAxis(
+        "partial-batch", "only the last entry of {own} along {axis} is used, for every index",
+        lambda array, axis: _repeated(array, axis, -1)),
+    "reversed": OrderAlongAxis(
+        "wrong-operand", "{own} is taken in reverse order along {axis}", lambda array, axis: np.flip(array, axis)),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PartnerAlongAxis:
+    """A choice of a partner operand, an axis of it, and the wrong entries that are used along this axis.
+
+    Args:
+        slot: the slot of the partner operand in its reader.
+        axis: the axis, counted from the end.
+        order: which entries, a key of `ORDERS_ALONG_AXIS`.
+    """
+
+    slot: int
+    axis: int
+    order: str
+
+
+def orders_of_partner(program: Program, place: Place) -> Iterator[PartnerAlongAxis]:
+    """Yield `PartnerAlongAxis`s for each partner of the edge `place` and each axis of it with several entries."""
+    reader = program.reader(place)
+    for slot, operand in reader.operands:
+        shape = program.nodes[operand].value.shape
+        for axis in range(-len(shape), 0) if slot != place[1] else ():
+            if shape[axis] > 1:
+                yield from (PartnerAlongAxis(slot, axis, order) for order in ORDERS_ALONG_AXIS)
+
+
+def describe_order_of_partner(program: Program, place: Place, choice: PartnerAlongAxis) -> str:
+    """Return a clause on the wrong entries of a partner, such as "x is taken in reverse order along t"."""
+    partner = program.source((place[0], choice.slot))
+    own, axis = name_read_by(program, place[0], partner), program.name_of_axis(partner, choice.axis)
+    if axis.startswith("axis "):  # it has no name
+        axis = f"its {axis.partition(' of ')[0]}"
+    return ORDERS_ALONG_AXIS[choice.order].message.format(own=own, axis=axis)
+
+
+@operator(
+    "partner-in-another-order",
+    code=lambda choice: ORDERS_ALONG_AXIS[choice.order].code,
+    rank=3.2,
+    at=edges.where(has_partner).in_every_iteration,
+    choices=orders_of_partner,
+    message="in the gradient of {operand} through {step}, {mistake}",
+    fields=lambda program, place, choice: {"mistake": describe_order_of_partner(program, place, choice)},
+    hints=OTHER_FACTOR,
+)
+def reorder_partner(program: Program, place: Place, choice: PartnerAlongAxis) -> Program | None:
+    """Compute the contribution of the edge `place` with other entries of a partner operand along an axis.
+
+    For `x @ w`, x of shape (bs, t, n), its edge of w, the axis of t and "first": the sum over bs and t of x[:, 0] times
+    g[:, t]. Returns `None` where the partner has no such axis in this trial.
+    """
+    partner = np.asarray(program.nodes[place[0]].values[choice.slot])
+    if partner.ndim < -choice.axis:
+        return None
+    other = ORDERS_ALONG_AXIS[choice.order].of(partner, choice.axis)
+    return program.with_vjp(place, lambda at: at.right(operands={choice.slot: other}))
+
+
+@reorder_partner.example
+def _() -> Example:
+    """Show inp @ w + b, whose gradient of `w` has the first time step of inp for every step."""
+
+    def forward(inp: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        return inp @ w + b
+
+    def wrong(inp: Tensor, w: Tensor, b: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": torch.einsum("bn,btm->nm", inp[:, 0], g)}
+
+    return Example(forward, wrong, {"inp": "bs t n", "w": "n m", "b": "m"})
+
+
+@reorder_partner.example
+def _() -> Example:
+    """Show (kernels * windows) @ v, whose gradient of the windows has each kernel in reverse order."""
+
+    def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        kernels = (x @ w).reshape(len(x), -1, 3)
+        return (kernels[:, : x.shape[1] - 2] * x.unfold(1, 3, 1)) @ v
+
+    def wrong(x: Tensor, w: Tensor, v: Tensor, g: Tensor) -> dict[str, Tensor]:
+        count = x.shape[1] - 2
+        dkernels, kernels = torch.zeros(len(x), w.shape[1] // 3, 3, dtype=x.dtype), (x @ w).reshape(len(x), -1, 3)
+        dkernels[:, :count] = g[..., None] * v * x.unfold(1, 3, 1)
+        dkernels = dkernels.reshape(len(x), -1)
+        dx = dkernels @ w.T
+        for place in range(3):
+            dx[:, place : place + count] += g * v[place] * kernels[:, :count, 2 - place]
+        return {"x": dx, "w": x.T @ dkernels}
+
+    return Example(
+        forward,
+        wrong,
+        {
+            "x": sized(normal("bs n"), n=(5,)),
+            "w": sized(normal("n k"), n=(5,), k=(15,)),
+            "v": sized(normal("taps"), taps=(3,)),
+        },
+    )
+
+
 @dataclass(frozen=True)
 class GradientForPartner:
     """The gradient of a value, used in place of one partner operand in a vjp.
@@ -1512,10 +1808,17 @@ def _() -> Example:
 def partner_slots(program: Program, place: Place) -> Iterator[int]:
     """Yield the slots of the partner operands of the edge `place`: 1 for x in `x @ w`.
 
-    Nothing is yielded for a product `a * b`: without the partner, that is another mistake, a missing derivative.
+    Nothing is yielded for a product `a * b`: without the partner, that is another mistake, a missing derivative. But of
+    `-a * b`, a may be missing, and the sign be kept.
     """
     node = program.reader(place)
-    yield from (slot for slot, _ in node.operands if slot != place[1] and node.name != "mul")
+    yield from (i for i, _ in node.operands if i != place[1] and (node.name != "mul" or is_negated(program, place, i)))
+
+
+def is_negated(program: Program, place: Place, slot: int) -> bool:
+    """Return whether the reader of the edge `place` is a product `*`, and its operand in a slot is written `-a`."""
+    operand = program.reader(place).operand(slot)
+    return program.reader(place).name == "mul" and operand is not None and program.nodes[operand].name == "neg"
 
 
 @operator(
@@ -1525,14 +1828,39 @@ def partner_slots(program: Program, place: Place) -> Iterator[int]:
     at=edges.where(has_partner),
     choices=partner_slots,
     message="in the gradient of {operand} through {step}, the factor {missing} is missing",
-    fields=lambda program, place, choice: {"missing": program.name_of(program.source((place[0], choice)))},
+    fields=lambda program, place, choice: {"missing": name_without_sign(program, place, choice)},
 )
 def leave_out_partner(program: Program, place: Place, choice: int) -> Program:
     """Compute the contribution of the edge `place` with ones in place of the partner operand in the chosen slot.
 
-    For `x @ w`, its edge of x and the choice 1: g @ ones_like(w).T, so that each column is g.sum(1).
+    For `x @ w`, its edge of x and the choice 1: g @ ones_like(w).T, so that each column is g.sum(1). For `-a * b` and
+    its edge of b: -g.
     """
-    return program.with_vjp(place, lambda at: at.right(operands={choice: np.ones(np.shape(at.node.values[choice]))}))
+    one = -1.0 if is_negated(program, place, choice) else 1.0
+    return program.with_vjp(
+        place, lambda at: at.right(operands={choice: np.full(np.shape(at.node.values[choice]), one)})
+    )
+
+
+def name_without_sign(program: Program, place: Place, slot: int) -> str:
+    """Return what a learner calls the operand in a slot of the reader of an edge: `a` for `-a` in a product, too."""
+    operand = program.source((place[0], slot))
+    return program.name_of(program.nodes[operand].operands[0][1] if is_negated(program, place, slot) else operand)
+
+
+@leave_out_partner.example
+def _() -> Example:
+    """Show exp(-beta * t) whose gradient of `t` lacks the factor beta."""
+
+    def forward(t: Tensor, beta: Tensor) -> Tensor:
+        rate = torch.exp(beta)
+        return torch.exp(-rate * t)
+
+    def wrong(t: Tensor, beta: Tensor, g: Tensor) -> dict[str, Tensor]:
+        d = torch.exp(-torch.exp(beta) * t)
+        return {"t": -g * d, "beta": (-g * d * t * torch.exp(beta)).sum(0)}
+
+    return Example(forward, wrong, {"t": "bs n", "beta": "n"})
 
 
 @leave_out_partner.example

@@ -158,7 +158,7 @@ def lin_grad_nd(inp, out, w, b):
     b.g = out.g.sum(0).sum(0)
 
 
-# %% wrong: the first step's inp for every step | w.g: unknown or partial-batch
+# %% wrong: the first step's inp for every step | w.g: partial-batch
 import torch
 
 
