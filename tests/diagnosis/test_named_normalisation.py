@@ -268,7 +268,7 @@ def masked_behind(v: dict[str, Any]) -> Any:
         (GROUPS, of_channels, "summed-wrong-axis"),
         (GROUPS, dealt_out, "reshape-for-transpose"),
         (BATCH, of_the_row, "summed-wrong-axis"),
-        (GROUPS, gain_last, "wrong-local: after the means"),
+        (GROUPS, gain_last, "wrong-local: `gain.unsqueeze(-1)` is applied after the mean;"),
         (MASKED, masked_behind, "wrong-local"),
     ],
 )

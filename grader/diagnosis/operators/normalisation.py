@@ -1366,7 +1366,7 @@ def _() -> Example:
 
 
 def gain_of(program: Program, place: Place) -> Array | None:
-    """Return what a normalised value is multiplied by, shaped like it; `None` where no product of its size reads it.
+    """Return what a normalised value is multiplied by, shaped like it; `None` where it has no gain.
 
     For `(x - m) / s * w`: w, broadcast to the shape of x; for `x * w / s`, too.
 
@@ -1374,19 +1374,17 @@ def gain_of(program: Program, place: Place) -> Array | None:
         program: the program of a trial.
         place: the node that computes the normalised value.
     """
-    shape, known = program.nodes[place[0]].value.shape, normalisation_of(program, place)
-    if known is not None and np.ndim(known.gain):
-        return np.broadcast_to(np.asarray(known.gain), shape)
     if (edge := edge_of_gain(program, place)) is None:
         return None
     node = program.reader(edge)
-    return np.broadcast_to(np.asarray(node.values[edge[1]]), node.value.shape).reshape(shape)
+    gain = np.broadcast_to(np.asarray(node.values[edge[1]]), node.value.shape)
+    return gain.reshape(program.nodes[place[0]].value.shape)
 
 
 def name_of_gain(program: Program, place: Place) -> str:
     """Return what a learner calls the gain of a normalised value, such as `gamma`, w in `(x - m) / s * w`.
 
-    Return "the gain" where that is a constant, and for a gain before the division, as in `x * w / s`.
+    Return "the gain" where that is a constant.
 
     Args:
         program: the program of a trial.
@@ -1400,6 +1398,8 @@ def name_of_gain(program: Program, place: Place) -> str:
 def edge_of_gain(program: Program, place: Place) -> Place | None:
     """Return the edge of the gain in the product with a normalised value: of w in `(x - m) / s * w`.
 
+    Of a gain before the division, w in `x * w / s`, it is the edge in that product.
+
     Args:
         program: the program of a trial.
         place: the node that computes the normalised value.
@@ -1409,6 +1409,10 @@ def edge_of_gain(program: Program, place: Place) -> Place | None:
         it, that has as many entries.
     """
     value, shape = place[0], program.nodes[place[0]].value.shape
+    known, scaling = normalisation_of(program, place), scaling_of(program, program.nodes[value])
+    if known is not None and scaling is not None and np.ndim(known.gain):
+        product = program.nodes[program.nodes[value].operands[scaling.numerator][1]]
+        return product.id, next(i for i, values in enumerate(product.values) if np.array_equal(values, known.gain))
     for _ in range(2):  # a reshape may come in between
         for reader, slot in program.forward.uses[value]:
             node = program.nodes[reader]
@@ -1425,18 +1429,35 @@ GainPosition = Literal["after the means", "outside the means only"]
 GAIN_POSITIONS: tuple[GainPosition, ...] = ("after the means", "outside the means only")
 
 
+def fields_of_gain(program: Program, place: Place, choice: GainPosition) -> dict[str, str]:
+    """Return the fields of a message about a gain in the wrong position, beside those of any normalisation.
+
+    They are `gain`, its name, and `position` and `means`: "after the mean" and "the mean is" where no mean is
+    subtracted, so that only one is taken, "the sum" in place of "the mean" for a norm.
+
+    Args:
+        program: the program of a trial.
+        place: the node that computes the normalised value.
+        choice: where the gain is applied.
+    """
+    known = normalisation_of(program, place)
+    means, verb = "the means", "are"
+    if known is not None and not known.centred:
+        means, verb = "the sum" if known.count == 1 else "the mean", "is"
+    position = choice.replace("the means", means)
+    fields = {"gain": name_of_gain(program, place), "position": position, "means": f"{means} {verb}"}
+    return {**normalisation_fields(program, place, choice), **fields}
+
+
 @operator(
     "gain-misplaced",
     code=lambda choice: "wrong-local" if choice == "after the means" else "missing-local",
     rank=2.0,
     at=normalisations.where(lambda program, place: gain_of(program, place) is not None),
     choices=lambda program, place: GAIN_POSITIONS,
-    message="in the gradient of {x} through {step}, {gain} is applied {choice}; it must be applied before the means are"
+    message="in the gradient of {x} through {step}, {gain} is applied {position}; it must be applied before {means}"
     " taken",
-    fields=lambda program, place, choice: {
-        **normalisation_fields(program, place, choice),
-        "gain": name_of_gain(program, place),
-    },
+    fields=fields_of_gain,
 )
 def misplace_gain(program: Program, place: Place, choice: GainPosition) -> Program | None:
     """Multiply the gradient of x by the gain w after the means are taken, or only in the term outside the means.
