@@ -300,6 +300,21 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "inp.g",
         "in inp.g, gamma is applied after the means; it must be applied before the means are taken",
     ),
+    "a gain before the division has its name, too, and one mean is no means": (
+        "rmsnorm_grad",
+        "def rmsnorm_grad(inp, gamma, out):\n"
+        "    rms = ((inp**2).mean(-1, keepdim=True) + 1e-5).sqrt()\n"
+        "    hat = inp / rms\n"
+        "    inp.g = gamma * (out.g - hat * (out.g * hat).mean(-1, keepdim=True)) / rms\n",
+        "inp.g",
+        "in inp.g, gamma is applied after the mean; it must be applied before the mean is taken",
+    ),
+    "a mask is made of the numbers that go into its operation": (
+        "hinge_grad",
+        "def hinge_grad(inp, targ):\n    inp.g = -targ * (inp < 1) / len(inp)\n",
+        "inp.g",
+        "the derivative of `clamp_min` is taken at `# - inp`; it must be taken at `# - targ * inp`",
+    ),
     "the mean that is missing is that of the gradient of the normalized value": (
         "layernorm_grad",
         "def layernorm_grad(inp, gamma, beta, out):\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
@@ -14,7 +15,7 @@ from torch import Tensor
 from grader.diagnosis.hints import STORED_IN_ANOTHER
 from grader.program.forward import SINK, Forward, Place
 from grader.program.operation import OPERATIONS, Array
-from grader.program.program import EdgeContext, EdgeVjp, Program, Sweep
+from grader.program.program import EdgeContext, EdgeVjp, Program, Sweep, as_code
 from grader.program.queries import EdgeKind, edges_by_kind, nodes_between
 from grader.program.segments import segment
 from grader.program.selectors import NamedValue, ValueName, values_by_name
@@ -1231,6 +1232,59 @@ def function_points(program: Program, place: Place) -> Iterator[FunctionPoint]:
                 yield FunctionPoint(source, name)
 
 
+def fields_of_function_point(program: Program, place: Place, choice: FunctionPoint) -> dict[str, str]:
+    """Return the fields `function`, `point` and `source`: where the derivative of the function is taken, and must be.
+
+    Where it changes in the last operation alone, they are those of this operation: for relu(1 - x), taken at v, they
+    are relu, `1 - v` and `1 - x`, as a mask is made of these numbers.
+
+    Args:
+        program: the program of a trial.
+        place: the value of the function: a node.
+        choice: the operand and the value that stands in its place.
+    """
+    fields = {
+        "function": name_of_function(program, place, choice.source),
+        "point": choice.point.describe(program),
+        "source": choice.source.describe(program),
+    }
+    operand = choice.source.find(program, place[0])
+    inner = () if operand is None else function_between(program, operand, place[0])
+    steps = [(node, slot) for node in inner for slot, _ in program.forward.edges[node]]
+    if len(steps) != len(inner) or [step for step in steps if depends_on_operand(program, step)] != steps[-1:]:
+        return fields
+    source = program.name_of(program.source(steps[-1]))
+    point = with_part_replaced(source, fields["source"], fields["point"])
+    if point == source:
+        return fields
+    return {"function": expression_of(program, program.nodes[place[0]]), "point": point, "source": source}
+
+
+def with_part_replaced(text: str, part: str, other: str) -> str:
+    """Return an expression in which another one stands for a part: "`1 - v`" for "`1 - a * x`", "`a * x`" and "v".
+
+    Args:
+        text: the expression, as a message names it.
+        part: the part of it; where the expression has no such part, or is none, the result is `text`.
+        other: what stands in its place.
+    """
+    try:
+        whole, own, new = (ast.parse(each.strip("`"), mode="eval").body for each in (text, part, other))
+    except SyntaxError:
+        return text
+
+    class Replacement(ast.NodeTransformer):
+        """Replaces the part."""
+
+        def visit(self, node: ast.AST) -> ast.AST:
+            """Return the other expression for the part, and a node with all its parts replaced for any other."""
+            return new if ast.dump(node) == ast.dump(own) else self.generic_visit(node)
+
+    before = ast.dump(whole)
+    replaced = Replacement().visit(whole)
+    return text if ast.dump(replaced) == before else as_code(ast.unparse(replaced))
+
+
 @operator(
     "function-at-another-value",
     code="wrong-point",
@@ -1238,11 +1292,7 @@ def function_points(program: Program, place: Place) -> Iterator[FunctionPoint]:
     at=made_values.in_every_iteration,
     choices=function_points,
     message="the derivative of {function} is taken at {point}; it must be taken at {source}",
-    fields=lambda program, place, choice: {
-        "function": name_of_function(program, place, choice.source),
-        "source": choice.source.describe(program),
-        "point": choice.point.describe(program),
-    },
+    fields=fields_of_function_point,
 )
 def differentiate_function_elsewhere(program: Program, place: Place, choice: FunctionPoint) -> Program | None:
     """Contribute g * f'(v) to x, for y = f(x), f of several operations and another value v, in place of g * f'(x).
