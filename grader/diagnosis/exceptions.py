@@ -15,10 +15,16 @@ from . import hints
 from .mistake import Mistake
 
 SHAPE_ERROR = re.compile(r"shape|size|dimension|mat1|mat2|must match|broadcast|operands", re.IGNORECASE)
+NUMBER_OF_AXES_ERROR = re.compile(
+    r"number of dimensions|dimension out of range|axis -?\d+ is out of bounds|too many indices"
+    r"|a (vector|matrix|\d-?D)\b|vector expected|\dD tensors|expected \d-?D|(<=|at least) \d dim|dimension 1 or 0",
+    re.IGNORECASE,
+)
 HINTS_BY_MESSAGE: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
     (re.compile(r"no attribute 'g'|\+=: 'NoneType'"), hints.NO_GRADIENT_YET),
     (re.compile(r"[Bb]oolean value of Tensor|truth value of an array"), hints.TRUTH_OF_ARRAY),
     (re.compile(r"index .*out of (bounds|range)"), hints.INDEX_OUT_OF_BOUNDS),
+    (NUMBER_OF_AXES_ERROR, hints.ANOTHER_NUMBER_OF_AXES),
     (SHAPE_ERROR, hints.SHAPES_DO_NOT_FIT),
 )  # the hints for the message of an exception; the first that fits counts
 OPERATORS: Mapping[str, str] = {
@@ -89,9 +95,9 @@ def diagnose_error(
         own_hints = _hints_on_missing_method(error.message, source)
     if error.type == "NameError":
         own_hints = hints.UNKNOWN_NAME
-    elif own_hints is hints.SHAPES_DO_NOT_FIT and trial is None:
+    elif own_hints in (hints.SHAPES_DO_NOT_FIT, hints.ANOTHER_NUMBER_OF_AXES) and trial is None:
         own_hints = ()
-    if trial is not None and SHAPE_ERROR.search(error.message):
+    if trial is not None and (SHAPE_ERROR.search(error.message) or NUMBER_OF_AXES_ERROR.search(error.message)):
         says = f"{says}. Here {_shapes(trial)}"
     elif trial is not None and (chosen := describe_options(trial)):
         says = f"{says}. Here {chosen}"

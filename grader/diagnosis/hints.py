@@ -93,7 +93,7 @@ HINTS: Mapping[str, Sequence[str]] = {
         "In which line of your code does a sum come before the product?",
     ),
     "wrong-shape": (
-        "A gradient has the shape of its variable.",
+        "What does each axis of the right shape count, and what does each axis of yours?",
         "Is there an axis too many, is one missing, or does one have the wrong size?",
         "Print the shape after every line: from which line on is it not the one that you expect?",
     ),
@@ -431,6 +431,10 @@ TRUTH_OF_ARRAY = (
 INDEX_OUT_OF_BOUNDS = (
     "How many entries does this axis have, and which index is the largest? Indices begin at 0.",
     "Print the index and the shape of the array, just before this line.",
+)
+ANOTHER_NUMBER_OF_AXES = (
+    "How many axes does each array in this line have, and how many must it have for this operation?",
+    "Which axis is missing, or which axes must become one? Then which other arrays of this line must change with it?",
 )
 SHAPES_DO_NOT_FIT = (
     "Write the two shapes side by side: which axes would need to have the same size?",

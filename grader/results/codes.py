@@ -21,7 +21,7 @@ STRUCTURE_MEANINGS: Mapping[str, str] = {
     "returned-not-stored": "The gradient was returned; it must be stored in the attribute .g.",
     "wrong-attribute": "The gradient was stored under another name than .g.",
     "wrong-type": "The answer has the wrong type.",
-    "wrong-shape": "The gradient does not have the shape of its variable.",
+    "wrong-shape": "The answer does not have the right shape.",
     "wrong-dtype": "The gradient does not have the dtype of its variable.",
     "not-finite": "The answer contains infinities or NaNs.",
     "mutated-input": "The function changed one of its arguments.",

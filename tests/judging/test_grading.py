@@ -479,6 +479,22 @@ def test_a_shape_error_names_the_axes(grade: Grade) -> None:
     assert re.search(r"inp is \(bs=\d, n=\d\), out and out\.g are \(bs=\d, m=\d\), w is \(n=\d, m=\d\)", answer.message)
 
 
+def test_an_error_about_the_number_of_axes_has_hints_about_it(grade: Grade) -> None:
+    wrong = "import torch\ndef embedding_grad(idx, w, out):\n    w.g = torch.zeros_like(w).index_add(0, idx, out.g)\n"
+    answer = grade("embedding_grad", wrong).answers[0]
+    assert answer.code == "error"
+    assert "Here idx is (bs=" in answer.message
+    assert answer.hints[0] == (
+        "How many axes does each array in this line have, and how many must it have for this operation?"
+    )
+
+
+def test_hints_on_a_jacobian_do_not_take_it_for_a_gradient(grade: Grade) -> None:
+    answer = grade("df_db", "def df_db(x, w, b):\n    return b\n").answers[0]
+    assert answer.code == "wrong-shape"
+    assert not any("gradient" in hint for hint in answer.hints)
+
+
 BYTES: dict[str, tuple[bytes | None, str | None]] = {
     "missing": (None, "todo"),
     "empty": (b"", "missing-function"),

@@ -1546,6 +1546,11 @@ def fields_of_variance(program: Program, place: Place) -> dict[str, str]:
     at=nodes.of("var", "std", "mean").where(is_variance),
     choices=lambda program, place: VARIANCE_AFFECTS,
     message="the forward pass is recomputed with a variance whose denominator is {wrong}; it must be {right}{meaning}",
+    hints=(
+        "Compute the variance of the numbers 1 and 3 by hand as the forward pass does, and with the line of your code.",
+        "Which option of `var` or `std` says by what the sum of the squares is divided? What if it is left out?",
+        "Which lines of your code use this variance? They are right only if it is.",
+    ),
     fields=lambda program, place, choice: fields_of_variance(program, place),
 )
 def use_wrong_variance(program: Program, place: Place, choice: Affects) -> Program:
