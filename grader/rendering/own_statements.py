@@ -45,12 +45,19 @@ class Statement:
         text: its lines, without the indentation that they share.
         marked: where in the text the part begins and ends that is wrong; `None` where that is not certain.
         role: what it does, such as "where w.g is stored", if it may be right; empty if what is wrong is in it.
+        cell: the number of its cell among several, from 1; 0 if there is no other.
     """
 
     line: int
     text: str
     marked: tuple[int, int] | None = None
     role: str = ""
+    cell: int = 0
+
+    @property
+    def place(self) -> str:
+        """Return its cell, if there are several, and its line, such as "cell 7, line 3"."""
+        return f"cell {self.cell}, line {self.line}" if self.cell else f"line {self.line}"
 
 
 def statements_of(
@@ -77,18 +84,20 @@ def statements_of(
     """
     if RULE_OF_ENGINE in (cause or answer).message:
         return []
-    for text in reversed(code):
+    for number, text in reversed([*enumerate(code, 1)]):
         definition = _definition(text, function)
         if definition is not None:
+            cell = number if len(code) > 1 else 0
             if CALLED_WITH.search(answer.message):
-                return [_head(text, definition)]
+                return [replace(_head(text, definition), cell=cell)]
             try:
                 faulty = _faulty_statements(definition, answer)
                 chosen = _giving_statements(definition, answer.name) if faulty is None else faulty
             except RecursionError:  # a formula that Python parses, but that is nested too deeply to be searched
                 return []
             wrong = _wrong_part(definition, chosen, answer)
-            statements = [(node, _statement(text, node, wrong)) for node in chosen[:MOST_STATEMENTS]]
+            shown = chosen[:MOST_STATEMENTS]
+            statements = [(node, replace(_statement(text, node, wrong), cell=cell)) for node in shown]
             return [
                 statement
                 if faulty is not None or statement.marked

@@ -42,8 +42,9 @@ NOTEBOOK: dict[str, str] = {
     "helps": "padding-left: 1.6em; max-width: 48em",
     "help": "margin: 0",
     "next": "margin: 0.5em 0 0; opacity: 0.8",
-    "printed": "margin-top: 0.5em; white-space: pre-wrap",
-    "source": "margin: 0.2em 0; padding: 0.2em 0.6em; border-left: 2px solid; white-space: pre-wrap",
+    "printed": "margin-top: 0.5em; white-space: pre-wrap; font-family: monospace",
+    "source": "margin: 0.2em 0; padding: 0.2em 0.6em; border-left: 2px solid; white-space: pre-wrap; "
+    "font-family: monospace",
     "part": "background: none; color: inherit; font-weight: bold; text-decoration: underline wavy #e0453a",
     "folded": "margin-top: 0.5em",
     "summary": "display: list-item",
@@ -144,7 +145,7 @@ class ResultDisplay:
             )
         )
         return "".join(
-            f'<pre class="source"><span class="dim">line {statement.line}{", " * bool(statement.role)}'
+            f'<pre class="source"><span class="dim">{statement.place}{", " * bool(statement.role)}'
             f"{text_html(statement.role)}</span>\n{_with_mark(statement)}</pre>"
             for statement in statements
         )

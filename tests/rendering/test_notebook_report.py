@@ -91,6 +91,7 @@ def test_the_learners_own_line_stands_beside_what_was_found():
     code = ("def lin_grad(inp, out, w, b):\n    w.g = inp.t() @ out.g / len(inp)  # <mean>\n",)
     html = replace(report(MEAN), code=code)._repr_html_()
     assert "line 2, where w.g is stored</span>\nw.g = inp.t() @ out.g / len(inp)  # &lt;mean&gt;</pre>" in html
+    assert "cell 1, line 2, where w.g" in replace(report(MEAN), code=(*code, "x = 1"))._repr_html_()
     assert html.index("every entry is 1/7") < html.index("line 2") < html.index("nudge w[0,1]")
     assert "line 2" not in replace(report(TODO), code=code)._repr_html_()
 

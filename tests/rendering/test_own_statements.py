@@ -177,7 +177,9 @@ def test_a_return_is_found_and_a_long_statement_is_cut() -> None:
 
 def test_of_several_cells_the_last_definition_counts() -> None:
     cells = ["def f(x):\n    return 1", "def f(x):\n    return 2", "f(3)"]
-    assert statements_of(cells, "f", _wrong("return")) == [Statement(2, "return 2", role="where it is returned")]
+    assert statements_of(cells, "f", _wrong("return")) == [
+        Statement(2, "return 2", role="where it is returned", cell=2)
+    ]
 
 
 @pytest.mark.parametrize(
