@@ -27,7 +27,7 @@ WITH_PLANE = re.compile(r'viewBox="0 0 900 \d+" width="900" height="\d+"')
 CURVES_ALONE = 'viewBox="-12 32 450 350" width="450" height="350"'  # of the same picture
 LAST_LOSS = re.compile(r"<text [^>]*>(?:loss with your|with torch\S+) gradients[^<:]*: ([^<]*)</text>\n?")
 BESIDE_CURVES = re.compile(
-    r'<rect [^>]*class="page"/>\n?|<text [^>]* y="26"[^>]*>[^<]*</text>\n?|<text [^>]*>loss</text>\n?'
+    r'<rect [^>]*class="page"/>\n?|<text [^>]* y="26"[^>]*>[^<]*</text>\n?|<text [^>]*>loss[^<]*</text>\n?'
 )
 SMALL_LETTERS = ".small { font-size: 12px; }"
 LARGE_LETTERS = ".small { font-size: 20px; }"  # of three curves beside each other
@@ -227,8 +227,8 @@ def certificate_page(cards: Sequence[Card], curves: Mapping[str, str], day: date
     titles = {card.unit: _short_title(card) for card in cards}
     pictures = "".join(_curve_figure(titles.get(unit, unit), svg) for unit, svg in curves.items())
     if pictures:
-        key = '<p class="dim">Trained with these gradients (blue) and with torch\'s (orange):</p>'
-        pictures = f'{key}<div class="trained">{pictures}</div>'
+        key = "Trained with these gradients (blue, thin) and with torch's (orange, wide), on a logarithmic scale:"
+        pictures = f'<p class="dim">{key}</p><div class="trained">{pictures}</div>'
     units = f'<table class="units"><caption>Exercises solved</caption>{"".join(map(_unit_row, cards))}</table>'
     document = [
         '<section class="document">',

@@ -35,7 +35,10 @@ BOTH, YOURS, TORCHS = "*", "o", "."
 LEFT, TOP, WIDTH, HEIGHT, GAP = 60, 50, 360, 300, 60  # of the picture
 PLACES = 60  # along each side of the plane
 PARTS = 180  # of a curve
+SCALE = "loss, on a logarithmic scale"
+YOURS_WIDTH, TORCHS_WIDTH = 3, 9  # of the curves in pixels, so that both colours are seen where one lies on the other
 LINE_HEIGHT, MOST_LINES, TEXT_COLUMNS = 18, 16, 42
+GOES_ON = "\N{DOWNWARDS ARROW WITH TIP RIGHTWARDS} "  # before the rest of a line that is too long for the picture
 
 
 def progress_line(training: Training) -> str:
@@ -207,7 +210,9 @@ def svg_of(training: Training) -> str:
         _draw_plane(picture, training)
     elif torch.isfinite(training.yours.state).all():
         lines = [
-            part for line in continued_text(training).splitlines() for part in textwrap.wrap(line, TEXT_COLUMNS) or [""]
+            part
+            for line in continued_text(training).splitlines()
+            for part in textwrap.wrap(line, TEXT_COLUMNS, subsequent_indent=GOES_ON) or [""]
         ]
         for number, line in enumerate(lines[:MOST_LINES]):
             picture.text(LEFT + WIDTH + GAP, TOP + LINE_HEIGHT * (number + 1), line, "code", "start")
@@ -224,7 +229,7 @@ def _draw_curves(picture: SvgDrawing, training: Training) -> None:
     picture.box(LEFT, TOP, WIDTH, HEIGHT, "box", 0)
     for share in (0.0, 0.5, 1.0):
         picture.text(LEFT - 6, TOP + HEIGHT * (1 - share) + 5, f"{loss_at(training, share):.2g}", "small faint", "end")
-    picture.text(LEFT - 6, TOP - 8, "loss", "small faint", "end")
+    picture.text(LEFT, TOP - 8, SCALE, "small faint", "start")
     height = height_of(training, training.model.goal)
     goal = TOP + HEIGHT * (1 - height)
     picture.line((LEFT, goal), (LEFT + WIDTH, goal), "line")
@@ -235,11 +240,14 @@ def _draw_curves(picture: SvgDrawing, training: Training) -> None:
     below = TOP + HEIGHT + 20
     picture.text(LEFT, below, "0", "small faint")
     picture.text(LEFT + WIDTH, below, f"{training.model.steps} steps", "small faint", "end")
-    picture.text(LEFT, below + 18, f"loss with your gradients (blue): {training.yours.last:.4g}", "small", "start")
-    picture.text(LEFT, below + 34, f"with torch's gradients (orange): {training.torchs.last:.4g}", "small", "start")
-    for curve, style, width in ((training.torchs, "backward", 6), (training.yours, "forward", 2)):
+    own, torchs = (f"{curve.last:.4g}" for curve in (training.yours, training.torchs))
+    picture.text(LEFT, below + 18, f"loss with your gradients (blue, thin): {own}", "small", "start")
+    picture.text(LEFT, below + 34, f"with torch's gradients (orange, wide): {torchs}", "small", "start")
+    curves = ((training.torchs, "backward", TORCHS_WIDTH), (training.yours, "forward", YOURS_WIDTH))
+    for curve, style, width in curves:
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in _curve_points(curve, training))
-        picture.parts.append(f'<polyline points="{points}" class="{style}" style="stroke-width: {width}"/>')
+        line = f"stroke-width: {width}; stroke-linejoin: round; vector-effect: non-scaling-stroke"  # wide if small, too
+        picture.parts.append(f'<polyline points="{points}" class="{style}" style="{line}"/>')
 
 
 def _curve_points(curve: Curve, training: Training) -> list[tuple[float, float]]:
@@ -293,7 +301,7 @@ def training_page(training: Training) -> str:
             "<h2>The gradients that it was trained with</h2>",
             f"<table>{head}<tbody>{rows}</tbody></table>",
         ],
-        header=[f"<h1>{escape(title)}</h1>", f'<p class="dim">{escape(training.unit)}</p>'],
+        header=[f"<h1>The training of {escape(training.unit)}</h1>"],
         kind="training",
     )
 

@@ -135,8 +135,8 @@ def test_the_certificate_page_is_a_document_with_the_curves_that_were_drawn(cour
     text = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", page.partition("<body")[2]))
     for words in (
         "Certificate Ada &lt;b&gt; Lovelace 0 of", "31 January 2026", "Slopes 0 of 5", "Losses 0 of 14",
-        "Trained with these gradients (blue) and with torch's (orange): A whole network", "Nothing yet.",
-        "None was met.",
+        "Trained with these gradients (blue, thin) and with torch's (orange, wide), on a logarithmic scale: "
+        "A whole network", "Nothing yet.", "None was met.",
     ):  # fmt: skip
         assert words in text
     assert "<?xml" not in page

@@ -225,7 +225,7 @@ def test_the_picture_names_the_loss_and_the_goal_and_draws_the_plane_in_runs(
     short(5)
     drawn = minidom.parseString(svg_of(trained(course, NETWORK, worker)))
     words = [node.firstChild.data for node in drawn.getElementsByTagName("text") if node.firstChild]  # type: ignore[union-attr]
-    assert {"loss", "goal 0.005"} <= {*words}
+    assert {"loss, on a logarithmic scale", "goal 0.005"} <= {*words}
     assert len(drawn.getElementsByTagName("rect")) < 1000
 
 
