@@ -518,3 +518,46 @@ def test_a_certificate_is_one_sheet_of_paper_before_its_details(browser: Any, pa
     assert len(set(tops)) == 1  # curves stand beside each other
     assert (len(sheets), details) == (2, "page")
     page.close()
+
+
+@pytest.mark.parametrize("kind", ["certificate", "report"])
+def test_a_cell_without_its_column_says_what_is_in_it(browser: Any, pages: Path, kind: str) -> None:
+    page = browser.new_page(viewport={"width": 320, "height": 900}, bypass_csp=True, offline=True)
+    page.goto((pages / f"{kind}.html").as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
+    cells = "td[data-label]:not(:empty)"
+    said = page.eval_on_selector_all(cells, "(all) => all.map((one) => getComputedStyle(one, '::before').content)")
+    labels = page.eval_on_selector_all(cells, "(all) => all.map((one) => one.dataset.label)")
+    assert len(set(labels)) > 1
+    assert all(text.startswith(f'"{label}') for text, label in zip(said, labels, strict=True)), said
+    page.close()
+
+
+def test_no_word_of_a_tile_or_a_name_is_broken(browser: Any, pages: Path) -> None:
+    lines = """(all) => all.flatMap((one) => {
+      const broken = [], walk = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+      while (walk.nextNode()) for (const word of walk.currentNode.data.matchAll(/[A-Za-z]+/g)) {
+        const range = document.createRange();
+        range.setStart(walk.currentNode, word.index);
+        range.setEnd(walk.currentNode, word.index + word[0].length);
+        if (new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) broken.push(word[0]);
+      }
+      return broken;
+    })"""
+    for width in (320, 360, 768, 1280):
+        page = browser.new_page(viewport={"width": width, "height": 900}, bypass_csp=True, offline=True)
+        page.goto((pages / "report.html").as_uri())
+        assert page.eval_on_selector_all(".figures div, .exercise .name", lines) == []
+        page.close()
+
+
+def test_a_printed_hint_stands_beside_its_number(browser: Any, pages: Path) -> None:
+    page = browser.new_page(viewport={"width": PAPER, "height": 900}, bypass_csp=True, offline=True)
+    page.goto((pages / "check_0.html").as_uri())
+    page.emulate_media(media="print")
+    top = "one.getClientRects()[0].top"
+    apart = f"(all) => all.map((one) => Math.abs({top} - {top.replace('one', 'one.nextElementSibling')}))"
+    found = page.eval_on_selector_all(".helps summary", apart)
+    assert found
+    assert max(found) < 5
+    page.close()
