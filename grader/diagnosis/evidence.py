@@ -23,6 +23,7 @@ from .mistake import Mistake
 from .words import answer_in_words
 
 NUDGE = 1e-4
+KINK = 0.25  # how far a nudge may be off the right gradient, in proportion to the learner's error
 MOST_SHOWN = 6  # entries of an array that is written out
 MOST_DIGITS = 17  # that a float in double precision has
 
@@ -65,7 +66,10 @@ def evidence_of(exercise: Declaration, answer: Answer, wrong: Sequence[Sample], 
     nudged = add_step(values, nudge, NUDGE)
     if detaching_matters(exercise, trial, answer.wrt, nudged):  # whoever repeats the nudge sees another number
         return ""
-    change = brief(loss_of(exercise, trial, answer.wrt, nudged) - loss_of(exercise, trial, answer.wrt, values))
+    moved = loss_of(exercise, trial, answer.wrt, nudged) - loss_of(exercise, trial, answer.wrt, values)
+    if abs(moved - NUDGE * sample.expected[index]) > KINK * abs(NUDGE * (array[index] - sample.expected[index])):
+        return ""  # at a kink a nudge does not give the right gradient
+    change = brief(moved)
     if change == "0" and detaching_matters(exercise, trial, answer.wrt, values + NUDGE):  # as it is for every nudge
         return ""
     yours = brief(NUDGE * array[index])

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from helpers.corpus import SUBMISSIONS
 from helpers.courses import ROOT
 from helpers.grading import Grade
 from helpers.sentences import without_numbers
@@ -803,3 +806,12 @@ def test_hints_fit_what_the_file_does(case: str, grade: Grade) -> None:
     hints = " ".join(answer.hints)
     assert said in hints
     assert unsaid not in hints
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_nudge_is_told_at_a_kink_at_which_it_does_not_give_the_right_gradient(grade: Grade, seed: int) -> None:
+    """A nudge up at the upper bound of a clamp does not move the loss, and the right gradient is not 0."""
+    source = SUBMISSIONS["05_activations/clamp_grad: the gradient twice at a bound that is met exactly"].source
+    (answer,) = grade("clamp_grad", source, seed=seed).answers
+    told = re.search(r"the loss moves by (\S+), your gradient says (\S+)", answer.message + answer.evidence)
+    assert told is None or float(told[2]) == pytest.approx(2 * float(told[1]), rel=0.02)
