@@ -32,17 +32,17 @@ LOWEST_ARC, ARC, HIGHEST_ARC = 12, 7, 66  # of an arrow between neighbours; more
 KEYS = {
     "scatter": "Each point is one entry: an open circle on the dashed line where yours equals the other number, else "
     "filled.",
-    "unlike": "Each point is one entry: an open circle where yours equals the other number, else filled. The two axes "
-    "have unlike scales.",
+    "unlike": "Each point is one entry: an open circle on the dashed line where yours equals the other number, else "
+    "filled. The two axes have unlike scales.",
     "shaded": "Each point is one entry, moved to one of a few steps: an open circle on the dashed line where yours and "
     "the other number are in the same step, else filled.",
     "order": "From left to right. An arrow leads to a value that must come later; a bold one points back, to a value "
     "that comes too early.",
     "stamp": "Each tile is one entry: orange above 0 and blue below, the stronger, the larger.",
-    "sums": "Each bar is the sum of the entries along this axis. The right entries add up to 0; yours do not.",
+    "sums": "Each bar is a sum of entries along the axis named first. The right entries add up to 0; yours do not.",
 }
 
-OF_TRIALS = "The array has few entries: the points are those of all trials."
+OF_TRIALS = "The array has few entries: the points are those of several trials."
 
 
 def figure_html(figure: Figure, scale: float = 0.0) -> str:
@@ -89,8 +89,7 @@ def _scatter(figure: Figure, scale: float) -> SvgDrawing:
     for line in lines:
         for slope, intercept in np.atleast_2d(line.values):
             _line(drawing, at, limits, (slope, intercept), "wrong-line")
-    if limits[0] == limits[1]:  # above the other lines, so that it is seen on one that it is equal to
-        _line(drawing, at, limits, (1.0, 0.0), "right-line")
+    _line(drawing, at, limits, (1.0, 0.0), "right-line")  # above the others, so that it is seen on one equal to it
     for x, y in dict.fromkeys(zip(across.values.tolist(), yours.values.tolist(), strict=True)):
         drawing.dot(*at(x, y), DOT, "agrees" if abs(x - y) <= ON_LINE * min(limits) else "dot")
     drawing.text(LEFT, 14, yours.name, "small", "start")
@@ -329,6 +328,8 @@ def _key(figure: Figure) -> Iterator[str]:
     elif figure.kind == "scatter" and len(set(scatter_limits(figure))) > 1:
         yield KEYS["unlike"]
     elif figure.kind in KEYS:
+        if figure.kind == "stamp":
+            yield f"{figure.title[0].upper()}{figure.title[1:]}."
         yield KEYS[figure.kind]
     if figure.is_of_several_trials:
         yield OF_TRIALS

@@ -5,6 +5,7 @@ All are computed from the samples of a wrong answer, and from the edit or the de
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,9 +30,11 @@ from grader.reference.trial import IMPOSSIBLE, Sample, Trial
 from .picture_data import Figure, Series
 
 FEW = 8  # entries, of which a scatter shows those of every trial
+LARGER = 30.0  # times that a trial's entries may be larger than those of the drawn one, of which the tables are
 MOST_POINTS, MOST_LINES, MOST_BARS, MOST_STAMPS = 400, 12, 24, 24
 SAME = 1e-4  # how far the points of a line may be off it, in proportion to the largest
 LAW = 1e-6  # the largest sum that counts as 0, in proportion to the magnitudes that it is of
+LARGEST_DIVISOR = 100  # of a factor that is written as a fraction: a larger one would often fit by chance
 LONGEST = 30  # characters of a step that is named below a scatter
 LEAST = 3  # points that a line is drawn through
 OF_RIGHT = ("right", "nudged")  # titles of the right array
@@ -124,6 +127,8 @@ def scatters(compared: ComparedAnswer) -> Iterator[Figure]:
     if (right.size < FEW and not lines) or (is_on_one and not _are_on_lines_in_every_trial(compared)):
         right, yours, lines = _entries_of_all_trials(compared)
         trials = _trial_of_each_entry(_usual_samples(compared))
+        is_seen = _is_of_similar_size(compared, right, yours, trials)
+        right, yours, trials = right[is_seen], yours[is_seen], tuple(itertools.compress(trials, is_seen))
         if right.size < LEAST:
             return
     if [line.name for line in lines] == [f"{compared.own} = {compared.title}"]:
@@ -200,13 +205,33 @@ def _entries_of_all_trials(compared: ComparedAnswer) -> tuple[np.ndarray, np.nda
     if None in slopes or len(slopes) < 2:
         return right, yours, []
     lines = np.array([[slope, 0.0] for slope in slopes[:MOST_LINES]])
-    return right, yours, [Series(f"{compared.own} = a factor for each size * {compared.title}", lines)]
+    return right, yours, [Series(f"{compared.own} = {compared.title} * a factor for each size", lines)]
 
 
 def _trial_of_each_entry(samples: Sequence[Sample]) -> tuple[str, ...]:
     """Return `trial 1` for each entry of the first sample, `trial 2` for each of the second; empty for one sample."""
     numbers = (f"trial {number}" for number, sample in enumerate(samples, 1) for _ in range(np.size(sample.expected)))
     return tuple(numbers) if len(samples) > 1 else ()
+
+
+def _is_of_similar_size(
+    compared: ComparedAnswer, right: np.ndarray, yours: np.ndarray, trials: Sequence[str]
+) -> np.ndarray:
+    """Return for each entry whether none of its trial is over `LARGER` times as large as any of the drawn trial.
+
+    Beside such entries, those in the tables below the scatter would all be drawn as 0.
+
+    Args:
+        compared: the answer in the drawn trial.
+        right: the right entries of all trials, of shape (entries,).
+        yours: the learner's entries, of the same shape.
+        trials: the trial of each entry; empty if they are of one trial.
+    """
+    drawn = np.concatenate([compared.right.ravel(), compared.yours.ravel()])
+    most = LARGER * float(np.abs(drawn[np.isfinite(drawn)]).max(initial=0.0))
+    sizes = np.maximum(np.abs(right), np.abs(yours))
+    large = {trial for trial, size in zip(trials, sizes.tolist(), strict=True) if size > most} if trials else set()
+    return np.array([trial not in large for trial in trials] if large else np.ones(right.size), dtype=bool)
 
 
 def _usual_samples(compared: ComparedAnswer) -> list[Sample]:
@@ -283,7 +308,9 @@ def _with_factor(compared: ComparedAnswer, slope: float, is_of_one_trial: bool) 
                 return f"{sign}{title} {'*' if abs(slope) > 1 else '/'} {name}"
     if np.isclose(abs(slope), 1, rtol=SAME):
         return f"{sign}{title if sign else compared.title}"
-    return f"{in_brackets(number_text(slope))} * {title}"
+    divisor = round(1 / abs(slope)) if abs(slope) >= 1 / LARGEST_DIVISOR else 0
+    is_divisor = divisor > 1 and bool(np.isclose(abs(slope) * divisor, 1, rtol=SAME))
+    return f"{f'{sign}1/{divisor}' if is_divisor else in_brackets(number_text(slope))} * {title}"
 
 
 def _is_size(factor: float, count: float) -> bool:
@@ -294,26 +321,32 @@ def _is_size(factor: float, count: float) -> bool:
 def _depends_on(compared: ComparedAnswer, axis: str, power: float) -> bool:
     """Return whether the factor of a wrong answer is a power of the size of an axis, and not that number by chance.
 
-    It is one if the diagnosis names the axis, or the factor changes with the size between trials. Where there are no
-    other trials to compare, it is one unless there is a diagnosis.
+    It is none if the factor of another trial is neither 1 nor that power, and one if the factor changes with the size
+    between trials. Else it is one if the diagnosis names the axis, or there is no diagnosis.
 
     Args:
         compared: the answer.
         axis: the name of the axis.
         power: 1, or 0.5 for a root.
     """
-    said = [] if compared.mistake is None else [compared.mistake.says]
-    said += [str(value) for fact in getattr(compared.mistake, "facts", ()) for value in fact.parameters.values()]
-    if any(re.search(rf"\b{re.escape(axis)}\b", text) for text in said):
-        return True
     ratios = [
         (common_ratio(np.ravel(sample.given.real), np.ravel(sample.expected)), named_axis_sizes(sample.trial).get(axis))
         for sample in _usual_samples(compared)
     ]
     known = [(ratio, size) for ratio, size in ratios if ratio is not None and size is not None]
+    wrong = [(ratio, size) for ratio, size in known if not np.isclose(ratio, 1, rtol=SAME)]
+    if compared.title in OF_RIGHT and not all(_is_size(ratio, size**power) for ratio, size in wrong):
+        return False
     if compared.title in OF_RIGHT and len({size for _, size in known}) > 1:
-        return all(_is_size(ratio, size**power) for ratio, size in known)
-    return compared.mistake is None
+        return len(wrong) == len(known) or _is_named(compared, axis)
+    return compared.mistake is None or _is_named(compared, axis)
+
+
+def _is_named(compared: ComparedAnswer, axis: str) -> bool:
+    """Return whether the mistake in a wrong answer names an axis."""
+    said = [] if compared.mistake is None else [compared.mistake.says]
+    said += [str(value) for fact in getattr(compared.mistake, "facts", ()) for value in fact.parameters.values()]
+    return any(re.search(rf"\b{re.escape(axis)}\b", text) for text in said)
 
 
 def _lines_along_axes(compared: ComparedAnswer, scale: float) -> list[Series]:
@@ -335,7 +368,7 @@ def _lines_along_axes(compared: ComparedAnswer, scale: float) -> list[Series]:
         ratios = [common_ratio(own, expected) for expected, own in zip(*rows, strict=True)]
         if None not in ratios:
             lines = np.array([[ratio, 0.0] for ratio in ratios])
-            return [Series(f"{compared.own} = a factor for each {name} * {compared.title}", lines)]
+            return [Series(f"{compared.own} = {compared.title} * a factor for each {name}", lines)]
         offsets = rows[1] - rows[0]
         if np.ptp(offsets, axis=1).max() <= SAME * scale:
             lines = np.stack([np.ones(len(offsets)), offsets.mean(1)], axis=1)
@@ -487,7 +520,7 @@ def stamps(compared: ComparedAnswer) -> Iterator[Figure]:
             (
                 _slice_series(exercise.upstream_name, single, _axes_of_output(compared), at),
                 _slice_series("yours", yours, compared.axes, off),
-                _slice_series(compared.title, right, compared.axes, off),
+                _slice_series("right", right, compared.axes, off),
             ),
         )
 
@@ -618,7 +651,7 @@ def _steps(what: str, sizes: Sequence[np.ndarray], compared: ComparedAnswer) -> 
     """
     labels = tuple(map(str, range(len(sizes[0]))))[:MOST_BARS]
     yours, right = sizes
-    series = Series(compared.own, yours[:MOST_BARS], labels), Series(compared.title, right[:MOST_BARS], labels)
+    series = Series(compared.own, yours[:MOST_BARS], labels), Series("right", right[:MOST_BARS], labels)
     return Figure("steps", f"the size of {what} by step{_first_bars(len(yours))}", series)
 
 
@@ -642,10 +675,12 @@ def sums(compared: ComparedAnswer) -> Iterator[Figure]:
             scale = np.abs(compared.yours).sum(axis).max(initial=0.0)
             if np.abs(yours).max(initial=0.0) > 1e-3 * scale and np.isfinite(yours).all():
                 labels = tuple(",".join(map(str, index)) for index in np.ndindex(yours.shape))[:MOST_BARS]
+                others = [compared.name_of_axis(other) for other in range(compared.right.ndim) if other != axis]
+                each = f", for each {', '.join(others)}" if others else ""
                 right = np.where(np.abs(right) <= 1e-4 * scale, 0.0, right)  # of the rounding of the measurement
                 yield Figure(
                     "sums",
-                    f"the sums along {compared.name_of_axis(axis)}{_first_bars(yours.size)}",
+                    f"the sums along {compared.name_of_axis(axis)}{each}{_first_bars(yours.size)}",
                     (
                         Series(compared.own, yours.ravel()[:MOST_BARS], labels),
                         Series(compared.title, right.ravel()[:MOST_BARS], labels),

@@ -27,6 +27,7 @@ VIEWS = (  # of an array, which share its memory or may do so
     "unsqueeze", "view", "view_as",
 )  # fmt: skip
 COUNTS = ("len", "numel", "size", "shape", "float", "int")  # what a size is made with
+UNREACHED = ("crash", "timeout")  # codes of a call that did not return, so that no statement after its end counts
 NEW_ARRAYS = ("zeros", "zeros_like", "empty", "empty_like", "full", "full_like", "tensor")
 RULE_OF_ENGINE = "backward rule of "
 MISUSED_PARTNERS = ("wrongly-transposed", "kernel-turned", "reshaped-in-product", "inverse-in-product")  # operators
@@ -79,8 +80,9 @@ def statements_of(
         cause: the answer that its message refers to, as in "the same mistake as in w.g"; `None` if it refers to none.
 
     Returns:
-        The statements; empty if the code is no Python, no statement is recognised as storing the answer, or the
-        mistake is in a rule of an engine, which is in another function.
+        The statements; empty if the code is no Python, no statement is recognised as storing the answer, the call ended
+        before any of them at a line that is not known, or the mistake is in a rule of an engine, which is in another
+        function.
     """
     if RULE_OF_ENGINE in (cause or answer).message:
         return []
@@ -92,7 +94,8 @@ def statements_of(
                 return [replace(_head(text, definition), cell=cell)]
             try:
                 faulty = _faulty_statements(definition, answer)
-                chosen = _giving_statements(definition, answer.name) if faulty is None else faulty
+                giving = [] if answer.code in UNREACHED else _giving_statements(definition, answer.name)
+                chosen = giving if faulty is None else faulty
             except RecursionError:  # a formula that Python parses, but that is nested too deeply to be searched
                 return []
             wrong = _wrong_part(definition, chosen, answer)

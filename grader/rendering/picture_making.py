@@ -52,6 +52,7 @@ KEPT_BACK = (
 DROPS = frozenset(("missing-path", "missing-upstream"))
 MOST_STEPS = 16  # of a graph in which nothing is folded
 LONGEST_CONSTANT = 20  # characters of the source that stand for a number in the name of an operation
+MEASURED = 1e-2  # how far finite differences may be off, in proportion to the largest entry, without a kink
 RULE = re.compile(r"\b(?:backward rule of|what|the step) `?(\w+)")
 USED_SEVERAL_TIMES = "where a value is used several times"
 TAKEN_TWICE = re.compile(r"where (a step|\w+) takes the same value twice")
@@ -278,7 +279,7 @@ def _reference_array(declaration: Declaration, answer: Answer, trial: Trial) -> 
 
     A gradient that was stored before is not contained in it. The title is "nudged" if the array is computed by finite
     differences, and "right" otherwise: for values, with an empty note, and for gradients that nudging does not give, as
-    the forward pass detaches something that depends on the input.
+    the forward pass detaches something that depends on the input, or has a kink at an entry.
     """
     if not isinstance(declaration, Exercise) or answer.kind == "value":
         return _expected(answer, trial), "right", ""
@@ -286,6 +287,8 @@ def _reference_array(declaration: Declaration, answer: Answer, trial: Trial) -> 
     if detaching_matters(declaration, trial, answer.wrt, trial.inputs[answer.wrt].numpy() + NUDGE):
         return expected, "right", "right: with what the forward pass detaches held constant; nudging gives others."
     measured = finite_difference_answer(declaration, answer, trial)
+    if not np.allclose(measured, expected, rtol=0, atol=MEASURED * np.abs(expected).max(initial=0.0)):
+        return expected, "right", "right: nudging gives other numbers at a kink of the forward pass."
     return (
         np.where((expected == 0) & _agree_but_for_rounding(measured, expected), 0.0, measured),
         "nudged",

@@ -428,7 +428,7 @@ def _scatter_lines(figure: Figure) -> Iterator[Line]:
         if 0 <= i < DOWN and 0 <= j < ACROSS:
             cells[i][j] = mark
 
-    for x in np.linspace(-limits[0], limits[0], ACROSS) if is_alike else ():
+    for x in np.linspace(-min(limits), min(limits), ACROSS):
         put(float(x), float(x), "/")
     points = list(zip(across.values.tolist(), yours.values.tolist(), strict=True))
     for x, y in sorted(points, key=lambda point: abs(point[0] - point[1]) > near):
@@ -439,10 +439,10 @@ def _scatter_lines(figure: Figure) -> Iterator[Line]:
     for row in cells:
         yield ((INDENT, ""), ("".join(row).rstrip(), ""))
     yield ((INDENT, ""), (f"{across.name}{scale}", "dim"))
-    key = "on / both are equal (.), o is off it" if is_alike else "both are equal at ., not at o; the scales are unlike"
+    key = f"on / both are equal (.), o is off it{'' if is_alike else '; the scales are unlike'}"
     yield ((INDENT, ""), (key, "dim"))
     if figure.is_of_several_trials:
-        yield ((INDENT, ""), ("the points are those of all trials", "dim"))
+        yield ((INDENT, ""), ("the points are those of several trials", "dim"))
 
 
 def _stamp_lines(figure: Figure, room: int) -> Iterator[Line]:
@@ -599,7 +599,7 @@ def _scatter_sentences(figure: Figure) -> Iterator[str]:
     across, yours, *lines = figure.series
     scale = max(largest_magnitude(across.values, yours.values), 1e-300)
     off = np.abs(across.values - yours.values) > ON_LINE * scale
-    plot = f"In a plot of {figure.title}{' in all trials' if figure.is_of_several_trials else ''}"
+    plot = f"In a plot of {figure.title}{' in several trials' if figure.is_of_several_trials else ''}"
     if lines:
         yield f"{plot}, the points are on a line: {lines[0].name}."
         return

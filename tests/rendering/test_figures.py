@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import re
 from html import escape
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +17,9 @@ from helpers.corpus import SUBMISSIONS
 from helpers.pictures import See, figure, picture
 
 from grader.diagnosis.mistake import Mistake
+from grader.reference.trial import Sample
 from grader.rendering.figure_html import figure_html, figures_html
-from grader.rendering.figure_making import _first_bars
+from grader.rendering.figure_making import ComparedAnswer, _first_bars, _with_factor
 from grader.rendering.order_making import visits_of_list
 from grader.rendering.picture_data import ExercisePictures, Figure, GraphNode, Series, dumps_with_pictures
 from grader.rendering.picture_html import graph_svg, layout, pictures_html
@@ -51,6 +54,15 @@ def marks(html: str, style: str) -> int:
     return len(re.findall(rf'<(?:circle|rect|path)[^>]*class="{style}"', html))
 
 
+def width_of(html: str, style: str) -> float:
+    """Return how far a line in an SVG drawing leads from left to right."""
+    drawn = re.search(rf'<path[^>]*class="{style}"[^>]*>', html)
+    assert drawn is not None
+    (path,) = re.findall(r' d="([^"]*)"', drawn[0])
+    start, _, end, _ = map(float, re.findall(r"-?\d+(?:\.\d+)?", path))
+    return abs(end - start)
+
+
 def test_a_mean_for_a_sum_is_a_line_through_zero_with_its_equation(see: See) -> None:
     scatter = figure(see("lin_grad", AVERAGED), "w.g", "scatter")
     assert lines_of(scatter) == ["yours = nudged / bs"]
@@ -77,7 +89,7 @@ def test_a_factor_that_depends_on_the_column_is_a_fan_of_lines(see: See) -> None
     factors = "out.g @ w.t() * torch.arange(1, w.shape[0] + 1)"
     scatter = figure(see("lin_grad", LIN.format(factors, *RIGHT_LIN[1:])), "inp.g", "scatter")
     (line,) = scatter.series[2:]
-    assert line.name == "yours = a factor for each n * nudged"
+    assert line.name == "yours = nudged * a factor for each n"
     np.testing.assert_allclose(line.values[:, 0], range(1, len(line.values) + 1), rtol=1e-4)
     assert marks(figure_html(scatter), "wrong-line") == len(line.values)
 
@@ -162,18 +174,56 @@ def test_the_first_figure_of_each_kind_has_its_key_below_it(see: See) -> None:
     html = pictures_html(see("cross_entropy_grad", SUBMISSIONS[submission].source))
     figures = re.findall(r'<div class="captioned"><div class="shape".*?</svg></div>(.*?)</div>', html)
     assert [key.partition(">")[2].split(":")[0].split(".")[0] for key in figures] == [
-        "Each point is one entry", "Each bar is the sum of the entries along this axis",
+        "Each point is one entry", "Each bar is a sum of entries along the axis named first",
     ]  # fmt: skip
 
 
-def test_axes_of_unlike_scales_are_named_as_such_and_have_no_line_of_equal_numbers() -> None:
-    unlike = Figure("scatter", SCATTER.title, (Series("nudged", POINTS), Series("yours", 100 * POINTS)))
+def test_axes_of_unlike_scales_are_named_as_such_and_the_line_of_equal_numbers_is_steep() -> None:
+    """A wrong factor, which would look right on the diagonal, is beside that line."""
+    law = Series("yours = 1/100 * nudged", np.array([0.01, 0.0]))
+    unlike = Figure("scatter", SCATTER.title, (Series("nudged", 100 * POINTS), Series("yours", POINTS), law))
     html, text = figures_html([unlike]), as_text(figure_lines(unlike, WIDTH))
-    assert (marks(html, "right-line"), marks(figures_html([SCATTER]), "right-line")) == (0, 1)
+    assert (marks(html, "right-line"), marks(figures_html([SCATTER]), "right-line")) == (1, 1)
+    assert width_of(html, "right-line") < 0.05 * width_of(html, "wrong-line")
     assert "The two axes have unlike scales." in html
-    assert "dashed" not in html
-    assert "/" not in text
-    assert "the scales are unlike" in text
+    assert {line.index("/") for line in text.splitlines()[2:-2] if "/" in line} == {22}
+    assert "on / both are equal (.), o is off it; the scales are unlike" in text
+
+
+def test_a_trial_whose_numbers_are_far_larger_is_left_out_of_a_scatter(see: See) -> None:
+    slip = SUBMISSIONS["13_engine/value_engine: mul passes each operand its own value, and so sub and div do"]
+    shown = picture(see("value_engine", slip.source), "return")
+    largest = max(np.abs(grid.values).max() for grid in shown.grids[:2])
+    for scatter in (each for each in shown.figures if each.kind == "scatter"):
+        assert all(np.abs(points.values).max() <= 30 * largest for points in scatter.series[:2])
+
+
+@pytest.mark.parametrize(("slopes", "law"), [((2, 3), "2 * right"), ((2, 1), "right * sqrt(bs)")])
+def test_a_factor_is_the_root_of_a_size_only_if_no_other_trial_contradicts(slopes: tuple[int, int], law: str) -> None:
+    """Two of four examples are active: what is twice too large there is not so by the root of the batch size."""
+    right = np.array([1.0, 2.0])
+    trials: list[Any] = [SimpleNamespace(setting=SimpleNamespace(sizes={"bs": size}, kind="")) for size in (4, 5)]
+    samples = [Sample(trial, slope * right, right) for trial, slope in zip(trials, slopes, strict=True)]
+    mistake = Mistake("wrong-factor", "divided by the number of active examples, bs = 4 here")
+    declared: Any = None
+    compared = ComparedAnswer(declared, declared, trials[0], 2 * right, right, "right", ("bs",), samples, mistake)
+    assert _with_factor(compared, 2.0, is_of_one_trial=True) == law
+    assert _with_factor(compared, 1 / 15, is_of_one_trial=False) == "1/15 * right"
+
+
+def test_the_caption_of_tiles_says_which_entry_of_the_upstream_gradient_is_1(see: See) -> None:
+    source = SUBMISSIONS["03_one_example/weight_grad: only the diagonal"].source
+    stamp = figure(see("weight_grad", source), "return", "stamp")
+    assert re.search(r">The answer where df\[\d\] is 1 and all else of it 0\. Each tile", figures_html([stamp]))
+    assert stamp.series[2].name == "right"
+
+
+def test_where_nudging_is_wrong_at_a_kink_the_right_array_is_shown(see: See) -> None:
+    source = SUBMISSIONS["05_activations/clamp_grad: the gradient twice at a bound that is met exactly"].source
+    shown = picture(see("clamp_grad", source), "inp.g")
+    _, right, off = (grid.values for grid in shown.grids)
+    assert ((off == 0) | np.isclose(off, right)).all()
+    assert (shown.grids[1].title, "kink" in shown.note) == ("right", True)
 
 
 def test_a_scatter_with_much_smaller_numbers_keeps_its_own_scale() -> None:
@@ -219,7 +269,7 @@ def test_no_stamp_shows_an_upstream_gradient_to_an_exercise_without_one(see: See
 def test_the_same_slice_of_both_answers_stands_in_a_stamp(see: See) -> None:
     source = SUBMISSIONS["10_convolution/conv1d_grad: weights from the first place only"].source
     _, yours, right = figure(see("conv1d_grad", source), "w.g", "stamp").series
-    assert yours.name.removeprefix("yours") == right.name.removeprefix("nudged")
+    assert yours.name.removeprefix("yours") == right.name.removeprefix("right")
     assert right.values.any()
 
 
@@ -405,16 +455,16 @@ def test_a_scatter_is_a_plot_of_characters_in_a_terminal() -> None:
     assert "o" in rows[-1]
 
 
-def test_a_scatter_of_a_short_array_says_that_its_points_are_of_all_trials(see: See) -> None:
+def test_a_scatter_of_a_short_array_says_that_its_points_are_of_several_trials(see: See) -> None:
     found = see(
         "value_engine", SUBMISSIONS["13_engine/value_engine: contributions overwritten in every closure"].source
     )
     (scatter, *_), *_ = (picture.figures for picture in found.pictures)
     assert len(scatter.series[0].values) > found.pictures[0].grids[0].values.size
     assert scatter.is_of_several_trials
-    assert "the points are those of all trials" in pictures_html(found)
-    assert "\n  the points are those of all trials" in as_text(figure_lines(scatter, WIDTH))
-    assert "yours against right in all trials" in " ".join(figure_sentences(scatter, "return"))
+    assert "the points are those of several trials" in pictures_html(found)
+    assert "\n  the points are those of several trials" in as_text(figure_lines(scatter, WIDTH))
+    assert "yours against right in several trials" in " ".join(figure_sentences(scatter, "return"))
     assert "trials" not in as_text(figure_lines(SCATTER, WIDTH))
 
 
