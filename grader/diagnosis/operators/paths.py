@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -132,6 +133,7 @@ def _() -> Example:
     return Example(forward, wrong, {"x": "bs n", "w": "n m"})
 
 
+LARGEST_EXPRESSION = 20  # operations: a chain of more is no expression that anybody writes
 EdgeKeys = frozenset[tuple[Key, int]]  # of edges of one iteration: the key of the reader, and the slot
 
 
@@ -150,14 +152,21 @@ def edges_of_expression(program: Program, value: int) -> dict[int, dict[tuple[Ke
     """
     forward, inside = program.forward, {value}
     edges_by_operand: dict[int, dict[tuple[Key, int], Place]] = {}
-    for node in range(value, -1, -1):
-        readers = {reader for reader, _ in forward.uses[node]} if node != value else set()
-        if readers and readers <= inside and program.nodes[node].operation.family != "input":
+    waiting = [-operand for _, operand in forward.edges[value]]
+    heapq.heapify(waiting)  # the value that is computed last comes first, so that all its readers have been seen
+    while waiting:
+        node = -heapq.heappop(waiting)
+        if node in inside or node in edges_by_operand:
+            continue
+        is_used_here_alone = all(reader in inside for reader, _ in forward.uses[node])
+        if is_used_here_alone and program.nodes[node].operation.family != "input" and len(inside) < LARGEST_EXPRESSION:
             inside.add(node)
-        elif readers & inside:
+            for _, operand in forward.edges[node]:
+                heapq.heappush(waiting, -operand)
+        else:
             places = [place for place in forward.uses[node] if place[0] in inside]
             edges_by_operand[node] = {(program.nodes[reader].key, slot): (reader, slot) for reader, slot in places}
-    return {operand: found for operand, found in edges_by_operand.items() if len(found) > 1}
+    return {operand: reads for operand, reads in edges_by_operand.items() if len(reads) > 1}
 
 
 def operands_used_twice(program: Program, place: Place) -> Iterator[EdgeKeys]:
@@ -169,11 +178,11 @@ def operands_used_twice(program: Program, place: Place) -> Iterator[EdgeKeys]:
         program: the program of a trial.
         place: the value.
     """
-    parts = [frozenset(found) for _, part in program.nodes[place[0]].operands
-             for found in edges_of_expression(program, part).values()]  # fmt: skip
-    for operand, found in edges_of_expression(program, place[0]).items():
-        if len(program.forward.uses[operand]) > len(found) and frozenset(found) not in parts:
-            yield frozenset(found)
+    parts = [frozenset(reads) for _, part in program.nodes[place[0]].operands
+             for reads in edges_of_expression(program, part).values()]  # fmt: skip
+    for operand, reads in edges_of_expression(program, place[0]).items():
+        if len(program.forward.uses[operand]) > len(reads) and frozenset(reads) not in parts:
+            yield frozenset(reads)
 
 
 def uses_operand_twice(program: Program, place: Place) -> bool:
@@ -210,9 +219,9 @@ def drop_uses(program: Program, place: Place, choice: EdgeKeys) -> Program | Non
     Returns:
         The rewritten program; `None` where the expression does not read the operand in this trial.
     """
-    for found in edges_of_expression(program, place[0]).values():
-        if frozenset(found) == choice:
-            return program.without(*found.values())
+    for reads in edges_of_expression(program, place[0]).values():
+        if frozenset(reads) == choice:
+            return program.without(*reads.values())
     return None
 
 
