@@ -77,7 +77,7 @@ CHANGES_BY_OPERATOR: Mapping[str, str | tuple[str, ...]] = {
     "other-entries-selected": "goes to {choice}",
     "function-of-gradient": "f' * g -> f(g)",
     "product-of-paths": "product of both derivatives",
-    "gain-misplaced": "{gain} {choice}",
+    "gain-misplaced": "{gain} {position}",
     "softmax-formula-mistaken": "{mistake}",
     "running-sum-over-other-entries": "{how}",
     "value-for-gradient": "{gradient} -> {other}",
