@@ -34,6 +34,7 @@ DELICATE = 1e-3  # a trial in which rounding moves an answer further is no good 
 TINY, ZERO = 1e-9, 1e-5  # what is computed as zero, in proportion to the right answer; what a learner may have for it
 CANCELLED = 0.1  # below this share of the right answer, rounding of what cancels may be a large part of an array
 NEARLY_RIGHT, SHARE_OF_ERROR = 2e-3, 0.01  # an error that may be a small term; how exactly a mistake must give it
+MOST_COPIES = 100  # of an upstream gradient with further axes, for each of which a gradient is computed
 SPREAD = 4.0  # standard deviations that the projection of an error may have
 WrongAnswers = Mapping[str, tuple[Answer, Samples]]  # by target
 
@@ -249,7 +250,7 @@ def _follows(sample: ProgramSample, name: str, nearer: Sequence[str]) -> bool:
         return False
     given, zero = sample.given[name], ZERO * float(np.abs(sample.right[name]).max(initial=0.0))
     for array in arrays:
-        while array.ndim > given.ndim and bool((array == array[:1]).all()):
+        while array.ndim > given.ndim and len(array) and bool((array == array[:1]).all()):
             array = array[0]
         cancels = max(float(np.abs(values).max(initial=0.0)) for values in (array, given)) <= zero
         if array.shape == given.shape and (cancels or sample.matches_learner(name, array)):
@@ -273,12 +274,14 @@ def _consequences(sample: ProgramSample, name: str, nearer: Iterable[str]) -> li
         The gradient with the further axes in front; and, if the variable begins with these, that at equal indices.
 
     Raises:
-        NoCandidate: the gradient cannot be computed.
+        NoCandidate: the gradient cannot be computed, or there is no upstream gradient, or more than `MOST_COPIES`.
         ValueError: an array cannot be broadcast to the shape of its target, nor to that behind further axes.
     """
     targets = {other: sample.right[other] for other in nearer}
     spare = {other: max(sample.given[other].ndim - right.ndim, 0) for other, right in targets.items()}
     front = np.broadcast_shapes(*(sample.given[other].shape[:count] for other, count in spare.items()))
+    if not 1 <= math.prod(front) <= MOST_COPIES:
+        raise NoCandidate
     upstreams: dict[str, Array] = {}
     for other, right in targets.items():
         upstream = np.broadcast_to(sample.given[other], (*front, *right.shape))

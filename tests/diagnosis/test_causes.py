@@ -364,6 +364,20 @@ def test_what_follows_from_a_gradient_of_a_wrong_shape_is_told(
         assert told[name].says == "this is right, given your inv.g; fix inv.g first"
 
 
+@pytest.mark.parametrize("copies", [0, 1_000])
+def test_what_follows_from_no_gradient_or_from_very_many_is_not_told(copies: int) -> None:
+    """For each of them a gradient is computed, so that many take long."""
+
+    def inv_g(known: Mapping[str, Any]) -> Any:
+        return known["out_g"].sum(0).expand(copies, -1)
+
+    def mean_g(known: Mapping[str, Any]) -> Any:
+        return inv_g(known) * -0.5 * known["inv"] ** 3
+
+    told = verdicts(IN_STEPS, {"inv.g": inv_g, "mean.g": mean_g})
+    assert [said.code for said in told.values()] == ["wrong-shape", "wrong-shape"]
+
+
 def test_an_answer_with_a_mistake_of_its_own_does_not_follow() -> None:
     """`inp.g` follows from neither the right `square.g` nor the learner's wrong one."""
     rules: dict[str, Rule] = {
