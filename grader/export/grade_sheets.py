@@ -47,6 +47,13 @@ NO_POINTS = frozenset({  # columns of the platforms that take no points
     "last modified (grade)", "online text", FEEDBACK,
 })  # fmt: skip
 
+COLUMNS = {  # what identifies a student in the columns of the platforms; the form of other cells shows it
+    "id": "platform", "student": "full", "full name": "full", "status": "", "root account": "",
+    **dict.fromkeys(("sis user id", "sis login id", "integration id", "id number", "email address"), "login"),
+}  # fmt: skip
+BY_NAME = "Found by the name alone, since the file has other addresses, logins or numbers than the results"
+BY_LOGIN = "Found by a login or number alone, since the file has other names than the results"
+
 
 @dataclass
 class CsvCell:
@@ -156,36 +163,42 @@ class Identity:
         logins: what is one word, such as a login.
         numbers: the numbers, without the zeros at their beginning.
         platform_numbers: the numbers that the platform gave, or may have given.
-        words: the words of the full names.
+        full_names: the names of several words.
     """
 
     addresses: frozenset[str]
     logins: frozenset[str]
     numbers: frozenset[str]
     platform_numbers: frozenset[str]
-    words: frozenset[str]
+    full_names: frozenset[str]
 
     @classmethod
-    def of(cls, names: Iterable[str], platform_numbers: frozenset[str]) -> Identity:
-        """Return what identifies a student by all names that are known.
+    def of(cls, names: Iterable[str], platform_numbers: Iterable[str] = (), logins: Iterable[str] = ()) -> Identity:
+        """Return what identifies a student by all names that are known; empty ones are ignored.
 
         Args:
-            names: the names, logins, numbers and addresses of the student; an empty one is ignored.
+            names: the names, logins, numbers and addresses of the student, which are told apart by their form.
             platform_numbers: numbers that the platform gave; that of "Participant 411" is added.
+            logins: logins, numbers and addresses, which are no names, whatever their form.
         """
-        folded = {_folded_cell(name) for name in names} - {""}
-        addresses = {name for name in folded if "@" in name}
-        numbers = {name for name in folded if name.isdecimal()}
+        folded, others = ({_folded_cell(name) for name in each} - {""} for each in (names, logins))
+        addresses = {name for name in folded | others if "@" in name}
+        numbers = {name for name in folded | others if name.isdecimal()}
         full_names = {name for name in folded - addresses if FULL_NAME.search(name)}
-        participants = {name: match[1] for name in full_names if (match := PARTICIPANT.search(name))}
-        words = (folded_name(word) for name in full_names - participants.keys() for word in WORDS.findall(name))
+        participants = [match[1] for name in full_names if (match := PARTICIPANT.search(name))]
         return cls(
             frozenset(addresses),
-            frozenset(folded - addresses - numbers - full_names),
+            frozenset(others | (folded - full_names)) - addresses - numbers,
             frozenset(number.lstrip("0") for number in numbers),
-            platform_numbers | frozenset(participants.values()),
-            frozenset(words),
+            frozenset((*platform_numbers, *participants)),
+            frozenset(full_names),
         )
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Return the words of the full names, without those of names that end with a number, such as a platform's."""
+        names = (name for name in self.full_names if not PARTICIPANT.search(name))
+        return frozenset(folded_name(word) for name in names for word in WORDS.findall(name))
 
     def agreeing(self, row: Identity) -> set[str]:
         """Return the fields, except the words of names, in which a row has something of a record.
@@ -195,7 +208,7 @@ class Identity:
         starts, starts_there = ({address.partition("@")[0] for address in each.addresses} for each in (self, row))
         pairs = {
             "addresses": self.addresses & row.addresses,
-            "logins": self.logins & (row.logins | starts_there) | starts & row.logins,
+            "logins": (self.logins | self.full_names | starts) & row.logins | self.logins & starts_there,
             "numbers": self.numbers & row.numbers,
             "platform_numbers": (self.platform_numbers | self.numbers) & row.platform_numbers,
         }
@@ -210,22 +223,10 @@ class Identity:
         }
         return {field for field, (own, there) in pairs.items() if own and there and not own & there}
 
-    def is_another_person(self, row: Identity, agreeing: set[str]) -> bool:
-        """Return whether a row is of another person than a record, though fields of both agree.
-
-        It is if nothing of the names agrees. Names in two scripts cannot be compared; but where only a number of
-        Canvas's agrees, which may be another one on the roster, something else must agree as well.
-
-        Args:
-            row: what identifies the student of the row.
-            agreeing: the fields that agree.
-        """
-        if "addresses" in agreeing or self.words & row.words:
-            return False
-        if agreeing == {"platform_numbers"} and not self.platform_numbers & row.platform_numbers:
-            return bool(self.words or self.addresses)
+    def is_called_otherwise(self, row: Identity) -> bool:
+        """Return whether no word of the names is the same, in names that can be compared: not in two scripts."""
         are_latin = [any(map(str.isascii, words)) for words in (self.words, row.words)]
-        return bool(self.words and row.words) and are_latin[0] == are_latin[1]
+        return bool(self.words and row.words and not self.words & row.words) and are_latin[0] == are_latin[1]
 
 
 @dataclass(frozen=True)
@@ -234,13 +235,12 @@ class _RowMatches:
 
     Args:
         rows: each record that has a row of its own, with that row's index, in the order of the records.
-        by_name: the first students who were found by their names alone, though the row has other addresses, logins or
-            numbers; empty if there are none.
+        notes: sentences on students who were found by one thing alone, though something else in the row differs.
         problems: sentences on the students with a score but without a row.
     """
 
     rows: Sequence[tuple[StudentResults, int]]
-    by_name: str
+    notes: Sequence[str]
     problems: tuple[str, ...]
 
 
@@ -440,11 +440,7 @@ def _filled_sheet(
         notes.append(f"Excused there, and left as they are: {listed(excused)}.")
     if name == MOODLE_FILE and sheet.feedback is None:
         notes.append(f"No comments are written: the file has no column {FEEDBACK.capitalize()}.")
-    if matches.by_name:
-        notes.append(
-            f"Found by the name alone, since the file has other addresses, logins or numbers than the results: "
-            f"{matches.by_name}."
-        )
+    notes += matches.notes
     if late:
         notes.append(f"{late} of the scores are after lateness; the records have the raw scores, too.")
     return Exported({name: sheet.table.content()}, notes=tuple(notes), problems=matches.problems)
@@ -506,7 +502,7 @@ def _match_rows(sheet: GradeSheet, records: Sequence[StudentResults], rows: Iter
             ):
                 rows_of[key].add(row)
     fits = [(record, at) for record in records if (at := _row_of_record(record, rows_of)) is not None]
-    wrong, by_name = _contradicted(fits, sheet, rows_of)
+    wrong, alone = _contradicted(fits, sheet, rows_of)
     claims: defaultdict[int, list[str]] = defaultdict(list)
     for record, row in fits:
         if record.student not in wrong:
@@ -533,8 +529,12 @@ def _match_rows(sheet: GradeSheet, records: Sequence[StudentResults], rows: Iter
             f"The file has a row with a name or a number of {first_few_names(others, NAMED)}, but what else identifies "
             "its student differs: if it is the same person, correct your roster, and grade the class again."
         )
-    alone = [text(record.student) for record, _ in own if record.student in by_name and record.score is not None]
-    return _RowMatches(own, first_few_names(alone, NAMED) if alone else "", tuple(problems))
+    students_by = defaultdict[str, list[str]](list)
+    for record, _ in own:
+        if record.score is not None and record.student in alone:
+            students_by[alone[record.student]].append(text(record.student))
+    notes = [f"{how}: {first_few_names(students, NAMED)}." for how, students in students_by.items()]
+    return _RowMatches(own, notes, tuple(problems))
 
 
 def _record_identity(record: StudentResults) -> Identity:
@@ -544,46 +544,57 @@ def _record_identity(record: StudentResults) -> Identity:
     """
     names = {record.student, *record.known_as}
     downloads = [match for name in names if (match := DOWNLOADED.fullmatch(name) or HANDED_IN.search(name))]
-    return Identity.of(names, frozenset(match.groups()[-1] for match in downloads))
+    return Identity.of(names, {match.groups()[-1] for match in downloads})
 
 
 def _row_identity(sheet: GradeSheet, row: int) -> Identity:
-    """Return what identifies the student of a row of a sheet; the column ID holds a number of the platform's."""
-    headings, values = sheet.table.values(0), sheet.table.values(row)
-    ids = {values[at].strip() for at in sheet.students if _folded_cell(headings[at]) == "id"}
-    names = {values[at].strip() for at in sheet.students if _folded_cell(headings[at]) != "id"}
-    return Identity.of(names, frozenset(ids))
+    """Return what identifies the student of a row of a sheet, by its columns, and by the form of other cells."""
+    cells = defaultdict[str, set[str]](set)
+    for heading, cell in zip(sheet.table.values(0), sheet.table.values(row)[: sheet.students.stop], strict=False):
+        cells[COLUMNS.get(_folded_cell(heading), "name")].add(cell.strip())
+    full_names = filter(FULL_NAME.search, cells["full"])  # a single word is no login there
+    return Identity.of({*cells["name"], *full_names}, cells["platform"], cells["login"])
 
 
 def _contradicted(
     fits: Sequence[tuple[StudentResults, int]], sheet: GradeSheet, rows_of: Mapping[str, set[int]]
-) -> tuple[set[str], set[str]]:
-    """Return the students whose rows have another student's names, and those who have only their names in their rows.
+) -> tuple[set[str], dict[str, str]]:
+    """Return the students whose rows are another student's, and of others, in a clause, what alone they were found by.
 
-    A row that was found by a number or a login is another student's if nothing else of the student stands in it, and
-    one that was found by a name, if it has another address, login or number. Where most of the class has others there,
-    these are of another kind than in the records, and say nothing.
+    A row that was found by a name is another student's if it has another address, login or number, and one that was
+    found by a number or login, if it has another name. Where most of the class has others there, they are of another
+    kind than in the records, and say nothing; neither do other names in a file that has nobody's. A number in Canvas's
+    own column must agree with something else, since the roster's may be of another kind.
 
     Args:
         fits: the records that fit a row, each with the index of that row.
         sheet: the platform's file.
         rows_of: the rows that each key of `_keys` occurs in.
     """
-    wrong, by_name, kinds = set[str](), dict[str, set[str]](), Counter[tuple[str, bool]]()
+    wrong, differing, kinds = set[str](), dict[str, set[str]](), Counter[tuple[str, bool]]()
     for record, row in fits:
         own, there = _record_identity(record), _row_identity(sheet, row)
         names = {login for login in own.logins if row in _rows_of_name(login, rows_of)} - there.logins
         own = replace(own, logins=own.logins - names)  # such as franklinben, which is a name
         agreeing, others = own.agreeing(there), own.differing(there)
-        kinds.update([*((kind, True) for kind in agreeing), *((kind, False) for kind in others)])
-        if not agreeing:
-            by_name[record.student] = others
-        elif own.is_another_person(there, agreeing):
-            wrong.add(record.student)
-    for student, others in by_name.items():
-        if any(kinds[kind, False] <= max(kinds[kind, True], 1) for kind in others):
+        is_named = bool(own.words & there.words)
+        if agreeing == {"platform_numbers"} and not (own.platform_numbers & there.platform_numbers or is_named):
+            wrong |= {record.student} if own.words or own.addresses else set()
+        elif not agreeing:
+            differing[record.student] = others
+        elif "addresses" not in agreeing and own.is_called_otherwise(there):
+            differing[record.student] = {"words"}
+        kinds.update((kind, True) for kind in (*agreeing, *(["words"] if is_named else [])))
+        kinds.update((kind, False) for kind in (*others, *(["words"] if own.is_called_otherwise(there) else [])))
+    alone = dict[str, str]()
+    for student, fields in differing.items():
+        # One student alone does not show that addresses are of another kind; a single name shows that names are not.
+        least = {field: 0 if field == "words" else 1 for field in fields}
+        if any(kinds[field, False] <= max(kinds[field, True], least[field]) for field in fields):
             wrong.add(student)
-    return wrong, {student for student, others in by_name.items() if others} - wrong
+        elif fields:
+            alone[student] = BY_LOGIN if fields == {"words"} else BY_NAME
+    return wrong, alone
 
 
 def _is_exact(student: str, claims: Sequence[str], sheet: GradeSheet, row: int) -> bool:

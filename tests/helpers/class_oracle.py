@@ -33,15 +33,16 @@ def expected(drawn: DrawnClass, person: Person, unit: Collection[str] = ()) -> E
     asked = set(unit or drawn.points)
     if any(answers.get(name) == CONFLICT for name in asked - set(by_hand)):
         return Expected(None, None, "ungraded", has_reason=True)
-    is_changed = any(not unit or exercise in asked for exercise, _ in changes)
-    if not answers and not is_changed and (changes or not drawn.enters_zero):
+    giving = [exercise for exercise, points in changes if exercise or points >= 0]
+    is_changed = any(not unit or exercise in asked for exercise in giving)
+    if not answers and not is_changed and (giving or not drawn.enters_zero):
         return Expected(None, None, "nothing", has_reason=True)
     graded = {name: drawn.points[name] * SHARES.get(answers.get(name, ""), 0) for name in asked}
     graded |= {name: points for name, points in by_hand.items() if name in asked}
     added = sum((points for exercise, points in changes if not exercise and not unit), Fraction(0))
     raw = max(Fraction(0), sum(graded.values(), added))
     time = person.handed_in or handed_in if person.attempts else None
-    return Expected(raw, raw * (1 - lost(drawn, person, time)), "", has_reason=not answers and bool(changes))
+    return Expected(raw, raw * (1 - lost(drawn, person, time)), "", has_reason=not answers and bool(giving))
 
 
 def counted(drawn: DrawnClass, person: Person) -> tuple[dict[str, str], datetime | None]:
