@@ -81,14 +81,13 @@ class Checks:
             shown: an exercise that counts as changed as well if another Python file in its folder, which it may import,
                 has changed since the last call.
         """
-        changed = [e for e in self.session.course.exercises if self._hashes[e.id] != file_hash(e.path)]
-        exercises = {e.path for e in self.session.course.exercises}
-        folder = shown.path.parent
-        modules = [path for path in sorted(folder.glob("*.py")) if path not in exercises]
+        exercises, folder = self.session.course.exercises, shown.path.parent
+        paths = {exercise.path for exercise in exercises}
+        modules = [path for path in sorted(folder.glob("*.py")) if path not in paths]
         now = " ".join(f"{path.name} {file_hash(path)}" for path in modules)
         is_new = self._modules.get(folder, now) != now
         self._modules[folder] = now
-        return [*changed, shown] if is_new and shown not in changed else changed
+        return [e for e in exercises if self._hashes[e.id] != file_hash(e.path) or (is_new and e == shown)]
 
     def add(self, exercises: Iterable[CourseExercise], *, pictures: bool = False) -> None:
         """Check these exercises next.

@@ -211,6 +211,15 @@ def test_a_file_saved_before_anybody_listened_is_found(course: Course) -> None:
     assert sitting.checks.changed(slope) == [slope]
 
 
+def test_changed_exercises_are_in_teaching_order_also_the_one_whose_imports_changed(course: Course) -> None:
+    slope, later = course.find("slope"), course.exercises[-1]
+    sitting = Sitting(course)
+    assert sitting.checks.changed(slope) == []
+    later.path.write_text("newer")
+    (slope.path.parent / "helpers.py").write_text("a new file")
+    assert sitting.checks.changed(slope) == [slope, later]
+
+
 def test_an_exercise_that_cannot_be_checked_is_told_and_does_not_stop_the_next(
     sitting: Sitting, course: Course
 ) -> None:
