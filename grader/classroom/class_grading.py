@@ -397,6 +397,12 @@ def _grade_pending(
 ) -> Generator[tuple[Graded, Grading] | None]:
     """Grade these submissions, here or on a cluster; all processes have ended when the generator is closed.
 
+    Args:
+        results: read for the course, for which of its exercises are graded, and for how submissions are read; nothing
+            is written to it.
+        pending: the submissions.
+        grading: the options; the seed, if they have none, is drawn here.
+
     Yields:
         The outcome of each submission, once it is known, and the options that it was graded with, with the seed; `None`
         whenever some time passes without an outcome.

@@ -478,9 +478,10 @@ class ResultsFolder:
         self.removed.append(target.name)
 
     def remember(self, named_by: str) -> None:
-        """Write what a run of the whole class took from outside of the submissions into the folder.
+        """Write to `BASIS_FILE` what a run of the whole class took from outside of the submissions.
 
-        Nothing is written if the folder holds the same already.
+        It is the roster's column of names, a hash of what decides late work, and the time zone that this was read in;
+        later commands compare these. Nothing is written if the file holds the same already.
 
         Args:
             named_by: the folded heading of the roster's column that names the students; empty without a roster.

@@ -832,6 +832,9 @@ def _ambiguity(submissions: Sequence[Submission], who: str) -> str:
 def _with_student(student: RosterStudent, submission: Submission, match: Match) -> Submission:
     """Return a submission under its student's key, handed in at the time that the roster gives, if it gives one.
 
+    `known_as` gains the old key and the student's names, the old key becomes the origin if there is none, and the
+    submission is no longer unclaimed.
+
     Args:
         student: the student on the roster.
         submission: the submission.

@@ -263,10 +263,10 @@ def late_basis(assignment: ClassAssignment, roster: Roster | None) -> str:
 
 
 def outdated_lateness(results: Path) -> str:
-    """Return what may have changed what late work loses since results were made: "class.yaml or roster.csv".
+    """Return the names of what may have changed, since results were made, how many points late work loses.
 
-    The time zone of this machine is named too if it is another one. Empty if nothing has changed, the results are of no
-    assignment, or they do not tell what they were made with.
+    For instance "class.yaml or roster.csv"; the time zone of this machine is named too if it is another one. Empty if
+    nothing has changed, the results are of no assignment, or they do not tell what they were made with.
 
     Args:
         results: the results folder, or a record in it.

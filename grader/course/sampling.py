@@ -391,7 +391,7 @@ def signs(spec: str) -> Sampler:
 
 
 def mask(spec: str) -> Sampler:
-    """Sample entries of which half are 1 and half are 0; shape: `spec`."""
+    """Sample as many ones as zeros, up to one more of either, in random places; shape: `spec`."""
     return Sampler(spec, lambda rng, _, shape: _in_turn(rng, 2, shape).astype("float32"))
 
 

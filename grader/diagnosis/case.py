@@ -823,7 +823,10 @@ class Case:
         )
 
     def _arrays(self, name: str) -> list[tuple[Array, Array]]:
-        """Return pairs (learner's array, right array) for a target, of all trials whose right array is not zero."""
+        """Return pairs (learner's array, right array) for a target.
+
+        They are those of all trials that have a learner's array for it and a right array with an entry other than 0.
+        """
         samples = [sample for sample in self.samples if name in sample.given and sample.right[name].any()]
         return [(sample.given[name], sample.right[name]) for sample in samples]
 

@@ -113,9 +113,10 @@ def _sample_of_message(answer: Answer, wrong: Sequence[Sample], mistake: Mistake
 
 
 def _named_index(answer: Answer, sample: Sample, mistake: Mistake | None) -> tuple[int, ...] | None:
-    """Return the index of the entry of the target that a mistake names together with its value.
+    """Return the index of the entry of the target that a mistake's first fact names.
 
-    `None` if the input has another value there, or no mistake is given, or the mistake names no entry.
+    `None` if no mistake is given, its first fact names no entry or one that the learner's array lacks, or it names the
+    value there and the input has another one.
     """
     fields = mistake.facts[0].parameters if mistake is not None and mistake.facts else {}
     if "place" not in fields:

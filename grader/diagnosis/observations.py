@@ -145,15 +145,13 @@ def observations(case: Case, *, accepts: bool = False) -> list[Candidate]:
 
 
 def not_accepted(answer: Answer, samples: Samples) -> Mistake | None:
-    """Return the fact that an answer is not accepted; or, if it is a number, that its error is too large.
+    """Return the fact that an answer is not accepted; or that its error is too large, if it is a number in every trial.
 
-    It is for an exercise that accepts several answers as right, so that there is no right array to compare with.
-
-    Return `None` where the learner's array has another number of axes than the right one.
+    `None` where it is no number, and in some trial has another number of axes than `expected`.
 
     Args:
         answer: not read.
-        samples: for each trial the learner's and the right array.
+        samples: for each trial the learner's array and, as `expected`, one of the several answers that are right.
     """
     if all(sample.given.ndim == 0 for sample in samples):
         return ERROR_TOO_LARGE("imprecise")

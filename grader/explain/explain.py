@@ -444,7 +444,13 @@ def _mistake_pictures(verdicts: Verdicts, findings: Sequence[Finding]) -> tuple[
 
 
 def _is_confirmed(question: Question, drawing: Drawing, trials: list[CodeTrial]) -> bool:
-    """Return whether finite differences agree with torch's own gradients in the trials."""
+    """Return whether finite differences agree with torch's own gradients in the first trial with each set of inputs.
+
+    Args:
+        question: draws the directions of the differences.
+        drawing: holds the exercise whose forward pass is differentiated.
+        trials: the trials; of large inputs the first one of each size is enough.
+    """
     held = not question.leaves_torch
     return all(
         are_gradients_confirmed(drawing.exercise, code_trial.trial, question.rng, held=held)

@@ -199,7 +199,7 @@ class Screen(Protocol):
         """Clear the terminal, because another program has written to it."""
 
     def begin(self) -> None:
-        """Show the next text from its first line, even if it is the same one."""
+        """Let the next `show` begin at the first line, even if the text is the same; show nothing now."""
 
     def turn(self, key: str) -> bool:
         """Scroll the text if `key` is one that scrolls; return whether it is."""
@@ -288,7 +288,14 @@ class PlainScreen:
         self.begin()
 
     def show(self, body: Body, message: Sequence[Line], keys: Sequence[Line], link: CourseExercise) -> None:
-        """Print the text and the message, each unless it was printed last; the keys are not printed."""
+        """Print the text and the message, each unless it was printed last; the keys are not printed.
+
+        Args:
+            body: the text.
+            message: describes what has just happened.
+            keys: not read.
+            link: the exercise whose file name becomes a link to the file, in terminals that can.
+        """
         console = terminal()
         for number, lines in enumerate((body, message)):
             text = "\n".join("".join(segment.text for segment in row).rstrip() for row in _rows(console, lines, link))
@@ -300,7 +307,7 @@ class PlainScreen:
         """Do nothing: what was printed stays."""
 
     def begin(self) -> None:
-        """Print the next text even if it is the same one."""
+        """Let the next `show` print its text and message even if they are the same; print nothing now."""
         self.printed = ["", ""]
 
     def turn(self, key: str) -> bool:

@@ -183,7 +183,7 @@ def _empty(target: Path, keep: bool) -> None:
 
 
 def new_variant() -> int:
-    """Return the number of a random variant."""
+    """Return the random number of a variant, from 1 to `VARIANTS`."""
     return 1 + secrets.randbelow(VARIANTS)
 
 

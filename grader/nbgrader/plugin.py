@@ -646,7 +646,10 @@ def _has_other_points(converter: Any, source: Path, graded: Path) -> bool:
 
 
 def _noted_hash(path: Path) -> str | None:
-    """Return the hash that a graded notebook notes; `None` if it notes none or cannot be read."""
+    """Return the `content_hash` of a submission's folder from the metadata of the notebook graded from it.
+
+    `None` if the metadata has none, or the notebook cannot be read.
+    """
     try:
         return str(json.loads(path.read_bytes())["metadata"][METADATA_KEY][MADE_FROM])
     except (OSError, ValueError, RecursionError, LookupError, TypeError):

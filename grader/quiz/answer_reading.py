@@ -207,7 +207,7 @@ def _meaning_of_parts(question: TypedQuestion, text: str) -> Values | None:
 
 
 def _meaning(question: TypedQuestion, text: str) -> Values | None:
-    """Return the likeliest meaning of a part of an answer; `None` if it has none."""
+    """Return the first of `_whole_readings` of an answer or a part of it; `None` if it cannot be read as a whole."""
     try:
         return next(_whole_readings(question, text.strip()))
     except ExpressionError:

@@ -96,6 +96,10 @@ def _answer(name: Text, node: YamlNode) -> str:
 
     A set, such as `{a, c}`, counts as a list.
 
+    Args:
+        name: the id of the question, for the message of an error and its line.
+        node: the value that the sheet has for it.
+
     Raises:
         ReadError: the value is neither a text nor a list of texts.
     """

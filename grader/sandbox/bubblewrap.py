@@ -44,7 +44,10 @@ def box_command(arguments: Sequence[str]) -> list[str]:
 
 
 def _file_options(python: str) -> list[str]:
-    """Return the options of bubblewrap for the files in the sandbox, all of them read-only.
+    """Return the options of bubblewrap for what can be seen in the sandbox, whose working directory is /.
+
+    It is /proc, /dev/null, /dev/urandom and read-only files. Installed packages are hidden, but for those of
+    `_packages`, which stand below `PACKAGES`.
 
     Args:
         python: the path of the interpreter.

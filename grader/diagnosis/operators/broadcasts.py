@@ -176,11 +176,14 @@ class ReducedCopies:
 
 
 def describe_broadcast_axes(along: Along) -> str:
-    """Return a phrase that says which axes of a broadcast are meant, such as ` along its axes of size 1`.
+    """Return a phrase that says which axes of a broadcast are meant, with a space in front.
 
     Args:
-        along: whether the new axes in front, those of size 1 that were stretched, or all of these are meant; for all
-            the phrase is empty.
+        along: which axes are meant.
+
+    Returns:
+        ` along the axes that it lacks` for the new axes in front, ` along its axes of size 1` for those that were
+        stretched, and an empty text for all of these.
     """
     words = {"new axes": "the axes that it lacks", "stretched axes": "its axes of size 1"}
     return f" along {words[along]}" if along in words else ""

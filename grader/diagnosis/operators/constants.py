@@ -352,7 +352,10 @@ def omission_clause(program: Program, choice: ConstantOmission) -> str:
 
 
 def _called(call: ConstantCall) -> str:
-    """Return the name of the function of a call as the source writes it: `log` for `torch.log(lengths)`."""
+    """Return the name of the function of a call as the source writes it: `log` for `torch.log(lengths)`.
+
+    It is the name that torch gives the call where the source is no call, as in `lengths > 3`.
+    """
     try:
         tree = ast.parse(call.text, mode="eval").body
     except SyntaxError:

@@ -461,11 +461,11 @@ def _which_of_two(program: Program, place: Place, operand: str) -> str:
 
 
 def _term_of_ambiguous_operand(program: Program, spot: Spot, place: Place) -> str:
-    """Return the source of the operand that an edge leads to, where its name could mean the other operand as well.
+    """Return the source of an edge's operand, such as `I[k + 1, j]`, where a name, `I`, could mean both operands.
 
-    It could if nodes of one key are read in both slots somewhere in the spot, in different iterations for instance.
-    For `I[i, k] + I[k + 1, j]` and slot 1: `I[k + 1, j]`, because one line of the source makes all entries of I. Empty
-    where no key is in both slots, or where the source does not write the two operands beside each other.
+    In `I[i, k] + I[k + 1, j]` it could, because one line of the source makes all entries of I: the nodes read in both
+    slots have one key. Empty where the edges of the spot read no node of one key in this slot and in another, or where
+    the source does not write the two operands beside each other.
 
     Args:
         program: the program of a trial.

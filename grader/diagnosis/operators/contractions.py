@@ -527,7 +527,7 @@ def factor_in_slot(program: Program, place: Place, slot: int) -> str:
 
 @exchange_axes_in_einsum.example
 def _() -> Example:
-    """Show a chain of two cores between x and y, whose gradient of `a` exchanges the ranks of b."""
+    """Show einsum("ni,ipq,qjr,nj->npr", x, a, b, y), whose gradient of `a` has q and r of b exchanged."""
 
     def forward(x: Tensor, a: Tensor, b: Tensor, y: Tensor) -> Tensor:
         return torch.einsum("ni,ipq,qjr,nj->npr", x, a, b, y).tanh()

@@ -131,8 +131,10 @@ def multiplies_by_mask(node: Node, kept: int) -> bool:
 def omissions(program: Program, place: Place) -> Iterator[Omission]:
     """Yield `Omission`s: the slot of an operand to use in place of a node's value, and where that takes effect.
 
-    The operand has the shape of the value, or, in a product whose omission affects `"partners"` alone, is broadcast to
-    it. Nothing is yielded for `detach`, and for an operation with a number, such as x / 3 or x + 3.
+    For each operand of the value's shape one affects `"all"`, one `"values"` and, unless the node is a sum, one
+    `"partners"`; for a mask or an index array only `"all"`. In a product one affects `"partners"` for each operand,
+    constant or not, that is broadcast to the value, or is a constant of its shape. Nothing is yielded for
+    `detach`, and for an operation with a number, such as x / 3 or x + 3.
 
     Args:
         program: the program of a trial.

@@ -1405,8 +1405,8 @@ def edge_of_gain(program: Program, place: Place) -> Place | None:
         place: the node that computes the normalised value.
 
     Returns:
-        The edge (product, slot of the gain, perhaps a number); `None` where no product reads the value, or a reshape of
-        it, that has as many entries.
+        The edge (product, slot of the gain); the gain may be a plain number. `None` where neither the value nor a
+        reshape of it is read by a product of two factors that has as many entries as the value.
     """
     value, shape = place[0], program.nodes[place[0]].value.shape
     known, scaling = normalisation_of(program, place), scaling_of(program, program.nodes[value])

@@ -775,7 +775,7 @@ def _() -> Example:
 
 
 def product_with_exponential(program: Program, place: Place) -> int | None:
-    """Return the id of the product of the shape of an exponential that alone reads it; `None` where there is none.
+    """Return the id of the only reader of an exponential, if it is a product of the exponential's shape; else `None`.
 
     For `x * s.exp()` and the edge of s: the node of `*`, whose value times its gradient is the gradient of s.
 

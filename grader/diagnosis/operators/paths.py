@@ -697,7 +697,7 @@ def assign_part(program: Program, place: Place, choice: AssignedPart) -> Program
 
 @assign_part.example
 def _() -> Example:
-    """Show differences in time and space, of which one in space is assigned over those in time."""
+    """Show x[1:, i] - x[:-1, i] - c * (x[:-1, i+1] - 2 * x[:-1, i] + x[:-1, i-1]), whose dx[:-1, i+1] is assigned."""
 
     def forward(x: Tensor, c: Tensor) -> Tensor:
         change = x[1:, 1:-1] - x[:-1, 1:-1]
@@ -718,7 +718,7 @@ def _() -> Example:
 
 @assign_part.example
 def _() -> Example:
-    """Show differences in space and time, whose part in the middle, read twice, is assigned over all others."""
+    """Show x[2:] - 2 * y + x[:-2] - c * y * y, y = x[1:-1], whose gradient of y is assigned over all others."""
 
     def forward(x: Tensor, c: Tensor) -> Tensor:
         change = x[2:] - 2 * x[1:-1] + x[:-2]

@@ -2147,12 +2147,17 @@ def describe_extreme(program: Program, place: Place, choice: str) -> str:
 
 
 def describe_right_extreme(program: Program, place: Place, choice: str) -> str:
-    """Return the entries that the gradient must go to: "largest", perhaps with the axis of the maximum.
+    """Return a phrase for the entries that the gradient must go to; for a minimum with "smallest" and "minimum".
 
     Args:
         program: the program of the trial that the message is for.
         place: the edge that the maximum or minimum reads.
         choice: a key of `EXTREME_RULES`.
+
+    Returns:
+        For a choice that names an axis or all entries, "largest of all entries" where the maximum is over all axes, and
+        else "largest along the axis over which the maximum is taken"; for `EQUAL_SHARES` "largest alone"; for any other
+        choice "largest".
     """
     node = program.reader(place)
     own = "largest" if "max" in node.name else "smallest"

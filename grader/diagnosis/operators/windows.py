@@ -826,7 +826,7 @@ def leave_out_last_windows(program: Program, place: Place, choice: Missing) -> P
 def _axis_and_unused_entries(node: Node, number: int, size: int) -> tuple[int, int]:
     """Return an axis of the value that counts windows, and how many entries of the padded input are behind the last.
 
-    The axis is counted from the end, but from the front for an `unfold`.
+    The axis is negative, counted from the end; for an `unfold` it is counted from the front.
 
     Args:
         node: the windows operation.
