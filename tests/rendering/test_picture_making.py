@@ -418,6 +418,7 @@ def test_json_has_exact_numbers_and_words_for_nonfinite_ones(see: See) -> None:
         ("08_shapes/max_grad: the gradient of a mean", "goes to every entry / count"),
         ("08_shapes/cumsum_grad: summed from the front once more", "running sum from the start"),
         ("09_norm/layernorm_grad: gamma multiplied at the very end", "gamma after the means"),
+        ("05_activations/sigmoid_grad: out in place of its derivative", "sigmoid' -> out"),
         ("06_losses/cross_entropy_grad: 1 subtracted from every entry", "1 subtracted from every entry"),
         ("06_losses/bce_logits_grad: sigmoid of the targets too", "targ -> sigmoid(targ)"),
         ("06_losses/l2_penalty_grad: absolute value in place of the square", "f' -> that of absolute value"),

@@ -668,11 +668,11 @@ FACTORS: tuple[Factor, ...] = ("value", "operand")
 
 
 def factor_fields(program: Program, place: Place, choice: Factor) -> dict[str, str]:
-    """Return the fields `where`, `factor` and `derivative` of a message: "", "x", "the derivative of `tanh(x)`".
+    """Return the fields `where`, `what` and `derivative` of a message, and `factor` for the label of a picture.
 
-    The value of the function is named by its expression, and by its own name if it has one: "`tanh(x)` itself, which is
-    y," in place of "its derivative". Where it is in another term rightly, the term is named: "in the term
-    `x * tanh(x)`, ".
+    Such as "", "x" and "the derivative of `tanh(x)`". The value of the function is named by its expression, and by its
+    own name if it has one: "`tanh(x)` itself, which is y," in place of "its derivative". Where it is in another term
+    rightly, the term is named: "in the term `x * tanh(x)`, ".
 
     Args:
         program: the program of a trial.
@@ -681,15 +681,16 @@ def factor_fields(program: Program, place: Place, choice: Factor) -> dict[str, s
     """
     step = expression_of(program, program.reader(place))
     if choice == "operand":
-        return {
-            "where": "",
-            "factor": program.name_of(program.source(place)),
-            "derivative": f"the derivative of {step}",
-        }
+        operand = program.name_of(program.source(place))
+        return {"where": "", "what": operand, "factor": operand, "derivative": f"the derivative of {step}"}
     name, product = program.name_of(place[0]), product_with_dependent(program, place)
-    own = "" if name == step or " " in name else f", which is {name},"
-    where = f"in the term {expression_of(program, product)}, " if product is not None else ""
-    return {"where": where, "factor": f"{step} itself{own}", "derivative": "its derivative"}
+    has_name = name != step and " " not in name
+    return {
+        "where": f"in the term {expression_of(program, product)}, " if product is not None else "",
+        "what": f"{step} itself, which is {name}," if has_name else f"{step} itself",
+        "factor": name if has_name else f"{step} itself",
+        "derivative": "its derivative",
+    }
 
 
 def product_with_dependent(program: Program, place: Place) -> Node | None:
@@ -712,7 +713,7 @@ def product_with_dependent(program: Program, place: Place) -> Node | None:
     rank=2.5,
     at=functions,
     choices=lambda program, place: FACTORS,
-    message="{where}{factor} is used in place of {derivative}",
+    message="{where}{what} is used in place of {derivative}",
     fields=lambda program, place, choice: factor_fields(program, place, choice),
 )
 def use_value_for_derivative(program: Program, place: Place, choice: Factor) -> Program:
