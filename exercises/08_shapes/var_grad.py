@@ -6,9 +6,9 @@
 def var_grad(inp, out, dim, unbiased):
     """Store the gradient of the loss in `inp.g`.
 
-    Forward: `out = inp.var(dim, unbiased=unbiased)`, which is `(deviation**2).sum(dim) / (n - unbiased)` with
-    `deviation = inp - inp.mean(dim, keepdim=True)` and n the number of entries along dim. The gradient of the loss with
-    respect to `out` is already in `out.g`.
+    Forward: `out = inp.var(dim, unbiased=unbiased)`, which is `(deviation**2).sum(dim) / (count - unbiased)` with
+    `deviation = inp - inp.mean(dim, keepdim=True)` and count the number of entries along dim. The gradient of the loss
+    with respect to `out` is already in `out.g`.
 
     inp: (bs, n, m)
     out: like inp without the axis dim; out.g: the same

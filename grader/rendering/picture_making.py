@@ -153,7 +153,7 @@ def _figures(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> t
     if yours.shape != expected.shape or getattr(judge.exercise.function, "accepts", None) is not None:
         return ()
     right, title, _ = _reference_array(judge.exercise.function, answer, trial)
-    axes = _axes_of(answer, trial, expected)
+    axes = _axes_of(answer, trial, expected, judge.given[answer.name].samples)
     samples = [each.without_prior(answer) for each in judge.given[answer.name].samples if each.has_shape]
     own, yours = (YOURS, yours) if before is None else (YOURS_ADDED, yours - before)
     compared = ComparedAnswer(judge.exercise.function, answer, trial, yours, right, title, axes, samples, mistake, own)
@@ -203,7 +203,7 @@ def _grids(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tup
         yours: the learner's array, float64, of any shape.
     """
     expected = _expected(answer, trial)
-    axes, shape = _axes_of(answer, trial, expected), expected.shape
+    axes, shape = _axes_of(answer, trial, expected, judge.given[answer.name].samples), expected.shape
     own = Grid(YOURS, axes if yours.shape == shape else _axes_in_all_trials(judge, answer, yours.ndim), yours)
     if getattr(judge.exercise.function, "accepts", None) is not None:
         return (replace(own, limit=largest_magnitude(yours)),), MANY_RIGHT
@@ -296,21 +296,31 @@ def _reference_array(declaration: Declaration, answer: Answer, trial: Trial) -> 
     )
 
 
-def _axes_of(answer: Answer, trial: Trial, right: np.ndarray) -> Axes:
+def _axes_of(answer: Answer, trial: Trial, right: np.ndarray, samples: Sequence[Sample] = ()) -> Axes:
     """Return the axis names of an answer in a trial.
 
-    The last axes are those of the input whose gradient it is; axes before these are named by their sizes.
+    The last axes are those of the input whose gradient it is; axes before these are named by their sizes. Those of a
+    value are named by their sizes in every trial, and a whole number that is an argument counts as a size.
 
     Args:
         answer: the answer.
         trial: the trial.
         right: the right array, whose axes are named.
+        samples: the answer in all trials, of which those count that have as many axes.
     """
     known = trial.axes(answer.wrt) if answer.kind != "value" and answer.wrt else None
     if known is None:
-        return guess_axes(right.shape, trial.setting.sizes)
+        alike = [each for each in samples if each.expected.ndim == right.ndim]
+        shapes = [right.shape, *(each.expected.shape for each in alike)]
+        return axes_in_all(shapes, [_sizes_of(each) for each in (trial, *(each.trial for each in alike))])
     leading = right.shape[: right.ndim - len(known)]
     return (*guess_axes(leading, trial.setting.sizes), *known)
+
+
+def _sizes_of(trial: Trial) -> dict[str, int]:
+    """Return the sizes of the axes of a trial, and its arguments that are whole numbers, by name."""
+    numbers = {name: value for name, value in trial.arguments.items() if type(value) is int}
+    return {**numbers, **trial.setting.sizes}
 
 
 def _agree_but_for_rounding(yours: np.ndarray, right: np.ndarray) -> np.ndarray:

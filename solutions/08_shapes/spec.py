@@ -27,10 +27,10 @@ _WIDE = "bs n m | bs n m | bs n m | n m | bs n m | bs n m"
 
 
 def _variance(inp, dim, unbiased):
-    """out = ((inp - inp.mean(dim, keepdim=True)) ** 2).sum(dim) / (n - unbiased)"""
-    n = inp.shape[dim]
+    """out = ((inp - inp.mean(dim, keepdim=True)) ** 2).sum(dim) / (count - unbiased), count = inp.shape[dim]"""
+    count = inp.shape[dim]
     deviation = inp - inp.mean(dim, keepdim=True)
-    return (deviation**2).sum(dim) / (n - unbiased)
+    return (deviation**2).sum(dim) / (count - unbiased)
 
 
 def _joined(a, b, dim):

@@ -21,6 +21,7 @@ from grader.diagnosis.words import all_of
 from grader.judging.grading import Grader
 from grader.judging.judge import Judge
 from grader.learner.session import Session
+from grader.rendering.exercise_summary import formula
 from grader.rendering.heat_maps import Table, largest_magnitude
 from grader.rendering.picture_data import (
     NOTHING,
@@ -748,3 +749,22 @@ def test_a_trial_without_a_finite_entry_has_no_scatter(see: See) -> None:
     source = SUBMISSIONS["12_attention/causal_attention_grad: a row may not look at itself either"].source
     pictures = {each.answer: each.figures for each in see("causal_attention_grad", source).pictures}
     assert not any(figure.kind == "scatter" for name in ("k.g", "v.g") for figure in pictures[name])
+
+
+def test_an_axis_of_a_value_is_named_by_its_size_in_every_trial(see: See) -> None:
+    """The evidence is of a small call, in which two axes may have one size."""
+    body = "2 * torch.stack([vjp(x, row) for row in torch.eye(m)])"
+    source = f"import torch\ndef jacobian_by_rows(vjp, x, m):\n    return {body}\n"
+    shown = picture(see("jacobian_by_rows", source), "return")
+    assert {grid.axes for grid in shown.grids} == {("m", "n")}
+
+
+def test_no_formula_names_an_axis_by_a_letter_where_an_argument_chooses_the_axis(course: Course) -> None:
+    """In a trial with dim = -1, the n of a formula would be the m of the table below."""
+    for exercise in (each for each in course.exercises if not each.is_quiz):
+        inputs = exercise.function.inputs
+        if "dim" in inputs:
+            letters = set(
+                re.findall(r"\b[a-z]\b", " ".join(str(getattr(each, "spec", "")) for each in inputs.values()))
+            )
+            assert letters.isdisjoint(re.findall(r"\b[a-z]\b", formula(exercise) or "")), exercise.id
