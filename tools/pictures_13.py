@@ -32,7 +32,7 @@ def tape() -> SvgDrawing:
         picture.text(columns[2], y + 5, f"{VALUES[i]:g}", "code forward-fill")
         picture.text(columns[3], y + 5, f"{GRADIENTS[i]:g}", "code backward-fill")
         for place, taken in enumerate(TAKEN[i]):
-            lean = 14 + 10 * (i - taken)
+            lean = 30 * (i - taken)
             shift = 4 - 8 * place
             picture.arrow((256, rows[taken] + shift), (256, y - shift), "forward", bend=-lean)
             picture.arrow((574, y - shift), (574, rows[taken] + shift), "backward", bend=-lean)
@@ -63,7 +63,7 @@ def _diamond(picture: SvgDrawing, left: float, title: str, sent: int, total: int
     for start, end, handed, where in (
         (4, 3, "6", (-14, -2)),
         (4, 2, "8", (16, -4)),
-        (3, 2, "6", (0, -8)),
+        (3, 2, "6", (0, -12)),
         (3, 0, "6", (-16, 6)),
         (2, 0, f"3 · {sent}", (30, 8)),
     ):
@@ -74,10 +74,7 @@ def _diamond(picture: SvgDrawing, left: float, title: str, sent: int, total: int
         ends = ((x1 + side, y1 + side * slope), (x2 - side, y2 - side * slope))
         flat = abs(slope) < 0.4
         steep = ((x1, y1 + 16), (x2, y2 - 16))
-        if late:
-            picture.line(*ends, "line")
-        else:
-            picture.arrow(*(ends if flat else steep), "backward")
+        picture.arrow(*(ends if flat else steep), "backward")
         words = "6, too late" if late else handed
         picture.text((x1 + x2) / 2 + where[0], (y1 + y2) / 2 + where[1], words, "code small")
     for number, (x, y) in points.items():
