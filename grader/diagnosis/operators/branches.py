@@ -174,7 +174,7 @@ def mask_slopes(program: Program, place: Place, slot: int) -> tuple[float, float
 
 @invert_mask.example
 def _() -> Example:
-    """Show squares weighted by 1 on the diagonal and 0.2 off it, whose backward pass exchanges the two weights."""
+    """Show (x**2 * where(eye > 0, 1, 0.2)).sum() whose backward pass exchanges the two weights."""
 
     def forward(x: Tensor) -> Tensor:
         return (x.square() * torch.where(torch.eye(len(x), dtype=x.dtype) > 0, 1.0, 0.2)).sum()
@@ -200,7 +200,7 @@ def _() -> Example:
 
 @invert_mask.example
 def _() -> Example:
-    """Show where(z > 0, z, sin(a z)) whose backward pass inverts the condition for both branches."""
+    """Show where(z > 0, z, sin(a * z)), z = x @ w, whose backward pass inverts the condition for both branches."""
 
     def forward(x: Tensor, w: Tensor, a: Tensor) -> Tensor:
         z = x @ w
@@ -454,7 +454,7 @@ def use_wrong_half_of_derivative(program: Program, place: Place, choice: str) ->
 
 @use_wrong_half_of_derivative.example
 def _() -> Example:
-    """Show an elu whose backward pass multiplies by alpha * exp(z), the derivative below 0, everywhere."""
+    """Show tanh(elu(x @ w, 0.7) * v) whose elu has the derivative below 0, 0.7 * exp(z), everywhere."""
 
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
         return torch.tanh(torch.nn.functional.elu(x @ w, 0.7) * v)
@@ -469,7 +469,7 @@ def _() -> Example:
 
 @use_wrong_half_of_derivative.example
 def _() -> Example:
-    """Show a leaky relu whose backward pass multiplies by its small slope where the operand is positive."""
+    """Show leaky_relu(x @ w, 0.1)**2 whose backward pass multiplies by 0.1 where x @ w is positive."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.nn.functional.leaky_relu(x @ w, 0.1).square()
@@ -629,7 +629,7 @@ def name_of_comparison_operand(program: Program, place: Place, slot: int) -> str
 
 @make_mask_from_another_value.example
 def _() -> Example:
-    """Show where(z > limit, z, 0) whose backward pass computes the mask from the output, y > limit."""
+    """Show y + z * limit, y = where(z > limit, z, 0), whose backward pass computes the mask as y > limit."""
 
     def forward(x: Tensor, w: Tensor, limit: Tensor) -> Tensor:
         z = x @ w
@@ -879,7 +879,7 @@ def leave_out_diagonal(program: Program, place: Place, choice: int) -> Program |
 
 @leave_out_diagonal.example
 def _() -> Example:
-    """Show causal attention whose gradients leave out the key at the position of the query."""
+    """Show softmax(masked q @ k.T)**2, causal, whose gradients leave out the key at the position of the query."""
 
     def forward(q: Tensor, k: Tensor) -> Tensor:
         s = q @ k.T
@@ -943,7 +943,7 @@ def leave_out_scale_of_mask(program: Program, place: Place, choice: None) -> Pro
 
 @leave_out_scale_of_mask.example
 def _() -> Example:
-    """Show dropout whose backward pass does not divide by the share of entries that are kept."""
+    """Show tanh(x @ w) * keep / 0.6, keep a mask, whose backward pass does not divide by 0.6."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         keep = torch.arange(len(x) * w.shape[1]).reshape(len(x), -1) % 3 > 0

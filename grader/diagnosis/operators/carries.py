@@ -756,7 +756,7 @@ def describe_state(program: Program, key: Key) -> str:
 
 @keep_carry_for_other_loop.example
 def _() -> Example:
-    """Show a recurrence that runs in both directions, whose second backward loop begins with the dh of the first."""
+    """Show h = tanh(x[t] + h @ u) in both directions, whose second backward loop begins with the dh of the first."""
 
     def run(x: Tensor, u: Tensor, order: list[int]) -> Tensor:
         h, rows = torch.zeros_like(x[0]), [torch.zeros_like(x[0])] * len(x)

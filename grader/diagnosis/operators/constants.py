@@ -230,7 +230,7 @@ def change_constant(program: Program, place: Place, choice: ConstantChange) -> P
 
 @change_constant.example
 def _() -> Example:
-    """Show rows rotated by t / 10 ** (i / c) whose gradient takes 100 in place of 10."""
+    """Show x * cos(a) + x**2 * sin(a), a = t / 10**(i / n), whose gradient takes 100 in place of 10."""
 
     def forward(x: Tensor) -> Tensor:
         angle = torch.arange(x.shape[0])[:, None] / 10 ** (torch.arange(x.shape[1]) / x.shape[1])
@@ -245,7 +245,7 @@ def _() -> Example:
 
 @change_constant.example
 def _() -> Example:
-    """Show a causal attention in whose gradient each row also sees the next: the mask is `triu(2)`, not `triu(1)`."""
+    """Show softmax(masked scores) @ v, whose gradient masks `triu(2)`, not `triu(1)`: each row also sees the next."""
 
     def forward(scores: Tensor, v: Tensor) -> Tensor:
         later = torch.ones(scores.shape).triu(1).bool()
@@ -261,7 +261,7 @@ def _() -> Example:
 
 @change_constant.example
 def _() -> Example:
-    """Show x times its position, counted from 0, whose gradient counts from 1."""
+    """Show tanh(x * sqrt(i)), i the column counted from 0, whose gradient counts from 1."""
 
     def forward(x: Tensor) -> Tensor:
         return (x * torch.arange(x.shape[1]).sqrt()).tanh()
@@ -393,7 +393,7 @@ def leave_out_of_constant(program: Program, place: Place, choice: ConstantOmissi
 
 @leave_out_of_constant.example
 def _() -> Example:
-    """Show a log-mean-exp over the first entries of each row, whose gradient subtracts their number, not its log."""
+    """Show (logsumexp(x, 1) - log(lengths)) @ w, whose gradient of w subtracts lengths, not their logarithm."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         lengths = torch.arange(len(x)).to(x.dtype) + 2
@@ -485,7 +485,7 @@ def leave_out_of_constant_factor(program: Program, place: Place, choice: Partner
 
 @leave_out_of_constant_factor.example
 def _() -> Example:
-    """Show a mean over neighbours, of whose two gradients that of the weights takes the sum over them."""
+    """Show mean @ x @ w, mean = near / near.sum(1), whose gradient of w, not that of x, has near in place of mean."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         near = torch.ones(len(x), len(x), dtype=x.dtype).triu(-1)

@@ -244,7 +244,7 @@ def replace_by_operand(node: Node, kept: int) -> Node:
 
 @leave_out_operation.example
 def _() -> Example:
-    """Show a contrastive loss without the score of a row with itself, whose gradient has softmax(all scores)."""
+    """Show log(sum(exp(z @ w @ z.T))) without the diagonal, less a score, whose gradient's softmax includes it."""
 
     def forward(z: Tensor, w: Tensor) -> Tensor:
         scores = z @ w @ z.T
@@ -290,7 +290,7 @@ def _() -> Example:
 
 @leave_out_operation.example
 def _() -> Example:
-    """Show causal attention whose gradient of v uses probabilities computed without the causal mask."""
+    """Show softmax(masked q @ k.T) @ v, causal, whose gradient of v is computed without the mask."""
 
     def forward(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         scores = q @ k.T
@@ -563,7 +563,7 @@ def mask_with_zeros(program: Program, place: Place, choice: None) -> Program:
 
 @mask_with_zeros.example
 def _() -> Example:
-    """Show softmax of causally masked scores, times v, whose masked scores are 0, not minus infinity."""
+    """Show softmax(masked scores) @ v, causal, whose gradients have masked scores of 0, not minus infinity."""
 
     def forward(scores: Tensor, v: Tensor) -> Tensor:
         later = torch.ones_like(scores).triu(1).bool()
@@ -702,7 +702,7 @@ def leave_out_number(program: Program, place: Place, choice: NumberChange) -> Pr
 
 @leave_out_number.example
 def _() -> Example:
-    """Show an RMS norm with 0.5 added under the root whose gradients are computed without the 0.5."""
+    """Show x / sqrt(mean(x**2) + 0.5) * w whose gradients are computed without the 0.5."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return x / (x.square().mean(-1, keepdim=True) + 0.5).sqrt() * w
@@ -1145,7 +1145,7 @@ def _gradient_of_other(other: Program, name: str, program: Program, gradient: Ar
 
 @change_input_number.example
 def _() -> Example:
-    """Show the last k steps of a recurrence, differentiated, whose gradient goes through the last k - 1 alone."""
+    """Show h = tanh(x[t] + h * w), detached before the last k steps, whose gradient goes through the last k - 1."""
 
     def forward(x: Tensor, w: Tensor, k: int) -> Tensor:
         h = torch.zeros_like(x[0])
@@ -1362,7 +1362,7 @@ def replace_function(program: Program, place: Place, choice: FunctionReplacement
 
 @replace_function.example
 def _() -> Example:
-    """Show the maximum over the points times v, whose gradient of v uses their mean."""
+    """Show tanh(x @ w).amax(1) @ v whose gradient of v uses mean(1) in place of amax(1)."""
 
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
         return torch.tanh(x @ w).amax(1) @ v
@@ -1466,7 +1466,7 @@ def apply_function_to_output(program: Program, place: Place, choice: str) -> Pro
 
 @apply_function_to_output.example
 def _() -> Example:
-    """Show a mean squared error whose gradient is that of its root."""
+    """Show ((x @ w - y)**2).mean() whose gradient is that of its root."""
 
     def forward(x: Tensor, w: Tensor, y: Tensor) -> Tensor:
         return (x @ w - y).square().mean()
@@ -1510,7 +1510,7 @@ def exchange_sine_and_cosine(program: Program, place: Place, choice: Affects) ->
 
 @exchange_sine_and_cosine.example
 def _() -> Example:
-    """Show a rotation of pairs by an angle whose gradient of x has sin(angle) for cos(angle), and the reverse."""
+    """Show pairs a * cos(u) - b * sin(u), a * sin(u) + b * cos(u), whose gradient of x has cos and sin exchanged."""
 
     def forward(x: Tensor, angle: Tensor) -> Tensor:
         a, b = x[..., 0::2], x[..., 1::2]
@@ -2149,7 +2149,7 @@ def end_mask_elsewhere(program: Program, place: Place, choice: MaskEnd) -> Progr
 
 @end_mask_elsewhere.example
 def _() -> Example:
-    """Show rows of different lengths whose backward pass leaves out the last position of each."""
+    """Show sums of tanh(x @ w) over the first lengths[i] positions, whose backward pass leaves out the last one."""
 
     def forward(x: Tensor, w: Tensor, lengths: Tensor) -> Tensor:
         live = torch.arange(x.shape[1]) < lengths[:, None]
@@ -2329,7 +2329,7 @@ def with_node_in_backward_pass(program: Program, node: Node) -> Program:
 
 @recompute_part.example
 def _() -> Example:
-    """Show steps of a position q and a velocity p, whose force -sin(q @ w) @ w.T is differentiated at the later q."""
+    """Show steps p = p - sin(q @ w) @ w.T / 3, q = q + p / 3, whose sine is differentiated at the later q."""
 
     def forward(q: Tensor, p: Tensor, w: Tensor) -> Tensor:
         for _ in range(4):
@@ -2670,7 +2670,7 @@ def exchange_operations(program: Program, place: Place, choice: Affects) -> Prog
 
 @exchange_operations.example
 def _() -> Example:
-    """Show attention with a causal mask before the softmax, whose backward pass applies the mask after the softmax."""
+    """Show softmax(masked x @ w) @ v, causal, whose backward pass applies the mask after the softmax."""
 
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
         scores = x @ w

@@ -549,7 +549,7 @@ def _() -> Example:
 
 @assign_selected.example
 def _() -> Example:
-    """Show the largest of some rows of h, whose gradient is written to the row that won, also if it wins twice."""
+    """Show h[rows].amax(1), h = tanh(x @ w), whose gradient is assigned to the greatest row, also if it is so twice."""
 
     def forward(x: Tensor, w: Tensor, rows: Tensor) -> Tensor:
         h = torch.tanh(x @ w)
@@ -568,7 +568,7 @@ def _() -> Example:
 
 @assign_selected.example
 def _() -> Example:
-    """Show two filters over one padded input, whose second one overwrites the gradient of the windows of the first."""
+    """Show conv(x, a) * sigmoid(conv(x, b)), in loops over taps, where the gradient through b overwrites the other."""
 
     def forward(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
         padded = torch.nn.functional.pad(x, (2, 0))
@@ -1337,7 +1337,7 @@ def exchange_indices(program: Program, place: Place, choice: None) -> Program | 
 
 @exchange_indices.example
 def _() -> Example:
-    """Show the weighed score of a path y less a logsumexp, whose gradient of `a` is added at [y[i + 1], y[i]]."""
+    """Show (w * a[y[i], y[i + 1]]).sum() less a logsumexp, whose gradient of `a` is added at [y[i + 1], y[i]]."""
 
     def forward(a: Tensor, y: Tensor, w: Tensor) -> Tensor:
         return (w * a[y, y.roll(-1)]).sum() - a.logsumexp(1).square().sum()
@@ -1431,7 +1431,7 @@ def use_wrong_index_in_forward(program: Program, place: Place, choice: ForwardIn
 
 @use_wrong_index_in_forward.example
 def _() -> Example:
-    """Show graph messages divided by their target's degree, whose gradients divide by their source's degree."""
+    """Show tanh(index_add(0, target, (x @ w)[source] / degree[target])), whose gradients have degree[source]."""
 
     def forward(x: Tensor, w: Tensor, source: Tensor, target: Tensor) -> Tensor:
         """Divide each message by the degree of its target node."""
@@ -1454,7 +1454,7 @@ def _() -> Example:
 
 @use_wrong_index_in_forward.example
 def _() -> Example:
-    """Show graph messages times their target's gate, whose gradients multiply by their source's gate."""
+    """Show tanh(index_add(0, target, (x @ w)[source] * gate[target])), whose gradients have gate[source]."""
 
     def forward(x: Tensor, w: Tensor, source: Tensor, target: Tensor) -> Tensor:
         """Multiply each message by the gate of its target node."""
@@ -1853,7 +1853,7 @@ def spread_over_unselected(program: Program, place: Place, choice: WrongSpread) 
 
 @spread_over_unselected.example
 def _() -> Example:
-    """Show a negative log-likelihood whose gradient subtracts the label's number in place of its one-hot vector."""
+    """Show -log_softmax(x)[i, label] whose gradient subtracts the label's number in place of its one-hot vector."""
 
     def forward(x: Tensor, labels: Tensor) -> Tensor:
         logs = x.log_softmax(-1)
@@ -2295,7 +2295,7 @@ def overwrite_by_chosen_rows(program: Program, place: Place, choice: RoutedUses)
 
 @overwrite_by_chosen_rows.example
 def _() -> Example:
-    """Show a mixture of the two best of four experts, whose backward loop over the experts assigns dx[rows]."""
+    """Show the sum of tanh(x @ w[e]) over the two best experts e of four, whose backward loop assigns dx[rows]."""
 
     def forward(x: Tensor, scores: Tensor, w: Tensor) -> Tensor:
         index, y = scores.topk(2, 1)[1], torch.zeros(())
@@ -2470,7 +2470,7 @@ def use_wrong_sum_over_group(program: Program, place: Place, choice: GroupMistak
 
 @use_wrong_sum_over_group.example
 def _() -> Example:
-    """Show attention over the edges that enter a node of a graph, whose softmax has the derivative p * (1 - p)."""
+    """Show index_add(0, dst, p * h[src]), p = exp(z) / total[dst], whose p has the derivative p * (1 - p)."""
 
     def forward(z: Tensor, h: Tensor, src: Tensor, dst: Tensor) -> Tensor:
         powers = z.exp()

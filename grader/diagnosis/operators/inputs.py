@@ -285,7 +285,7 @@ def replace_input(program: Program, place: Place, choice: InputReplacement) -> P
 
 @replace_input.example
 def _() -> Example:
-    """Show a network of two layers whose values are computed again without the biases."""
+    """Show tanh(tanh(x @ w + b) @ u + c) whose values are computed again without the biases."""
 
     def forward(x: Tensor, w: Tensor, b: Tensor, u: Tensor, c: Tensor) -> Tensor:
         return torch.tanh(torch.tanh(x @ w + b) @ u + c)
@@ -593,7 +593,7 @@ def weight_loss_terms(program: Program, place: Place, choice: RowWeights) -> Pro
 
 @weight_loss_terms.example
 def _() -> Example:
-    """Show a mean squared error whose gradient of w is summed over pairs of rows, without an odd last row."""
+    """Show ((x @ w - t)**2).mean() whose gradient of w is summed over pairs of rows, without an odd last row."""
 
     def forward(x: Tensor, w: Tensor, t: Tensor) -> Tensor:
         return (x @ w - t).square().mean()

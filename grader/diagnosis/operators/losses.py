@@ -596,7 +596,7 @@ def use_wrong_difference(program: Program, place: Place, choice: DifferenceMista
 
 @use_wrong_difference.example
 def _() -> Example:
-    """Show a cross entropy whose gradient of x is p * (d - sum(d * p)) / n, d = p - one_hot, in place of d / n."""
+    """Show cross_entropy(x, classes) whose gradient is p * (d - sum(d * p)) / n, d = p - one_hot, not d / n."""
 
     def forward(x: Tensor, classes: Tensor) -> Tensor:
         return torch.nn.functional.cross_entropy(x, classes)
@@ -626,7 +626,7 @@ def _() -> Example:
 
 @use_wrong_difference.example
 def _() -> Example:
-    """Show a binary cross entropy with logits whose gradient of x applies the sigmoid twice."""
+    """Show binary_cross_entropy_with_logits(x, labels) whose gradient of x applies the sigmoid twice."""
 
     def forward(x: Tensor, labels: Tensor) -> Tensor:
         return torch.nn.functional.binary_cross_entropy_with_logits(x, labels)
@@ -639,7 +639,7 @@ def _() -> Example:
 
 @use_wrong_difference.example
 def _() -> Example:
-    """Show a cross entropy with label smoothing whose gradient leaves the label of the right class at 1."""
+    """Show cross_entropy(x, classes, label_smoothing=0.1) whose gradient leaves the label of the right class at 1."""
 
     def forward(x: Tensor, classes: Tensor) -> Tensor:
         return torch.nn.functional.cross_entropy(x, classes, label_smoothing=0.1)
@@ -693,7 +693,7 @@ def treat_probability_as_logit(program: Program, place: Place, choice: None) -> 
 
 @treat_probability_as_logit.example
 def _() -> Example:
-    """Show a binary cross entropy of probabilities whose gradient is the formula for logits."""
+    """Show -(y * log(p) + (1 - y) * log(1 - p)).sum() whose gradient of p is the formula for logits, p - y."""
 
     def forward(p: Tensor, y: Tensor) -> Tensor:
         return -(y * p.log() + (1 - y) * (1 - p).log()).sum()
@@ -784,7 +784,7 @@ def _() -> Example:
 
 @use_wrong_prediction.example
 def _() -> Example:
-    """Show a binary cross entropy with logits whose gradient of x uses softmax(x) in place of sigmoid(x)."""
+    """Show binary_cross_entropy_with_logits(x, labels) whose gradient has softmax(x) in place of sigmoid(x)."""
 
     def forward(x: Tensor, labels: Tensor) -> Tensor:
         return torch.nn.functional.binary_cross_entropy_with_logits(x, labels, reduction="sum")
@@ -1004,7 +1004,7 @@ def divide_by_count_of_weights(program: Program, place: Place, choice: CountForW
 
 @divide_by_count_of_weights.example
 def _() -> Example:
-    """Show a class-weighted cross entropy whose gradient is divided by the number of rows, not the sum of weights."""
+    """Show cross_entropy(x, classes, weights) whose gradient is divided by the rows' number, not the weights' sum."""
 
     def forward(x: Tensor, classes: Tensor, weights: Tensor) -> Tensor:
         return torch.nn.functional.cross_entropy(x, classes, weights)
@@ -1019,7 +1019,7 @@ def _() -> Example:
 
 @divide_by_count_of_weights.example
 def _() -> Example:
-    """Show the weighted means of groups of rows, whose gradients divide by the numbers of rows."""
+    """Show tanh(sum(w * x) / sum(w)) of groups of rows, whose gradients divide by the numbers of rows."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         groups, sums = torch.arange(len(w)) % 2, torch.zeros(2, dtype=w.dtype)

@@ -405,7 +405,7 @@ def drop_term(program: Program, place: Place, choice: tuple[Term, ...]) -> Progr
 
 @drop_term.example
 def _() -> Example:
-    """Show a layer norm whose gradient of x leaves out the term of the variance."""
+    """Show layer_norm(x) * gain whose gradient of x leaves out the term of the variance."""
 
     def forward(x: Tensor, gain: Tensor) -> Tensor:
         return torch.nn.functional.layer_norm(x, x.shape[-1:], gain)
@@ -460,7 +460,7 @@ def add_mean_term(program: Program, place: Place, choice: None) -> Program | Non
 
 @add_mean_term.example
 def _() -> Example:
-    """Show an RMS norm whose gradient of x subtracts the mean of g, as that of a layer norm does."""
+    """Show x / sqrt(mean(x**2)) whose gradient of x subtracts the mean of g, as that of a layer norm does."""
 
     def forward(x: Tensor) -> Tensor:
         return x * (x.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
@@ -598,7 +598,7 @@ def average_term_wrongly(program: Program, place: Place, choice: TermAveraging) 
 
 @average_term_wrongly.example
 def _() -> Example:
-    """Show a layer norm whose gradient of x has a sum in place of the mean in the term of the variance."""
+    """Show (x - mean) / std, of rows, whose gradient of x has a sum for the mean in the term of the variance."""
 
     def forward(x: Tensor) -> Tensor:
         return (x - x.mean(-1, keepdim=True)) / (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
@@ -613,7 +613,7 @@ def _() -> Example:
 
 @average_term_wrongly.example
 def _() -> Example:
-    """Show a batch norm with a gain whose gradient of x has neither sum nor mean in the term of the variance."""
+    """Show gain * (x - mean) / std, of columns, whose gradient of x neither sums nor averages the variance term."""
 
     def forward(x: Tensor, gain: Tensor) -> Tensor:
         return gain * (x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt()
@@ -754,7 +754,7 @@ def replace_normalised_value(program: Program, place: Place, choice: Substitute)
 
 @replace_normalised_value.example
 def _() -> Example:
-    """Show an RMS norm with a gain whose gradient of x has y = gain * h in place of h in the variance term."""
+    """Show tanh(y @ w), y = gain * h, h = x / rms, whose gradient of x has y in place of h in the variance term."""
 
     def forward(x: Tensor, gain: Tensor, w: Tensor) -> Tensor:
         y = gain * x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt()
@@ -773,7 +773,7 @@ def _() -> Example:
 
 @replace_normalised_value.example
 def _() -> Example:
-    """Show a layer norm with gain and bias whose gradient of x uses the layer's output in the variance term."""
+    """Show h * gain + bias, h = (x - mean) / std, whose gradient of x has the output for h in the variance term."""
 
     def forward(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
         h = (x - x.mean(-1, keepdim=True)) / (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
@@ -791,7 +791,7 @@ def _() -> Example:
 
 @replace_normalised_value.example
 def _() -> Example:
-    """Show rows divided by their norms whose gradient uses x in place of x / norm in the variance term."""
+    """Show x / norm, of rows, whose gradient has x in place of x / norm in the variance term."""
 
     def forward(x: Tensor) -> Tensor:
         norm: Tensor = torch.linalg.vector_norm(x, dim=1, keepdim=True)
@@ -1023,7 +1023,7 @@ def name_axes(program: Program, value: int, axes: Axes) -> str:
 
 @average_over_wrong_axes.example
 def _() -> Example:
-    """Show a batch norm, which averages over axis 0, whose gradient of x averages over axis 1."""
+    """Show (x - mean) / std over axis 0, whose gradient of x averages over axis 1."""
 
     def forward(x: Tensor) -> Tensor:
         return (x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt()
@@ -1039,7 +1039,7 @@ def _() -> Example:
 
 @average_over_wrong_axes.example
 def _() -> Example:
-    """Show columns of x that are divided by their norms, whose gradient projects along the rows."""
+    """Show gain * x / x.norm(dim=0), whose gradient projects along the rows, not the columns."""
 
     def forward(x: Tensor, gain: Tensor) -> Tensor:
         unit: Tensor = gain * x / x.norm(dim=0)
@@ -1167,7 +1167,7 @@ def normalise_over_other_axes(program: Program, place: Place, choice: OtherStati
 
 @normalise_over_other_axes.example
 def _() -> Example:
-    """Show a layer norm whose gradient of x is that of a batch norm."""
+    """Show (x - mean) / std over axis 1, a layer norm, whose gradient of x is that of a batch norm, over axis 0."""
 
     def forward(x: Tensor) -> Tensor:
         return (x - x.mean(1, keepdim=True)) / (x.var(1, correction=0, keepdim=True) + 1e-5).sqrt()
@@ -1276,7 +1276,7 @@ def _name_of_part(program: Program, place: Place, choice: int) -> str:
 
 @average_over_part.example
 def _() -> Example:
-    """Show a norm of groups of channels whose gradient averages over the pixels of each channel alone."""
+    """Show (x - mean) / std of groups of channels, whose gradient averages over the pixels of each channel alone."""
 
     def forward(x: Tensor) -> Tensor:
         groups = x.reshape(len(x), 2, -1)
@@ -1349,7 +1349,7 @@ def normalise_over_wrong_axes(program: Program, place: Place, choice: Axes) -> P
 
 @normalise_over_wrong_axes.example
 def _() -> Example:
-    """Show a layer norm whose gradient of the gain uses values that are normalised over the batch."""
+    """Show layer_norm(x) * gain whose gradient of the gain uses values that are normalised over the batch."""
 
     def forward(x: Tensor, gain: Tensor) -> Tensor:
         return torch.nn.functional.layer_norm(x, x.shape[-1:], gain)
@@ -1489,7 +1489,7 @@ def misplace_gain(program: Program, place: Place, choice: GainPosition) -> Progr
 
 @misplace_gain.example
 def _() -> Example:
-    """Show an RMS norm with a gain whose gradient of x is multiplied by the gain at the end."""
+    """Show x / rms * gain whose gradient of x is multiplied by the gain at the end, not the beginning."""
 
     def forward(x: Tensor, gain: Tensor) -> Tensor:
         return torch.nn.functional.rms_norm(x, x.shape[-1:], gain, 1e-5)
@@ -1584,7 +1584,7 @@ def _is_unbiased(node: Node) -> bool:
 
 @use_wrong_variance.example
 def _() -> Example:
-    """Show a batch norm with the variance over n whose gradient of x is computed with the variance over n - 1."""
+    """Show (x - mean) / std, of columns, std divided by n, whose gradient has the std that is divided by n - 1."""
 
     def forward(x: Tensor) -> Tensor:
         return (x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt()
@@ -1617,7 +1617,7 @@ def divide_variance_by_wrong_count(program: Program, place: Place, choice: None)
 
 @divide_variance_by_wrong_count.example
 def _() -> Example:
-    """Show the ratio of mean and standard deviation, which has the denominator n - 1 in the forward pass alone."""
+    """Show y.mean(0) / y.std(0), y = x @ w, whose backward pass divides the variance by n, not n - 1."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         y = x @ w
@@ -1741,7 +1741,7 @@ def _standardized(x: Array, axes: Axes) -> tuple[Array, Array]:
 
 @use_batch_statistics.example
 def _() -> Example:
-    """Show a batch norm with given statistics, squared, whose gradient of x is that of statistics computed from x."""
+    """Show batch_norm(x, mean, var)**2 whose gradient of x is that of statistics computed from x."""
 
     def forward(x: Tensor, mean: Tensor, var: Tensor) -> Tensor:
         return torch.nn.functional.batch_norm(x, mean, var).square()
@@ -1757,7 +1757,7 @@ def _() -> Example:
 
 @use_batch_statistics.example
 def _() -> Example:
-    """Show a batch norm with given statistics whose gradient of the gain uses values normalised by the batch's own."""
+    """Show batch_norm(x, mean, var) * gain whose gradient of the gain uses the batch's own mean and variance."""
 
     def forward(x: Tensor, mean: Tensor, var: Tensor, gain: Tensor) -> Tensor:
         return torch.nn.functional.batch_norm(x, mean, var, gain)
@@ -1770,7 +1770,7 @@ def _() -> Example:
 
 @use_batch_statistics.example
 def _() -> Example:
-    """Show a batch norm with given statistics whose gradient of x is that of training, with the batch's statistics."""
+    """Show gain * (x - mean) / sqrt(var) whose gradient of x is that of the batch's own mean and variance."""
 
     def forward(x: Tensor, mean: Tensor, var: Tensor, gain: Tensor) -> Tensor:
         return gain * (x - mean) / (var + 1e-5).sqrt()

@@ -498,7 +498,7 @@ def _() -> Example:
 
 @replace_partner.example
 def _() -> Example:
-    """Show states that mix those of 1 and 2 iterations earlier, whose gradient of a takes the states after them."""
+    """Show h[t] = tanh(x[t] @ w + a[0] * h[t-1] + a[1] * h[t-2]), whose gradient of a takes the states after them."""
 
     def forward(x: Tensor, a: Tensor, w: Tensor) -> Tensor:
         states: list[Tensor] = []
@@ -1784,7 +1784,7 @@ def use_one_partner_for_all(program: Program, place: Place, choice: EdgeKind) ->
 
 @use_one_partner_for_all.example
 def _() -> Example:
-    """Show three stages of a Runge-Kutta step, whose gradient of w has the state at the start of the step in each."""
+    """Show y + f(y + f(y + f(y) / 2) / 2), f(y) = tanh(y @ w), whose gradient of w has y at each call of f."""
 
     def forward(y: Tensor, w: Tensor) -> Tensor:
         first = torch.tanh(y @ w)

@@ -227,7 +227,7 @@ def drop_uses(program: Program, place: Place, choice: EdgeKeys) -> Program | Non
 
 @drop_uses.example
 def _() -> Example:
-    """Show states h and c that a gate k mixes with the states before; k gets the gradient from h alone."""
+    """Show tanh(p x + (1 - p) h) * (p x + (1 - p) c), p = sigmoid(k), whose dk goes through the first factor alone."""
 
     def forward(x: Tensor, k: Tensor, h: Tensor, c: Tensor) -> Tensor:
         gate = torch.sigmoid(k)
@@ -494,7 +494,7 @@ def _() -> Example:
 
 @keep_iterations_at_one_end.example
 def _() -> Example:
-    """Show states made of the two before each, the first one included, whose gradients are assigned."""
+    """Show h[t+1] = tanh(x[t] * h[t]) + tanh(x[t] * h[t-1]), whose gradients of the states are assigned."""
 
     def forward(x: Tensor, h: Tensor) -> Tensor:
         states = [h]
@@ -949,7 +949,7 @@ def rate(y: Tensor, c: Tensor) -> Tensor:
 
 @cut_between_calls.example
 def _() -> Example:
-    """Show y + k1 + k2 + k3, each k the rate at y plus the k before, whose gradient takes the three for independent."""
+    """Show y + k1 + k2 + k3, each k = rate(y + k before), whose gradient takes the three for independent."""
 
     def forward(y: Tensor, c: Tensor) -> Tensor:
         k1 = rate(y, c)
@@ -1445,7 +1445,7 @@ def overwrite_parts(program: Program, place: Place, choice: LastWrite) -> Progra
 
 @overwrite_parts.example
 def _() -> Example:
-    """Show a convolution as a loop over windows, whose gradient of `x` is assigned for each window: `=` for `+=`."""
+    """Show tanh((x[t : t + 3] * w).sum()) for each t, whose gradient of `x` is assigned for each window."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return torch.stack([(x[t : t + 3] * w).sum() for t in range(len(x) - 2)]).tanh()

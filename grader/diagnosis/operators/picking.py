@@ -333,7 +333,7 @@ def put_back_by_another_order(program: Program, place: Place, choice: ValueName)
 
 @put_back_by_another_order.example
 def _() -> Example:
-    """Show two sorted arrays that are multiplied, whose gradients are both put back by the order of the first."""
+    """Show sort(x) * sort(y)**2, whose gradients are both put back by the order of x."""
 
     def forward(x: Tensor, y: Tensor) -> Tensor:
         return x.sort(-1).values * y.sort(-1).values.square()

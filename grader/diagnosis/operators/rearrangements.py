@@ -162,7 +162,7 @@ def reshape_back(program: Program, place: Place, choice: None) -> Program:
 
 @reshape_back.example
 def _() -> Example:
-    """Show the square of attention heads, split by reshape and transpose, whose gradient is only reshaped back."""
+    """Show x.reshape(bs, t, 2, -1).transpose(1, 2)**2 whose gradient is reshaped back, and not transposed."""
 
     def forward(x: Tensor) -> Tensor:
         return x.reshape(*x.shape[:2], 2, -1).transpose(1, 2).square()
@@ -193,7 +193,7 @@ def reshape_stack(program: Program, place: Place, choice: None) -> Program:
 
 @reshape_stack.example
 def _() -> Example:
-    """Show two arrays stacked along the second axis, whose gradients are the two halves of g.reshape(2, ...)."""
+    """Show stack((tanh(x), y), 1), whose gradients are the two halves of g.reshape(2, ...)."""
 
     def forward(x: Tensor, y: Tensor) -> Tensor:
         return torch.stack((x.tanh(), y), 1)
@@ -471,7 +471,7 @@ def exchange_split_axes_in_forward(program: Program, place: Place, choice: AxisP
 
 @exchange_split_axes_in_forward.example
 def _() -> Example:
-    """Show two halves of the channels, each normalised, whose backward pass takes even and odd channels for them."""
+    """Show x / norm for each half of the channels, whose backward pass takes even and odd channels for them."""
 
     def forward(x: Tensor) -> Tensor:
         groups = x.reshape(len(x), 2, -1)
@@ -686,7 +686,7 @@ def take_wrong_pairs(program: Program, place: Place, choice: PairingMistake) -> 
 
 @take_wrong_pairs.example
 def _() -> Example:
-    """Show a rotary embedding of two halves whose backward pass rotates pairs of neighbours."""
+    """Show cat([a cos - b sin, a sin + b cos]), a and b halves, whose backward pass rotates pairs of neighbours."""
 
     def forward(x: Tensor, angle: Tensor) -> Tensor:
         a, b = x.chunk(2, -1)
@@ -703,7 +703,7 @@ def _() -> Example:
 
 @take_wrong_pairs.example
 def _() -> Example:
-    """Show a rotary embedding of neighbours whose gradient is written back as two halves."""
+    """Show pairs a cos - b sin, a sin + b cos of neighbours a, b in x**2, whose gradient is written as two halves."""
 
     def forward(x: Tensor, angle: Tensor) -> Tensor:
         y = x.square()

@@ -1554,7 +1554,7 @@ def _() -> Example:
 
 @go_through_iterations_forwards.example
 def _() -> Example:
-    """Show a recurrence in both directions, whose backward loop for the second direction goes in its forward order."""
+    """Show h = tanh(x[t] + h @ u) in both directions, whose second backward loop goes in its forward order."""
 
     def run(x: Tensor, u: Tensor, order: list[int]) -> list[Tensor]:
         h, rows = torch.zeros_like(x[0]), []

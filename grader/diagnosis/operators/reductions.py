@@ -828,7 +828,7 @@ def _() -> Example:
 
 @leave_out_sum.example
 def _() -> Example:
-    """Show tanh of a convolution whose gradient of the bias is summed over the batch only."""
+    """Show tanh(conv1d(x, w, b)) whose gradient of the bias is summed over the batch only."""
 
     def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
         return torch.nn.functional.conv1d(x, w, b).tanh()
@@ -1026,7 +1026,7 @@ def leave_out_division(program: Program, place: Place, choice: None) -> Program:
 
 @leave_out_division.example
 def _() -> Example:
-    """Show a mean squared error whose gradient is not divided by the number of entries."""
+    """Show ((prediction - target)**2).mean(-1) whose gradient is not divided by the number of entries."""
 
     def forward(prediction: Tensor, target: Tensor) -> Tensor:
         return (prediction - target).square().mean(-1)
@@ -1237,7 +1237,7 @@ def _() -> Example:
 
 @divide_by_wrong_count.example
 def _() -> Example:
-    """Show means over windows of 3 entries, the first one of 2, whose gradients are all divided by 3."""
+    """Show means of x[0:2], x[1:4] and x[3:6] in rows, whose gradients are all divided by 3, also that of two."""
 
     def forward(x: Tensor) -> Tensor:
         return torch.stack([x[:, max(i - 1, 0) : i + 2].mean(1) for i in (0, 2, 4)], 1)
@@ -1495,7 +1495,7 @@ def sum_broadcast_along_another_axis(program: Program, place: Place, choice: Oth
 
 @sum_broadcast_along_another_axis.example
 def _() -> Example:
-    """Show two steps that normalise rows and columns of x, whose vjps each sum along the axis of the other step."""
+    """Show y = x - logsumexp(x, 1), y - logsumexp(y, 0), whose vjps each sum along the axis of the other step."""
 
     def forward(x: Tensor) -> Tensor:
         y = x - x.logsumexp(1, keepdim=True)

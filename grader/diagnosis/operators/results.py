@@ -616,7 +616,7 @@ def invert_result(program: Program, place: Place, choice: None) -> Program:
 
 @invert_result.example
 def _() -> Example:
-    """Show the sum of the chosen entries of x whose gradient marks the entries that were not chosen."""
+    """Show x.gather(1, labels).sum() * 2 whose gradient marks the entries that were not chosen."""
 
     def forward(x: Tensor, labels: Tensor) -> Tensor:
         return x.gather(1, labels[:, None]).sum() * 2

@@ -431,7 +431,7 @@ def mask_after_softmax(program: Program, place: Place, choice: None) -> Program:
 
 @mask_after_softmax.example
 def _() -> Example:
-    """Show a causal softmax times v whose backward pass masks the probabilities, and not the scores."""
+    """Show softmax(masked x) @ v, causal, whose backward pass masks the probabilities, and not the scores."""
 
     def forward(x: Tensor, v: Tensor) -> Tensor:
         return x.masked_fill(torch.ones_like(x).tril() == 0, float("-inf")).softmax(-1) @ v
@@ -658,7 +658,7 @@ def leave_mask_out(program: Program, place: Place, choice: None) -> Program | No
 
 @leave_mask_out.example
 def _() -> Example:
-    """Show a causal softmax whose backward pass is that of the softmax of the unmasked scores."""
+    """Show softmax(masked h @ u) @ v, causal, whose backward pass is that of the softmax of the unmasked scores."""
 
     def forward(h: Tensor, u: Tensor) -> Tensor:
         scores = h @ u
@@ -764,7 +764,7 @@ def _() -> Example:
 
 @use_wrong_softmax_formula.example
 def _() -> Example:
-    """Show a causal softmax whose backward pass subtracts the mean of g over the entries that are not masked."""
+    """Show softmax(masked x), causal, whose backward pass subtracts the mean of g over the unmasked entries."""
 
     def forward(x: Tensor) -> Tensor:
         return x.masked_fill(torch.ones_like(x).triu(1) > 0, float("-inf")).softmax(-1)
@@ -936,7 +936,7 @@ def use_wrong_row_sums(program: Program, place: Place, choice: str) -> Program |
 
 @use_wrong_row_sums.example
 def _() -> Example:
-    """Show attention whose backward pass has the mean of out * out.g in place of the sum."""
+    """Show out = softmax(q @ k.mT) @ v whose backward pass has the mean of out * out.g in place of the sum."""
 
     def forward(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return torch.softmax(q @ k.mT, -1) @ v
@@ -1005,7 +1005,7 @@ def sum_row_in_parts(program: Program, place: Place, choice: int) -> Program | N
 
 @sum_row_in_parts.example
 def _() -> Example:
-    """Show a softmax over rows and columns, flattened, whose backward pass sums p g within each column."""
+    """Show log(p).cumsum(2) * v, p = softmax(x.flatten(1)), whose backward pass sums p g within each column of x."""
 
     def forward(x: Tensor, v: Tensor) -> Tensor:
         p = torch.softmax(x.flatten(1), 1).view(x.shape)
@@ -1021,7 +1021,7 @@ def _() -> Example:
 
 @sum_row_in_parts.example
 def _() -> Example:
-    """Show a softmax over all places of an image, whose backward pass sums p g within each row of the image."""
+    """Show softmax(x.flatten(1))**2 * v, x an image, whose backward pass sums p g within each row of the image."""
 
     def forward(x: Tensor, v: Tensor) -> Tensor:
         return x.reshape(len(x), -1).softmax(1).square() * v

@@ -91,7 +91,7 @@ def leave_out_conjugate(program: Program, place: Place, choice: None) -> Program
 
 @leave_out_conjugate.example
 def _() -> Example:
-    """Show a circular convolution by Fourier transforms, whose gradient of `x` multiplies by the spectrum of k."""
+    """Show tanh(irfft(rfft(x) * rfft(k))), whose gradient of `x` multiplies by rfft(k), not by its conjugate."""
 
     def forward(x: Tensor, k: Tensor) -> Tensor:
         spectrum = torch.fft.rfft(x) * torch.fft.rfft(k)
@@ -109,7 +109,7 @@ def _() -> Example:
 
 @leave_out_conjugate.example
 def _() -> Example:
-    """Show a state that is turned by a complex number in each step, whose gradient is turned in the same direction."""
+    """Show state = turn * state + x[t], turn complex, whose gradient is multiplied by turn, not by its conjugate."""
 
     def forward(x: Tensor, size: Tensor, angle: Tensor) -> Tensor:
         turn = torch.polar(size.sigmoid(), angle)
@@ -185,7 +185,7 @@ def sum_spectra_first(program: Program, place: Place, choice: None) -> Program:
 
 @sum_spectra_first.example
 def _() -> Example:
-    """Show a circular convolution, whose gradient of `k` is a product of two spectra that are summed over the batch."""
+    """Show tanh(irfft(rfft(x) * rfft(k))), whose gradient of `k` multiplies spectra summed over the batch."""
 
     def forward(x: Tensor, k: Tensor) -> Tensor:
         spectrum = torch.fft.rfft(x) * torch.fft.rfft(k)
@@ -345,7 +345,7 @@ def scale_transform_wrongly(program: Program, place: Place, choice: str) -> Prog
 
 @scale_transform_wrongly.example
 def _() -> Example:
-    """Show the power spectrum of x, whose gradient of `x` is the inverse transform of that of the spectrum."""
+    """Show log1p(abs(rfft(x))**2) * w, whose gradient of `x` is the irfft of that of the spectrum."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         spectrum = torch.fft.rfft(x)

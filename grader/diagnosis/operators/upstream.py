@@ -501,7 +501,7 @@ def _() -> Example:
 
 @use_gradient_of_value_for_operand.example
 def _() -> Example:
-    """Show the loop with all states as output, whose gradient of `b` sums g in place of the gradient of the sum."""
+    """Show the stack of h = tanh(x[t] + h @ w + b), whose gradient of `b` sums g in place of the sum's gradient."""
 
     def forward(x: Tensor, h: Tensor, w: Tensor, b: Tensor) -> Tensor:
         states = []
@@ -1192,7 +1192,7 @@ def differentiate_as_softmax(program: Program, place: Place, choice: ValueName) 
 
 @differentiate_as_softmax.example
 def _() -> Example:
-    """Show squares divided by their sum, times v, whose backward pass is that of a softmax."""
+    """Show z**2 / sum(z**2) @ v, z = x @ w, whose backward pass is that of a softmax."""
 
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
         z = x @ w

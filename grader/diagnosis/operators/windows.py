@@ -254,7 +254,7 @@ def use_wrong_window_option(program: Program, place: Place, choice: OptionMistak
 
 @use_wrong_window_option.example
 def _() -> Example:
-    """Show tanh of a convolution of stride 2 whose gradient of the kernel takes windows of stride 1."""
+    """Show tanh(conv1d(x, w, stride=2)) whose gradient of the kernel takes windows of stride 1."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w, stride=2).tanh()
@@ -271,7 +271,7 @@ def _() -> Example:
 
 @use_wrong_window_option.example
 def _() -> Example:
-    """Show the sums of squares of unfolded windows of step 2 whose gradient places the windows side by side."""
+    """Show (x.unfold(-1, 3, 2)**2).sum(-1) whose gradient places the windows side by side."""
 
     def forward(x: Tensor) -> Tensor:
         return x.unfold(-1, 3, 2).square().sum(-1)
@@ -289,7 +289,7 @@ def _() -> Example:
 
 @use_wrong_window_option.example
 def _() -> Example:
-    """Show tanh of a transposed convolution of stride 2 whose gradient of the input is taken with stride 1."""
+    """Show tanh(conv_transpose1d(x, w, stride=2)) whose gradient of the input is taken with stride 1."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv_transpose1d(x, w, stride=2).tanh()
@@ -357,7 +357,7 @@ def cut_padding_at_one_end(program: Program, place: Place, choice: Side) -> Prog
 
 @cut_padding_at_one_end.example
 def _() -> Example:
-    """Show a convolution with padding 1 whose gradient of the input is cut off by 2 entries at the end."""
+    """Show conv1d(x, w, padding=1) whose gradient of the input is cut off by 2 entries at the end."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w, padding=1)
@@ -561,7 +561,7 @@ def turn_kernel(program: Program, place: Place, choice: KernelTurn) -> Program:
 
 @turn_kernel.example
 def _() -> Example:
-    """Show relu of a convolution whose gradient of the input is a convolution with the kernel not reversed."""
+    """Show relu(conv1d(x, w)) whose gradient of the input is a convolution with the kernel not reversed."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w).relu()
@@ -575,7 +575,7 @@ def _() -> Example:
 
 @turn_kernel.example
 def _() -> Example:
-    """Show a transposed convolution whose backward pass reverses the kernel, as that of a convolution does."""
+    """Show conv_transpose1d(x, w) whose backward pass reverses the kernel, as that of a convolution does."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv_transpose1d(x, w)
@@ -679,7 +679,7 @@ def keep_taps(at: EdgeContext, left: Array) -> Array:
 
 @drop_taps.example
 def _() -> Example:
-    """Show a dilated convolution whose gradient of the input leaves out the first tap."""
+    """Show conv1d(x, w, dilation=2) whose gradient of the input leaves out the first tap."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w, dilation=2)
@@ -696,7 +696,7 @@ def _() -> Example:
 
 @drop_taps.example
 def _() -> Example:
-    """Show a convolution of images whose gradient of the kernel has zeros in its last column."""
+    """Show conv2d(x, w) whose gradient of the kernel has zeros in its last column."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv2d(x, w)
@@ -716,7 +716,7 @@ def _() -> Example:
 
 @drop_taps.example
 def _() -> Example:
-    """Show a transposed convolution whose gradient of the input is that of the last tap alone: `=` for `+=`."""
+    """Show conv_transpose1d(x, w) whose gradient of the input is that of the last tap alone: `=` for `+=`."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv_transpose1d(x, w)
@@ -767,7 +767,7 @@ def type_in_window_size(program: Program, place: Place, choice: int) -> Program:
 
 @type_in_window_size.example
 def _() -> Example:
-    """Show a convolution whose gradient of the kernel has a loop over three taps, where some kernels have four."""
+    """Show conv1d(x, w) whose gradient of the kernel has a loop over three taps, where some kernels have four."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w)
@@ -844,7 +844,7 @@ def _axis_and_unused_entries(node: Node, number: int, size: int) -> tuple[int, i
 
 @leave_out_last_windows.example
 def _() -> Example:
-    """Show a convolution of images whose gradient of the input goes through all but the last row and column of g."""
+    """Show tanh(conv2d(x, w)) whose gradient of the input leaves out the last row and column of g."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv2d(x, w).tanh()
@@ -863,7 +863,7 @@ def _() -> Example:
 
 @leave_out_last_windows.example
 def _() -> Example:
-    """Show the squares of unfolded windows of step 2 whose gradient loops over range(0, n - 3, 2), so one too few."""
+    """Show x.unfold(-1, 3, 2)**2 whose gradient loops over range(0, n - 3, 2), so one too few."""
 
     def forward(x: Tensor) -> Tensor:
         return x.unfold(-1, 3, 2) ** 2
@@ -912,7 +912,7 @@ def give_all_to_greatest(program: Program, place: Place, choice: None) -> Progra
 
 @give_all_to_greatest.example
 def _() -> Example:
-    """Show the maxima of unfolded windows whose gradient is summed over the windows, and goes to one entry."""
+    """Show x.unfold(-1, 3, 2).amax(-1) whose gradient is summed over the windows, and goes to one entry."""
 
     def forward(x: Tensor) -> Tensor:
         return x.unfold(-1, 3, 2).amax(-1)
@@ -974,7 +974,7 @@ def move_windows(program: Program, place: Place, choice: WindowShift) -> Program
 
 @move_windows.example
 def _() -> Example:
-    """Show a convolution whose gradient of the kernel takes windows that begin one entry too late."""
+    """Show conv1d(x, w) whose gradient of the kernel takes windows that begin one entry too late."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w)
@@ -1084,7 +1084,7 @@ def overwrite_windows(program: Program, place: Place, choice: Assignment) -> Pro
 
 @overwrite_windows.example
 def _() -> Example:
-    """Show a convolution whose gradient of the input is assigned for each window: `=` for `+=`."""
+    """Show conv1d(x, w) whose gradient of the input is assigned for each window: `=` for `+=`."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w)
@@ -1100,7 +1100,7 @@ def _() -> Example:
 
 @overwrite_windows.example
 def _() -> Example:
-    """Show a maximum over overlapping windows whose gradient is assigned by `scatter`, and not added."""
+    """Show max_pool1d(x, 3, stride=1) whose gradient is assigned by `scatter`, and not added."""
 
     def forward(x: Tensor) -> Tensor:
         return F.max_pool1d(x, 3, stride=1)
@@ -1115,7 +1115,7 @@ def _() -> Example:
 
 @overwrite_windows.example
 def _() -> Example:
-    """Show the greatest entry of unfolded windows whose gradient is assigned by `scatter_`, and not added."""
+    """Show tanh(x.unfold(-1, 3, 1).max(-1).values) whose gradient is assigned by `scatter_`, and not added."""
 
     def forward(x: Tensor) -> Tensor:
         return x.unfold(-1, 3, 1).max(-1).values.tanh()
@@ -1198,7 +1198,7 @@ def use_wrong_position(program: Program, place: Place, choice: Position) -> Prog
 
 @use_wrong_position.example
 def _() -> Example:
-    """Show a maximum over windows whose gradient goes to entry i of x, if it is entry i of its window."""
+    """Show max_pool1d(x, 3) whose gradient goes to entry i of x, if the maximum is entry i of its window."""
 
     def forward(x: Tensor) -> Tensor:
         return F.max_pool1d(x, 3)
@@ -1212,7 +1212,7 @@ def _() -> Example:
 
 @use_wrong_position.example
 def _() -> Example:
-    """Show a maximum over windows of images whose gradient uses the index in the window as index in the image."""
+    """Show max_pool2d(x, 2) whose gradient uses the index in the window as index in the image."""
 
     def forward(x: Tensor) -> Tensor:
         return F.max_pool2d(x, 2)
@@ -1255,7 +1255,7 @@ def leave_out_padded_windows(program: Program, place: Place, choice: None) -> Pr
 
 @leave_out_padded_windows.example
 def _() -> Example:
-    """Show a convolution with padding 1 whose gradient of the kernel leaves out the first and the last window."""
+    """Show conv1d(x, w, padding=1) whose gradient of the kernel leaves out the first and the last window."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w, padding=1)
@@ -1307,7 +1307,7 @@ def leave_out_border(program: Program, place: Place, choice: End) -> Program:
 
 @leave_out_border.example
 def _() -> Example:
-    """Show tanh of a convolution whose gradient of the input is 0 at the entries that not every tap meets."""
+    """Show tanh(conv1d(x, w)) whose gradient of the input is 0 at the entries that not every tap meets."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w).tanh()
@@ -1366,7 +1366,7 @@ def reshape_windows(program: Program, place: Place, choice: None) -> Program:
 
 @reshape_windows.example
 def _() -> Example:
-    """Show the squares of unfolded windows whose gradient is reshaped to one row for each position in a window."""
+    """Show x.unfold(-1, 3, 2)**2 whose gradient is reshaped to one row for each position in a window."""
 
     def forward(x: Tensor) -> Tensor:
         return x.unfold(-1, 3, 2).square()
@@ -1510,7 +1510,7 @@ def _stretch(at: EdgeContext, contributions: Contributions, tiling: tuple[Window
 
 @lay_windows_out_wrongly.example
 def _() -> Example:
-    """Show means over squares of an image whose gradient is repeated side by side, and not entry by entry."""
+    """Show avg_pool2d(x, 2) whose gradient is repeated side by side, and not entry by entry."""
 
     def forward(x: Tensor) -> Tensor:
         return F.avg_pool2d(x, 2)
@@ -1525,7 +1525,7 @@ def _() -> Example:
 
 @lay_windows_out_wrongly.example
 def _() -> Example:
-    """Show means over pairs of entries of an axis of odd length, where g / 2 is interpolated to this length."""
+    """Show x.unfold(-1, 2, 2).mean(-1), an odd number of entries, to which g / 2 is interpolated."""
 
     def forward(x: Tensor) -> Tensor:
         return x.unfold(-1, 2, 2).mean(-1)
@@ -1570,7 +1570,7 @@ def give_gradient_to_wrong_entries(program: Program, place: Place, choice: str) 
 
 @give_gradient_to_wrong_entries.example
 def _() -> Example:
-    """Show a maximum over windows of 0 and 1 whose backward pass gives g to each of several equal entries."""
+    """Show max_pool2d(x * w, 2), x of 0 and 1, whose backward pass gives g to each of several equal entries."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.max_pool2d(x * w, 2)
@@ -1623,7 +1623,7 @@ def divide_by_wrong_number(program: Program, place: Place, choice: str) -> Progr
 
 @divide_by_wrong_number.example
 def _() -> Example:
-    """Show avg_pool2d with padding whose gradients are divided by the entries of each window that are not padding."""
+    """Show avg_pool2d(x, 3, padding=1) whose gradients are divided by the number of entries that are not padding."""
 
     def forward(x: Tensor) -> Tensor:
         return F.avg_pool2d(x, 3, stride=2, padding=1)
@@ -1642,7 +1642,7 @@ def _() -> Example:
 
 @divide_by_wrong_number.example
 def _() -> Example:
-    """Show avg_pool1d of windows of 3 that does not count the padding, whose gradients are all divided by 3."""
+    """Show avg_pool1d(x, 3, padding=1), which does not count the padding, whose gradients are all divided by 3."""
 
     def forward(x: Tensor) -> Tensor:
         return F.avg_pool1d(x, 3, stride=2, padding=1, count_include_pad=False)
@@ -1683,7 +1683,7 @@ def average_windows(program: Program, place: Place, choice: None) -> Program:
 
 @average_windows.example
 def _() -> Example:
-    """Show sigmoid of a convolution whose gradient of the bias is averaged over the windows."""
+    """Show sigmoid(conv1d(x, w, b)) whose gradient of the bias is averaged over the windows."""
 
     def forward(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
         return F.conv1d(x, w, b).sigmoid()
@@ -1725,7 +1725,7 @@ def sum_windows_first(program: Program, place: Place, choice: str) -> Program:
 
 @sum_windows_first.example
 def _() -> Example:
-    """Show a convolution whose gradient of the kernel is a product of two sums over the windows."""
+    """Show conv1d(x, w) whose gradient of the kernel is a product of two sums over the windows."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w)
@@ -1767,7 +1767,7 @@ def reshape_channels(program: Program, place: Place, choice: None) -> Program:
 
 @reshape_channels.example
 def _() -> Example:
-    """Show a convolution whose gradient of the input uses w.reshape(in, out, size) in place of w.swapaxes(0, 1)."""
+    """Show conv1d(x, w) whose gradient of the input uses w.reshape(in, out, size) in place of w.swapaxes(0, 1)."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w)
@@ -1823,7 +1823,7 @@ def mix_groups(program: Program, place: Place, choice: str) -> Program:
 
 @mix_groups.example
 def _() -> Example:
-    """Show a convolution of each channel by itself whose gradient of the kernel sums over the channels of g."""
+    """Show conv1d(x, w, groups=channels) whose gradient of the kernel sums over the channels of g."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w.unsqueeze(1), groups=len(w))
@@ -1872,7 +1872,7 @@ def interleave_groups(program: Program, place: Place, choice: None) -> Program |
 
 @interleave_groups.example
 def _() -> Example:
-    """Show a convolution in two groups, whose backward pass splits the channels of g as (size, groups)."""
+    """Show conv1d(x, w, groups=2), whose backward pass splits the channels of g as (size, groups)."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w, groups=2)
@@ -1925,7 +1925,7 @@ def keep_one_window(program: Program, place: Place, choice: str) -> Program:
 
 @keep_one_window.example
 def _() -> Example:
-    """Show a convolution whose kernel gets the contribution of the last window alone."""
+    """Show conv1d(x, w) whose kernel gets the contribution of the last window alone."""
 
     def forward(x: Tensor, w: Tensor) -> Tensor:
         return F.conv1d(x, w)
