@@ -116,7 +116,7 @@ def edits(operator: Operator[Hashable], program: Program) -> Iterator[Edit]:
     """Yield every edit with an operator in a program: one for each spot of the operator's kind, and each choice there.
 
     A spot is a set of places that are edited together. Spots of lower rank come first: one operation in all iterations,
-    then wider spots.
+    then wider spots. A list of at most `MOST_KEPT` edits is kept for the program and the operator.
     """
     known = _EDITS.setdefault(program, {})
     listed = known.get(operator)

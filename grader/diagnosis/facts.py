@@ -323,7 +323,8 @@ ROUNDINGS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
 def rounded_answer(samples: Samples) -> Mistake | None:
     """Return the fact that every entry is that of the right answer, rounded to a whole number; `None` where it is not.
 
-    `None` is returned, too, if fewer than `LEAST_ROUNDED` right entries are no whole numbers themselves.
+    `None` is returned, too, if fewer than `LEAST_ROUNDED` right entries are no whole numbers themselves. The first of
+    `ROUNDINGS` that fits is told.
     """
     given = np.concatenate([np.ravel(sample.given) for sample in samples])
     right = np.concatenate([np.ravel(sample.expected) for sample in samples])
@@ -591,7 +592,7 @@ def stated_numbers(mistake: Mistake | None, sample: Sample) -> bool:
 
 
 def counted_zeros(sample: Sample) -> dict[str, int]:
-    """Return the message fields of `NOT_ZERO` in one trial: how many entries must be 0, and how many of them are not.
+    """Return the message fields of `NOT_ZERO` in one trial: `zeros` entries must be 0, and `wrong` of them are not.
 
     Args:
         sample: the answer in the trial, of the right shape.
@@ -1018,7 +1019,8 @@ def _axis_fields(names: Sequence[str], shape: Sequence[int]) -> list[list[Any]]:
 def unknown_mistake(samples: Samples) -> Mistake:
     """Return the fact that an answer is wrong, with the number of wrong entries and the error in one wrong trial.
 
-    Its message fields also hold whether the answer is right in batches of one example and in no other.
+    Its message fields are those of `counted_entries`, and `alone`: whether the answer is right in batches of one
+    example and in no other trial.
 
     Args:
         samples: the answer in each trial, wrong in one or more.
@@ -1036,6 +1038,10 @@ def counted_entries(sample: Sample) -> dict[str, Any]:
 
     Args:
         sample: the answer in the trial, of the right shape.
+
+    Returns:
+        `wrong` of the `entries` are wrong, and `error` is the scaled error as text; of a single entry also the numbers
+        `given` and `right` as text.
     """
     _, array, right = sample
     error = scaled_error(array, right)

@@ -49,7 +49,8 @@ def explain(
     """Search for the likeliest mistakes that explain the wrong answers, and return them by target.
 
     The `cause` of a mistake is the target nearer to the loss whose wrong answer has the same cause. Answers that
-    nothing explains are missing. A candidate that raises an exception is passed over.
+    nothing explains are missing. A candidate that raises an exception is passed over. The case notes what is tried, the
+    work that it takes, and its `suspects`.
 
     Args:
         case: the wrong answers.

@@ -99,6 +99,12 @@ def omission_code(program: Program, node: Node, kept: int, affects: Affects) -> 
         node: the node that is left out.
         kept: the slot of the operand that is used in place of its value.
         affects: where the omission takes effect: `"all"`, `"values"` or `"partners"`.
+
+    Returns:
+        For a sum `"wrong-point"` if what is lost is a bias, changes no answer, or a value is asked for, else
+        `"missing-path"`; `"transposed"` for a transposition; `"inverted-mask"` for what makes a mask or an index. For
+        the rest `"wrong-operand"` if it affects `"partners"`; else `"wrong-point"` if it affects `"values"` or applies
+        a mask, and `"missing-local"` if not.
     """
     if node.name in SUMS:
         left = [(slot, operand) for slot, operand in node.operands if slot != kept]
@@ -168,7 +174,8 @@ def is_broadcast_to(operand: Array, value: Array) -> bool:
 def omission_fields(program: Program, place: Place, choice: Omission) -> dict[str, str]:
     """Return the fields `what`, `is` and `where` of a message: which operands or mask are lost, how, and where.
 
-    For a product with a mask: "the mask in ", "is never applied" and " where the backward pass uses the result".
+    For a product with a mask: "the mask in ", "is never applied" and " where the backward pass uses the result". `what`
+    is empty where the operand that is kept is the only one.
 
     Args:
         program: the program of a trial.
@@ -338,7 +345,10 @@ def means_behind(program: Program, place: Place) -> list[int]:
 
 
 def counts_of_mean(program: Program, place: Place) -> Iterator[CountOfMean]:
-    """Yield by which number a mean behind the node `place` divides: that of the entries there are, or should be."""
+    """Yield by which number a mean that the node `place` leads to may divide: "of all entries", those that there are.
+
+    If there is such a mean, then also "of the right entries", those that there should be.
+    """
     yield "of all entries"
     if means_behind(program, place):
         yield "of the right entries"

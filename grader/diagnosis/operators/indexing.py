@@ -464,7 +464,8 @@ def possible_assignments(program: Program, place: Place) -> Iterator[Assignments
 def describe_assignments(program: Program, place: Place, choice: Assignments) -> dict[str, str]:
     """Return the fields `step` and `what` of a message: the selections that assign, and what they overwrite.
 
-    Such as "`x[i]` and `x[i + 1]`" and "so that only what is written last to an entry is kept".
+    Such as "`x[i]` and `x[i + 1]`", of more than two "`x[i]` and 2 more", and "so that only what is written last to an
+    entry is kept"; if one expression alone assigns, "which overwrites those of the other selections".
 
     Args:
         program: the program of a trial.
@@ -607,7 +608,10 @@ class AssignmentOverOthers:
 
 
 def rows_taken(program: Program, each: Selected) -> tuple[int, ...]:
-    """Return the rows (indices of the first axis of its operand) from which a selection takes entries, in its order."""
+    """Return the rows (indices of the first axis of its operand) from which a selection takes entries, in its order.
+
+    Entries that follow each other and are of one row give this row once.
+    """
     operand = np.asarray(program.reader(each.edge).values[0])
     rows = each.positions // max(operand[:1].size, 1)
     return tuple(int(row) for row in rows[np.insert(rows[1:] != rows[:-1], 0, True)]) if rows.size else ()
@@ -689,7 +693,7 @@ def _keep_entries(kept: Array, at: EdgeContext) -> Array:
 
 
 def names_of_selections(program: Program, keys: Collection[Key]) -> str:
-    """Return the expressions of some selections in words: `` `x[i]` and `x[j]` ``."""
+    """Return the expressions of the selections with these keys in words, sorted: `` `x[i]` and `x[j]` ``."""
     texts = dict.fromkeys(expression_of(program, program.nodes[program.forward.by_key[key][0]]) for key in keys)
     return list_in_words(sorted(texts))
 
@@ -915,6 +919,8 @@ class SelectionShift:
 
     def axis_of(self, node: Node) -> int | None:
         """Return the axis that the index `self.item` of a selection is for; `None` where it is for several.
+
+        `None`, too, for an index array beside an ellipsis or `None` in the index.
 
         For `x[:, rows]` and the slot of `rows`: 1.
         """
@@ -1834,7 +1840,8 @@ def spread_over_unselected(program: Program, place: Place, choice: WrongSpread) 
             selected rows.
 
     Returns:
-        The rewritten program.
+        The rewritten program; its backward pass raises `ValueError` where, in this trial, the selection is not of one
+        entry along one axis.
     """
 
     def rule(at: EdgeContext) -> Array:
@@ -2388,7 +2395,7 @@ class GroupMistake:
 
     @property
     def code(self) -> str:
-        """Return the public code of the mistake, such as `"diagonal-only"` for `"own"`."""
+        """Return the public code: `diagonal-only`, `missing-local` or, for another index, `summed-wrong-axis`."""
         return {"own": "diagonal-only", "unweighted": "missing-local"}.get(self.of, "summed-wrong-axis")
 
 

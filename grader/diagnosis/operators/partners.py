@@ -69,7 +69,7 @@ class ValueOfIteration:
     def describe(self, program: Program) -> str:
         """Return what a learner calls the value, with its iteration.
 
-        Such as `h of the last iteration`, or `h of the previous iteration`.
+        Such as `h of the last iteration`, or `h of the previous iteration`; "the value" for h if `self.key` is `None`.
         """
         name = "the value" if self.key is None else program.name_of(program.forward.by_key[self.key][0])
         where = {"before": "of the previous iteration", "mirrored": "of the iterations in reverse order"}
@@ -112,7 +112,10 @@ class PartnerOfIteration:
     by: int
 
     def find(self, program: Program, reader: int) -> int | None:
-        """Return the id of the partner in the other iteration; `None` for a constant, and beyond the first and last."""
+        """Return the id of the partner of the node `reader` in the other iteration.
+
+        `None` where the partner is a constant, and beyond the first and the last iteration that make it.
+        """
         partner = program.nodes[reader].operand(self.slot)
         if partner is None:
             return None
@@ -121,7 +124,7 @@ class PartnerOfIteration:
         return made[place] if 0 <= place < len(made) else None
 
     def describe(self, program: Program) -> str:
-        """Return which of the partner's values this is, in words: that of one iteration later, or earlier."""
+        """Return "its value one iteration later", or "earlier" where `self.by` is negative."""
         return f"its value one iteration {'later' if self.by > 0 else 'earlier'}"
 
 
@@ -143,7 +146,10 @@ class OperandOfPartner:
         return None if partner is None else program.nodes[partner].operand(self.operand)
 
     def array(self, program: Program, reader: int) -> Array | None:
-        """Return the array in the operand's slot, also that of a constant; `None` where no node makes the partner."""
+        """Return the operand's array as the node `reader` has it, constant or not.
+
+        `None` where no node makes the partner.
+        """
         partner = program.nodes[reader].operand(self.slot)
         return None if partner is None else np.asarray(program.nodes[partner].values[self.operand])
 
@@ -374,8 +380,9 @@ def names_in_replacement(program: Program, place: Place, choice: PartnerReplacem
 
     Such as `y` and `x`. Where one expression makes both in a loop, and a node outside of the loop reads them, they are
     `h of iteration 3` and `h of iteration 2`. Where the two differ in the first iteration alone, as for `out[:, i - 1]`
-    in place of the state before, they are `h of the last iteration` and `h0`, and `when` says so. The edge's own
-    operand is "this operand itself", and what it replaces "the other one", in a recursion on a tree, say.
+    in place of the state before, they are `h of the last iteration` and `h0`, or "what the loop begins with" for a
+    constant h0, and a third field, `when`, is "in the first iteration, ". The edge's own operand is "this operand
+    itself", and what it replaces "the other one", in a recursion on a tree, say.
 
     Args:
         program: the program of a trial.
@@ -742,7 +749,7 @@ def turn_partner(program: Program, place: Place, choice: int) -> Program | None:
 def fields_of_axes(program: Program, place: Place, choice: int) -> dict[str, str]:
     """Return the fields `own`, `right` and `wrong` of a message: a partner operand, its axis, and a wrong axis for it.
 
-    Such as "c", "axis 0" and "axis 1" where c[:, None] is meant and c is used.
+    Such as "c", "axis 0" and "axis 1" where c[:, None] is meant and c is used; a constant is "the constant factor".
 
     Args:
         program: the program of a trial.
@@ -1184,7 +1191,15 @@ def orders_of_partner(program: Program, place: Place) -> Iterator[PartnerAlongAx
 
 
 def describe_order_of_partner(program: Program, place: Place, choice: PartnerAlongAxis) -> str:
-    """Return a clause on the wrong entries of a partner, such as "x is taken in reverse order along t"."""
+    """Return a clause on the wrong entries of a partner, such as "x is taken in reverse order along t".
+
+    Along an axis without a name it is "along its axis 0".
+
+    Args:
+        program: the program of a trial.
+        place: the edge that the operand is a partner of.
+        choice: the slot of the partner, its axis, and which entries are used.
+    """
     partner = program.source((place[0], choice.slot))
     own, axis = name_read_by(program, place[0], partner), program.name_of_axis(partner, choice.axis)
     if axis.startswith("axis "):  # it has no name

@@ -141,7 +141,7 @@ def edges_of_expression(program: Program, value: int) -> dict[int, dict[tuple[Ke
     """Return the edges by which an expression reads what it is made of, for each operand that it reads more than once.
 
     For `k * a + (1 - k) * b`, the value of the sum: the edges of k, in `k * a` and in `1 - k`. Values that only this
-    expression uses, such as `1 - k`, belong to it.
+    expression uses, such as `1 - k`, belong to it, up to `LARGEST_EXPRESSION` of them.
 
     Args:
         program: the program of a trial.
@@ -191,7 +191,10 @@ def uses_operand_twice(program: Program, place: Place) -> bool:
 
 
 def name_of_shared_operand(program: Program, choice: EdgeKeys) -> str:
-    """Return what a learner calls the operand of some edges, such as `k`."""
+    """Return what a learner calls the operand that the edges of the choice lead to, such as `k`.
+
+    "an operand" where it is a constant in the last iteration.
+    """
     key, slot = min(choice, key=lambda edge: program.forward.by_key[edge[0]][-1])
     operand = program.nodes[program.forward.by_key[key][-1]].operand(slot)
     return "an operand" if operand is None else program.name_of(operand)
@@ -296,7 +299,8 @@ def name_in_call(program: Program, place: Place) -> Iterator[str]:
 def hold_constant(program: Program, place: Place, choice: str) -> Program:
     """Leave out all contributions to the value `place`; what it is made of keeps what it gets elsewhere.
 
-    For the slope s = (y[1:] - y[:-1]) / 2 in f(y, s): y gets the contribution of f alone.
+    For the slope s = (y[1:] - y[:-1]) / 2 in f(y, s): y gets the contribution of f alone. The choice is the name of the
+    value, for the message.
     """
     return program.without(*program.forward.uses[place[0]])
 
@@ -387,7 +391,7 @@ class IterationsToKeep:
         """Return the ids of a value that a loop makes, and of initial ones that edges of the kind lead to as well.
 
         In `s[t] = f(s[t - 1], s[t - 2])` the initial s[0] is read like those that the loop makes. Of a value that is
-        made before a loop, its own id alone.
+        made before a loop, its own id alone. The id of the value itself comes first.
 
         Args:
             program: the program of any trial.
@@ -756,7 +760,7 @@ def nodes_of_call(program: Program, value: int) -> tuple[Node, ...]:
 
     For `forward` calling f(x), which computes tanh(x) * 2, and this product: the tanh and the product; of a call in a
     loop, those of all iterations. Empty where the value was computed in `forward` itself, and not in a function of the
-    exercise that it calls.
+    exercise that it calls. The result is cached for each forward pass.
 
     Args:
         program: the program.
@@ -988,8 +992,8 @@ def kept_calls(program: Program, place: Place) -> Iterator[Literal["first", "las
 def use_values_of_one_call(program: Program, place: Place, choice: Literal["first", "last"]) -> Program | None:
     """Compute every vjp in the calls of a function with the values of one call, as that of the first stage of two.
 
-    For `f(y)` and `f(y + k)`, where f(x) computes tanh(x): 1 - tanh(y) ** 2 for both. Returns `None` where the function
-    is called once in this trial.
+    For `f(y)` and `f(y + k)`, where f(x) computes tanh(x), and "first": 1 - tanh(y) ** 2 for both. The choice is the
+    call whose values are used. Returns `None` where the function is called once in this trial.
     """
     calls = calls_of_function(program, place[0])
     if len(calls) < 2:
