@@ -287,7 +287,15 @@ def _is_batch(axis: Axis, shapes: Shapes, out_shape: OutShape, given: tuple[int,
 
 
 def _with_names(axes: list[Axis], shapes: Shapes, is_batch: Callable[[Axis], bool]) -> list[Axis]:
-    """Return the axes in the order of the inputs, named `n`, `m`, ...; `bs` for the first that `is_batch` accepts."""
+    """Return the axes in the order of the inputs, named `n`, `m`, ...; `bs` for the first that `is_batch` accepts.
+
+    Names of inputs are passed over; after the last of `LETTERS` come `n0`, `n1`, ...
+
+    Args:
+        axes: the axes, without names.
+        shapes: by name, the shape of each input.
+        is_batch: returns whether an axis may be the batch.
+    """
     order = {place: number for number, place in enumerate(_places(shapes))}
     in_order = sorted(axes, key=lambda axis: order[axis.places[0]])
     batch = next(filter(is_batch, in_order), None)

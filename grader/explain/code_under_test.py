@@ -115,7 +115,8 @@ class Code:
 def code_of_backward(forward: Callable[..., Any], backward: Callable[..., Any]) -> Code:
     """Return the code that calls `backward(out, out_g, **inputs)`, which returns a dict of gradients by input.
 
-    For several outputs of `forward`, `out` and `out_g` are tuples.
+    For several outputs of `forward`, `out` and `out_g` are tuples, with `None` in `out_g` for an output that is not
+    floating-point. The code raises `WrongUse` if `backward` does not take these arguments, or returns no such dict.
     """
 
     def run(call: CodeCall, _: CodeCall | None) -> CallReport:

@@ -129,7 +129,7 @@ class Question:
 
     @property
     def wrt(self) -> tuple[str, ...]:
-        """Return the inputs that require a gradient in a call: those marked so, or else all floating-point ones."""
+        """Return the names of the inputs that require a gradient: those marked so, or else all floating-point ones."""
         return inputs_with_grad(self.given) or floating_inputs(self.given)
 
     @property

@@ -92,7 +92,7 @@ def _without_graph() -> Iterator[None]:
 
 
 def resize(inputs: Mapping[str, Any], shapes: Mapping[str, Shape], rng: np.random.Generator) -> dict[str, Any]:
-    """Return the inputs by name, with those tensors redrawn that have another shape in `shapes`."""
+    """Return the inputs by name, with those tensors drawn anew by `redraw` that have another shape in `shapes`."""
     changed = dict(inputs)
     for name, shape in shapes.items():
         if tuple(inputs[name].shape) != shape:
@@ -256,7 +256,10 @@ def _mask(given: np.ndarray, shape: Shape, rng: np.random.Generator) -> np.ndarr
 
 
 def _symmetric(values: np.ndarray, shape: Shape, rng: np.random.Generator) -> np.ndarray:
-    """Return symmetric matrices of this shape, positive definite ones where the given ones are."""
+    """Return random symmetric matrices of this shape with entries in the range of `values`.
+
+    Where `values`, symmetric matrices, are positive definite, these are as well, and their entries may leave the range.
+    """
     drawn = rng.uniform(values.min(), values.max(), shape)
     if _is_positive_definite(values):
         least = float(np.linalg.eigvalsh(values).min())

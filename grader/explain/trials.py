@@ -120,7 +120,10 @@ class Drawing:
 
     @property
     def tables(self) -> list[str]:
-        """Return the floating-point inputs whose gradients are not judged, and whose values may have to be as given."""
+        """Return the names of the floating-point inputs whose gradients are not judged.
+
+        Their values may have to be as given.
+        """
         judged = {answer.wrt for answer in self.exercise.answers}
         return [name for name in floating_inputs(self.given) if name not in judged]
 

@@ -166,7 +166,7 @@ class Run:
 
     @property
     def layout(self) -> str:
-        """Return a phrase on the memory layout of the run's upstream gradient; empty where it is contiguous."""
+        """Return one of `LAYOUTS`, a phrase on how the upstream gradient lies in memory; empty if it is contiguous."""
         return LAYOUTS.get(self.trial.setting.kind, "")
 
 
