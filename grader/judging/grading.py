@@ -57,6 +57,9 @@ class Grader:
 
         Returns:
             Whether anything was made for an exercise that an earlier call had not prepared.
+
+        Raises:
+            SpecError: the trials of an exercise cannot be made, or its right answers disagree with finite differences.
         """
         import grader.diagnosis.diagnose  # noqa: F401  # the operators, which each process would import for itself
 
@@ -73,7 +76,7 @@ class Grader:
         return bool(new)
 
     def trials(self, exercise: CourseExercise) -> TrialsOfRun:
-        """Return this run's trials of an exercise."""
+        """Return this run's trials of an exercise, always the same object; no trial is made yet."""
         return self._trials.setdefault(exercise.id, TrialsOfRun(exercise.function, exercise.id, self.seed))
 
     def grade(
@@ -89,6 +92,9 @@ class Grader:
             on_judged: called with the judge once the result is known; not for a quiz, or without a reply to judge.
             beside: the files in the same folder, by name, which the code may import.
             on_verdicts: called with the result before mistakes are searched for, because the search may be cut short.
+
+        Raises:
+            SpecError: the trials cannot be made, or the right answers disagree with finite differences.
         """
         if exercise.is_quiz:
             return grade_quiz(exercise, content)
@@ -172,6 +178,8 @@ class SubmissionCode:
 
         Raises:
             ProtocolError: the reply is malformed.
+            InfrastructureError: the worker has no process to run the code, or lost it.
+            SpecError: the trials cannot be made, or the right answers disagree with finite differences.
         """
         arrays: list[np.ndarray] = []
         reply = self._run(protocol.Frame(self.header(arrays), arrays))
