@@ -56,7 +56,7 @@ def autograd_use(texts: Sequence[str], function: str) -> tuple[int, str] | None:
 
 
 def _parse_cells(texts: Sequence[str]) -> ast.Module:
-    """Parse all cells and return their statements as one module; cells that are not Python are left out."""
+    """Return the statements of all cells as one module, its lines counted through; cells of no Python are left out."""
     whole = ast.Module([], [])
     for text, before in zip(texts, ipython_cells.line_offsets(texts), strict=True):
         with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
