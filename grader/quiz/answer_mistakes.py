@@ -178,7 +178,8 @@ def _wrong_number(question: TypedQuestion, values: Sequence[np.ndarray], right: 
 def _wrong_formula(question: Expression, values: list[np.ndarray], right: list[np.ndarray]) -> QuizMistake:
     """Return the mistake in a wrong formula, from its values and the right ones at each point.
 
-    A wrong shape comes first, then a wrong sign, then another constant factor; else it is the mistake `unknown`.
+    A wrong shape comes first (`transposed`, if the transposed values are right, else `wrong-shape`), then a wrong sign,
+    then `wrong-factor` for another constant factor; else it is `unknown`.
     """
     from .formula_equivalence import constant_ratio, same_values
     from .formula_work import shape_text

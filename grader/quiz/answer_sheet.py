@@ -216,7 +216,7 @@ def solved_sheet(unit: str, quiz: Quiz, variant: int = 0) -> str:
 
 
 def right_answer(question: AnswerableQuestion) -> str:
-    """Return a right answer, as it is written on a sheet."""
+    """Return a right answer, as it is written on a sheet: for choices the names of all right ones, joined by commas."""
     return ", ".join(question.right) if isinstance(question, (Choice, Choices)) else question.right
 
 

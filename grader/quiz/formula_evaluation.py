@@ -146,7 +146,11 @@ class Evaluation:
             yield from self._loop_values(body, others)
 
     def _unpack(self, target: ast.expr, value: Any) -> None:
-        """Assign a value, or its items, to the names after `for`, which may be nested."""
+        """Assign a value, or its items, to the names after `for`, which may be nested.
+
+        Raises:
+            ExpressionError: there are more or fewer items than names, or something else than names is there.
+        """
         match target:
             case ast.Name(name):
                 self.local[name] = value
@@ -222,7 +226,11 @@ class Evaluation:
         return isinstance(node, ast.Name) and node.id in LIBRARIES and node.id not in {**self.values, **self.local}
 
     def _call(self, node: ast.Call) -> Any:
-        """Return the value of a call; what is called is a name, never a value."""
+        """Return the value of a call; what is called is a name, never a value.
+
+        Raises:
+            ExpressionError: anything else is called, or the call has no value.
+        """
         options = {option.arg or "**": option.value for option in node.keywords}
         match node.func:
             case ast.Name(name):

@@ -270,7 +270,12 @@ def _matmul_entries(a: Array, b: Array) -> int:
 
 
 def _of_ranks(product: Function, *ranks: int) -> Function:
-    """Return a product of two arrays that refuses other numbers of axes than these two, as torch's does."""
+    """Return a product of two arrays that raises `ValueError` for other numbers of axes than these, as torch's does.
+
+    Args:
+        product: the product.
+        *ranks: the number of axes of the first array, and of the second.
+    """
 
     def limited(a: Array, b: Array) -> Any:
         if (a.ndim, b.ndim) != ranks:
