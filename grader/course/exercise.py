@@ -354,7 +354,10 @@ def specs_of(declaration: Declaration) -> tuple[str, ...]:
 
 
 def sizes_of(declaration: Declaration) -> dict[str, tuple[int, ...]]:
-    """Return the sizes that an axis may have, by axis; an axis without restriction is missing."""
+    """Return the sizes that an axis may have, by axis; an axis without restriction is missing.
+
+    Of several arguments that restrict an axis, the last one counts.
+    """
     return {axis: sizes for sampler in declaration.samplers.values() for axis, sizes in sampler.sizes.items()}
 
 

@@ -147,7 +147,10 @@ class Sampler:
         return turns if turns <= 2 else turns + len(SPECIAL_TURNS)
 
     def _prior(self, rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> np.ndarray | None:
-        """Return the `.g` that the argument already has in a trial; `None` if it has none."""
+        """Return the `.g` that the argument may have before the call: normal numbers of this shape.
+
+        `None` unless `self.carries_g`, and in the second trial (index 1). The function `draw` takes some away again.
+        """
         return _normal(rng, setting, shape) if self.carries_g and setting.index != 1 else None
 
 
@@ -386,7 +389,7 @@ def away_from(kinks: float | tuple[float, ...], spec: str, gap: float = 0.05) ->
 
 
 def signs(spec: str) -> Sampler:
-    """Sample entries of which half are 1 and half are -1, the labels of two classes; shape: `spec`."""
+    """Sample as many 1 as -1, up to one more of either, the labels of two classes in random places; shape: `spec`."""
     return Sampler(spec, lambda rng, _, shape: (2 * _in_turn(rng, 2, shape) - 1).astype("float32"))
 
 
@@ -541,6 +544,6 @@ def _in_turn(rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> np
 
 
 def _axes_in(spec: str, setting: Setting) -> Axes:
-    """Return the axes that an array of this spec has in a trial."""
+    """Return the axes that an array of this spec has in a trial; alternatives in the spec have their turns."""
     specs = alternatives(spec)
     return expand_any(specs[setting.turn % len(specs)], setting.rank)
