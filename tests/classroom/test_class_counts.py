@@ -135,7 +135,7 @@ def test_a_question_counts_its_wrong_answers_and_separates_strong_from_weak() ->
     assert {"quiz": "quiz_01_slopes", "question": "telling", "passed": 8, "wrong": 12, "not_read": 0, "separation": 1.0,
             "wrong_answers": {"up": 9, "down": 3}} in found  # fmt: skip
     page = html(counted(class_), PageSource("grades", "report.csv", datetime(2026, 1, 1)))
-    assert "<code>up</code>&nbsp;9, <code>down</code>&nbsp;3" in page
+    assert '<code>up</code> <span class="dim">(9 students)</span>, <code>down</code> ' in page
     assert "+1.00" in page
     assert "\N{MINUS SIGN}1.00" in page
 

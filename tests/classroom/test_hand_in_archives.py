@@ -150,9 +150,10 @@ def test_only_the_first_files_of_an_endless_tree_are_read(course, tmp_path, monk
 
 def test_control_characters_in_a_name_are_shown_as_text(course, tmp_path) -> None:
     data = zipped({"\x1b[2J\nlin.txt": "", "lin_grad\u202e.py": RIGHT})
-    notes = read(course, put(tmp_path / "eve", {"hw.zip": data})).notes
-    assert notes
-    assert all(note.isprintable() for note in notes)
+    submission = read(course, put(tmp_path / "eve", {"hw.zip": data}))
+    sentences = [*submission.notes, submission.nothing]
+    assert any(sentences)
+    assert all(sentence.isprintable() for sentence in sentences)
 
 
 class EntryOfMac(zipfile.ZipInfo):
