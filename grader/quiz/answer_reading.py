@@ -215,7 +215,7 @@ def _meaning(question: TypedQuestion, text: str) -> Values | None:
 
 
 def _same_meaning(first: Values, second: Values) -> bool:
-    """Return whether two parts of an answer have the same meaning."""
+    """Return whether two parts of an answer are the same word, or have the same values but for rounding."""
     if isinstance(first, str) or isinstance(second, str):
         return first == second
     from .formula_equivalence import same_values

@@ -22,6 +22,8 @@ ANSWERABLE = (RuntimeError, ValueError, ZeroDivisionError)
 def compute_keys(quiz: Quiz) -> Keys:
     """Return the right answer of every `predict` question, for every combination of its parameters' values.
 
+    The listings of the questions are run in this process.
+
     Returns:
         By the id of the question and the `values_text` of the values: `{"kind": ..., "right": ...}`.
 

@@ -393,7 +393,7 @@ def linear(work: Work, a: Array, weight: Array, bias: Array | None = None) -> An
 
 
 def _product_added(product: str) -> Function:
-    """Return a function `f(c, a, b)`, such as `addmm`, that adds a product to an array.
+    """Return a function `f(c, a, b)`, such as `addmm`, that gives `beta * c` plus `alpha` times the product of a and b.
 
     Args:
         product: the name of the product in `OPERATIONS`.
