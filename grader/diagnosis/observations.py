@@ -492,7 +492,7 @@ def _row_contributions(
     """Return what each row of an edge's contribution alone adds to an answer in one trial.
 
     Row r is what has the index r along an axis: all other rows of the contribution are set to 0, and the gradient of
-    the target is computed.
+    the target is computed. These gradients are kept in the trial.
 
     Args:
         sample: the trial.

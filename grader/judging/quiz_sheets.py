@@ -129,7 +129,7 @@ def _text_of_wrong_choice(question: AnswerableQuestion, mistake: QuizMistake) ->
 def _misnamed(name: str, unknown: tuple[Text, ...]) -> str:
     """Return the message that a question is not answered.
 
-    It names keys of the sheet that no question has, if there are any.
+    It names the key of the sheet that no question has and that is most like the id, if one is like it.
 
     Args:
         name: the id of the question.

@@ -139,6 +139,8 @@ class Source:
     def describe_command(self, line: int) -> str:
         """Describe a line that only IPython reads, such as `line 3 of cell 2 begins with %`.
 
+        If it begins with none of `%`, `!` and `?`, it "is a command for IPython".
+
         Args:
             line: numbered through all cells, from 1.
         """
