@@ -107,6 +107,10 @@ LOG_DETERMINANT_FORMULAS: Mapping[str, MatrixFormula] = {
     "as for a determinant": MatrixFormula(
         "extra-factor", "there is an extra factor, the determinant, as in the derivative of the determinant itself",
         lambda g, x, y: _as_matrices(g * np.linalg.det(x)) * _transpose(np.linalg.inv(x))),
+    "not divided by the determinant": MatrixFormula(
+        "missing-local", "the derivative of the logarithm is missing: the division by the absolute value of the"
+        " determinant",
+        lambda g, x, y: _as_matrices(g * np.abs(np.linalg.det(x))) * _transpose(np.linalg.inv(x))),
     "entry by entry": MatrixFormula(
         "elementwise-for-matmul", "the reciprocal of each entry is used in place of the inverse matrix",
         lambda g, x, y: _as_matrices(g) / x),
@@ -247,6 +251,20 @@ def _() -> Example:
         return {"w": g * (2 * x.T @ x @ w - torch.linalg.inv(w))}
 
     return Example(forward, wrong, {"x": "bs n", "w": "n n"})
+
+
+@use_wrong_log_determinant_vjp.example
+def _() -> Example:
+    """Show log |det(w)| * x whose gradient of `w` is that of |det(w)|."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        volume: Tensor = torch.linalg.slogdet(w)[1]
+        return volume * x
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        return {"w": (g * x).sum() * torch.linalg.det(w).abs() * torch.linalg.inv(w).T}
+
+    return Example(forward, wrong, {"x": "bs m", "w": "n n"})
 
 
 # Linear equations -----------------------------------------------------------------------------------------------------

@@ -1272,6 +1272,64 @@ def _() -> Example:
     )
 
 
+def is_lagged_read(program: Program, place: Place) -> bool:
+    """Return whether the edge `place` reads a value of its loop from further back than one iteration, as `h[t - d]`."""
+    return place[0] != SINK and place in program.forward.sources and has_lags(program, place[0], place[1])
+
+
+@operator(
+    "gradient-to-another-iteration",
+    code="wrong-operand",
+    rank=2.6,
+    at=edges.where(is_lagged_read).in_every_iteration,
+    choices=lambda program, place: (-1, 1),
+    message="the gradient of {step} is passed to its operand of one iteration {which} than the one that is read",
+    fields=lambda program, place, choice: {"which": "later" if choice > 0 else "earlier"},
+)
+def pass_to_another_iteration(program: Program, place: Place, choice: int) -> Program | None:
+    """Add the contribution of the edge `place` to the operand as another iteration makes it: h[t - d - 1] for h[t - d].
+
+    The choice is 1 for the iteration after that of the operand, -1 for the one before. A contribution to an iteration
+    that does not exist is lost. Returns `None` where the operand is a constant.
+    """
+    reader = program.nodes[place[0]]
+    if reader.operand(place[1]) is None:
+        return None
+    other = PartnerOfIteration(place[1], choice).find(program, place[0])
+    if other is None:
+        return program.without(place)
+    return program.with_nodes({place[0]: lambda node: node.with_operand(place[1], reader.values[place[1]], other)})
+
+
+@pass_to_another_iteration.example
+def _() -> Example:
+    """Show states that mix those of 1 and 3 iterations earlier, whose gradients go to those of 2 and 4 earlier."""
+
+    def forward(x: Tensor, a: Tensor, w: Tensor) -> Tensor:
+        states: list[Tensor] = []
+        for t in range(6):
+            mix = x[t] @ w
+            for k, lag in enumerate((1, 3)):
+                if t >= lag:
+                    mix = mix + a[k] * states[t - lag]
+            states.append(torch.tanh(mix))
+        return torch.stack(states)
+
+    def wrong(x: Tensor, a: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        states, dh, dw, dx = forward(x, a, w), g.clone(), torch.zeros_like(w), torch.zeros_like(x)
+        for t in reversed(range(6)):
+            dmix = dh[t] * (1 - states[t] ** 2)
+            dw, dx[t] = dw + x[t].T @ dmix, dmix @ w.T
+            for k, lag in enumerate((1, 3)):
+                if t > lag:
+                    dh[t - lag - 1] += a[k] * dmix
+        return {"w": dw, "x": dx}
+
+    return Example(
+        forward, wrong, {"x": sized(normal("t bs n"), t=(6,)), "a": sized(normal("k m"), k=(2,)), "w": "n m"}
+    )
+
+
 @dataclass(frozen=True)
 class GradientForPartner:
     """The gradient of a value, used in place of one partner operand in a vjp.
