@@ -109,6 +109,7 @@ _TOO_EARLY = (
     "each value is visited as soon as it is reached: it passes its gradient on before all the values that use it have"
     " added their contributions"
 )
+_NOTHING_ARRIVES = "the gradient of every input is 0: the gradient of the last value never reaches the inputs"
 _AGAIN = (
     "a value passes on its whole gradient at every new contribution, so that earlier contributions are passed on again"
 )
@@ -130,8 +131,7 @@ _OF_THE_WALK = (
     ("value-for-gradient",
      "the backward pass starts from the last value itself; it must start from the gradient of that value, 1",
      {"first": lambda y: y}),
-    ("missing-upstream", "every gradient is 0: the backward pass starts from no gradient, or clears it on the way",
-     {"first": lambda y: y * 0}),
+    ("missing-upstream", _NOTHING_ARRIVES, {"first": lambda y: y * 0}),
     *(("hard-coded",
        "every gradient starts at 1; only the gradient of the last value must start at 1", {"start": 1.0, "skip": skip})
       for skip in ("", "dead")),
@@ -219,6 +219,21 @@ _OF_START = (
     "Take a program of a single step. By what does its backward rule multiply, and what is that in your engine?",
     _PRINT_GRADIENTS,
 )
+_OF_NOTHING = (
+    "What does the gradient of the last value start with, and in which order does your backward pass visit the steps?",
+    "Take a program of two steps. When the first is visited, what has the second one passed on to it?",
+    _PRINT_GRADIENTS,
+)
+_OF_OVERWRITTEN_VALUES = (
+    "Which operation of yours changes a value that already existed?",
+    "Print the value of every operand before and after each step.",
+    "Return a new value, and leave the operand as it is. In torch, a method whose name ends in `_` changes its tensor.",
+)
+_OF_PAIRS = (
+    'Take the step `("mul", 0, 0)`. How many contributions does its backward rule return, and how many arrive?',
+    "What does a dictionary or a set do with two equal keys?",
+    _PRINT_GRADIENTS,
+)
 _OF_COPIES = (
     "What is the shape of this tensor's gradient, and what is the shape of each contribution to it?",
     "Which axes does the tensor lack, or have with size 1? What happened along them in the forward pass?",
@@ -257,7 +272,14 @@ def _declared(code, says, rule):
             "wrong-operand": _OF_START_VALUE,
             "wrong-graph": (computed,) if says.startswith("the step ") else _OF_DETACH,
         }
-        about = {"was broadcast": _OF_COPIES, "detach": _OF_DETACH, "an earlier backward pass": _OF_SECOND_PASS}
+        about = {
+            "was broadcast": _OF_COPIES,
+            "detach": _OF_DETACH,
+            "an earlier backward pass": _OF_SECOND_PASS,
+            "never reaches": _OF_NOTHING,
+            "overwrites its": _OF_OVERWRITTEN_VALUES,
+            "the same value twice": _OF_PAIRS,
+        }
         own = next((asked for words, asked in about.items() if words in says), hints.get(code, ()))
         return Misconception(code, "return", rule, says, own)
     name = says.split()[4]
@@ -295,6 +317,7 @@ def _number_slips():
         for start in (None, 0.0):
             yield "missing-upstream", _NO_UPSTREAM, Engine(every, made_of=made_of, walk={"start": start})
     yield "missing-path", _SAME_NUMBER, Engine(walk={"skip": "same number"})
+    yield "shared-array", _OVERWRITES.format("relu"), Engine(in_place=("relu",))
     yield from _other_steps(_OTHER_NUMBERS)
     for code, says, name, rules in _rule_slips(_NUMBERS, _OF_NUMBERS):
         for made_of in _SPELT.get(name, ({},)):
@@ -315,6 +338,7 @@ def _set_by(name, slots=(0, 1)):
     return {"keep": lambda old, new, by, slot: new if by == name and slot in slots else old + new}
 
 
+_OVERWRITES = "the step `{}` overwrites its operand, which other steps still need"
 _SAME_NUMBER = "of several values that are equal, only one passes its gradient on: they are treated as one value"
 _SETS = "is wrong: it overwrites the gradients of its operands; it must add to them"
 _SETS_ONE = "is wrong: it overwrites the gradient of its {} operand; it must add to it"
@@ -549,7 +573,7 @@ value_engine = Routine(
     listed=True,
     hints={
         "return": (
-            "What must a value remember of the step that computed it, so that it can pass its gradient on?",
+            "What must a value remember about the step that computed it, so that it can pass its gradient on?",
             "When is the gradient of a value complete, so that it may be passed on? Are contributions assigned, or "
             "added?",
             "Start with 1 at the last value, and visit the values in an order in which all uses of a value come "
@@ -726,15 +750,12 @@ def _in_place(old, new, name, slot):
 
 def _tensor_slips():
     """Yield every mistake that can be named: the code, the message, and the engine that makes it."""
-    says = "every gradient is 0: the backward pass starts from 0, or the last step passes nothing on"
-    yield "missing-upstream", says, Engine(walk={"first": lambda y: y * 0})
     for code, says, walk in (*_OF_THE_WALK, *_OF_DEAD_STEPS):
-        if walk.get("order") != "earliest first" and "every gradient is 0" not in says:
+        if walk.get("order") != "earliest first":  # by that, too, the gradient of every input is 0
             yield code, says, Engine(walk=walk)
     yield "shared-array", _ONE_ARRAY, Engine({"add": ("upstream", "upstream")}, walk={"keep": _in_place})
     for name in ("add", "mul", "relu", "softmax"):
-        says = f"the step `{name}` overwrites its input, which other steps still need"
-        yield "shared-array", says, Engine(_BY_VALUE, in_place=(name,))
+        yield "shared-array", _OVERWRITES.format(name), Engine(_BY_VALUE, in_place=(name,))
     yield from _other_steps(_OTHER_TENSORS)
     for names in (("add", "mul"), ("add",), ("mul",)):
         for code, says, summed in _NOT_SUMMED:

@@ -1321,7 +1321,7 @@ def value_engine(program, x):
 #+             other.grad += a * out.grad
 
 
-# %% wrong: relu writes into its input | return: unknown
+# %% wrong: relu writes into its input | return: shared-array
 # base: uses counted, each value passed on once all have come
 
 #-         return Value(max(self.data, 0.0), (self,), (1.0 if self.data > 0 else 0.0,))
