@@ -522,10 +522,10 @@ solve_grad = Exercise(
     },
     misconceptions=(
         Misconception("wrong-operand", "a.g", lambda a, b, out_g: -(a.inverse().t() @ out_g) @ b.t(),
-                      says="b is used in place of out: a is multiplied by out in a @ out = b",
+                      says="b is used in place of out; in `a @ out = b`, a is multiplied by out",
                       hints=("In `a @ out = b`, what is `a` multiplied by?",)),
         Misconception("wrong-operand", "a.g", lambda a, out_g: -(a.inverse().t() @ out_g) @ out_g.t(),
-                      says="out.g is used in place of out; a is multiplied by out in the forward pass",
+                      says="out.g is used in place of out; in `a @ out = b`, a is multiplied by out",
                       hints=("In `a @ out = b`, what is `a` multiplied by?",)),
         Misconception("missing-path", "a.g", lambda out, out_g: -out_g @ out.t(),
                       says="out.g is used as it is; b.g must be used in its place",
@@ -684,6 +684,7 @@ def _optimizer_hints(**steps):
     return {f"return.{place}": hints for place, hints in enumerate(steps.values())}
 
 
+_FADING = "The old m and g are added. Which of them should fade?"
 momentum_step = Routine(
     title="A step of gradient descent with momentum",
     inputs={"p": normal("..."), "g": normal("..."), "m": normal("..."), "lr": number(0.5, 2),
@@ -729,11 +730,11 @@ momentum_step = Routine(
              " nothing",
              "With `beta` near 1, should m forget quickly or slowly?"),
             ("wrong-operand", {"new_m": lambda g, m, beta: m + beta * g},
-             "in m, beta multiplies g; it must multiply the old m", "Which of the two should fade?"),
+             "in m, beta multiplies g; it must multiply the old m", _FADING),
             ("wrong-factor", {"new_m": lambda g, m, beta: beta * (m + g)},
-             "in m, beta multiplies g as well; it must multiply only the old m", "Which of the two should fade?"),
+             "in m, beta multiplies g as well; it must multiply only the old m", _FADING),
             ("missing-local", {"new_m": lambda g, m: m + g},
-             "beta is missing from m: old gradients never fade", "Which of the two should fade?"),
+             "beta is missing from m: old gradients never fade", _FADING),
             ("wrong-sign", {"new_m": lambda g, m, beta: beta * m - g},
              "in m, the sign of g is wrong: the minus sign belongs in the update of p",
              "How many minus signs does the formula in the docstring have?"),
@@ -1054,7 +1055,7 @@ _AROUND = (
     ("transposed", {"turned": False, "behind": True},
      "the linear system is solved with the transpose of its matrix; it must be solved with the matrix itself",
      "The gradient of `out` goes back through the tanh first, and then through `w`. Which matrix does both?"),
-    ("wrong-sign", {"sign": -1}, "the contribution around the loop is subtracted; it must be added",
+    ("wrong-sign", {"sign": -1}, "the contribution that comes back through `out @ w` is subtracted; it must be added",
      "`out` has two uses: in the loss and in its own equation. How do their contributions combine?"),
     ("missing-local", {"around": lambda out: 1 + 0 * out}, "the derivative of tanh is missing around the loop",
      "What lies between `out` and its own next value?"),
