@@ -97,7 +97,7 @@ _BLIND = {
     ),
 }
 _IN_PLACE = "stores the right gradients, but changes out.g in place, which the test does not check"
-_HALF = "stores half precision where the inputs are float32 or float64"
+_HALF = "stores its gradients in half precision (float16), although the inputs are float32 or float64"
 _NAN = "stores nan in the last entry of inp.g; a comparison of nan with `>` is never true"
 
 test_scale = examination(
