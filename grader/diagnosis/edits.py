@@ -377,7 +377,10 @@ class EditOnPath(ExplanatoryRewriting):
 
     @property
     def rank(self) -> float:
-        """Return the likelihood rank (less is likelier): that of the edit, plus a constant for the path."""
+        """Return the likelihood rank (less is likelier): that of the edit, plus a constant for the path.
+
+        The constant is `PATH_RANK`; with `edit_explains` the smaller `KNOWN_PATH_RANK`.
+        """
         return self.edit.rank + (KNOWN_PATH_RANK if self.edit_explains else PATH_RANK)
 
     def apply(self, program: Program) -> Program:
@@ -675,7 +678,7 @@ class WithRightLogSums(EditVariant):
 
 
 def _vjp_with_right_sums(at: EdgeContext) -> Array:
-    """Return g - p * sums for a log_softmax, with the sums of its right gradient over the axis of the softmax."""
+    """Return g - p * sums for a log_softmax, with sums of the right gradient of its value over the softmax's axis."""
     right = at.program.right_sweep.gradient(at.node.id)
     return np.asarray(at.g - np.exp(at.y) * right.sum(axis=reduced_axes(at.node), keepdims=True))
 

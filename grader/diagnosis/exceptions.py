@@ -67,8 +67,8 @@ def diagnose_error(
     Args:
         error: the exception as the child reported it.
         source: the learner's source, which names the line.
-        trial: the trial whose call raised it; the message names its shapes if the exception is about shapes. `None`
-            where no call was running.
+        trial: the trial whose call raised it; a message that names the type of the exception names the trial's options,
+            too, and its shapes if the exception is about shapes. `None` where no call was running.
         time_limit: the time limit of the call, in seconds.
         signature: how the function is called; the message names it if the exception was raised outside of learner
             code.

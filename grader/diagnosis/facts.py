@@ -580,8 +580,10 @@ def nonzero_where_zero(samples: Samples) -> Mistake | None:
 def stated_numbers(mistake: Mistake | None, sample: Sample) -> bool:
     """Return whether a sample has the counts of entries, or the value, that the message of a mistake states.
 
+    `False` where the message states no such numbers, or the answer has a wrong shape.
+
     Args:
-        mistake: the mistake; `None`, or one whose message counts no entries, has no such numbers.
+        mistake: the mistake; `None` is one without such numbers.
         sample: the answer in a trial in which it is wrong.
     """
     fact = mistake.facts[0] if mistake is not None and mistake.facts else None

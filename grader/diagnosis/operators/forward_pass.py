@@ -657,8 +657,10 @@ def number_fields(program: Program, place: Place, choice: NumberChange) -> dict[
     """Return the fields `number`, `lack`, `right`, `wrong`, `where` and `of` of a message about a number of a node.
 
     For the 3 in x / 3 that is doubled in both passes: "the denominator 3", "the division by 3 is missing", "3", "6",
-    and an empty text, as there is no pass without the mistake. A divisor that is multiplied by is "/ 3" and "* 3". The
-    last is "the derivative of " for the output, which no gradient needs.
+    and an empty text, as there is no pass without the mistake. `lack` is "0 is used in place of 3" for an operation in
+    `FILLING`, and `wrong` is empty where the number is left out. A divisor that is multiplied by is `/ 3` and `* 3`,
+    and a factor that is divided by is `* 3` and `/ 3`. The last is "the derivative of " for the output, which no
+    gradient needs.
 
     Args:
         program: the program of a trial.

@@ -324,7 +324,7 @@ def _() -> Example:
 
 @hold_constant.example
 def _() -> Example:
-    """Show x @ (w / (u @ w @ v)), u a column of length 1, whose gradient of `w` takes u @ w @ v for constant."""
+    """Show x @ (w / (u @ w @ v)), u = w @ v / norm(w @ v), whose gradients take u @ w @ v for constant."""
 
     def forward(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
         u = w @ v

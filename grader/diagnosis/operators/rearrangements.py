@@ -788,7 +788,7 @@ def cut_gradient_wrongly(program: Program, place: Place, choice: WrongCut) -> Pr
 
     For cat([x, h]) and `WrongCut("from the other end", every=False)` at the edge of x: the last len(x) rows of g in
     place of the first. Returns `None` where the part has a wrong length, and the operand is no target that only this
-    edge leads to.
+    edge leads to. A part beyond the ends of g raises `NoCandidate`, but only when the gradients are computed.
     """
 
     def share(at: EdgeContext) -> Array:
@@ -981,7 +981,9 @@ def ordered_sizes(program: Program) -> frozenset[int]:
     """Return the sizes of all axes along which the order of the entries matters in the forward pass, as of time steps.
 
     These are axes that are selected from, joined, flipped, rolled, slid along by windows, or summed cumulatively: 5 for
-    `x.cumsum(0)` with x of shape (5, 3). Cached for each forward pass.
+    `x.cumsum(0)` with x of shape (5, 3). Where no option `dim` or `dims` says which, and for a join, they are the sizes
+    that only the operands have, or only the result: 5 and 3 for `x[:3]` with x of shape (5, 4). Cached for each forward
+    pass.
     """
     if program.forward not in _ORDERED:
         sizes: set[int] = set()

@@ -1684,7 +1684,7 @@ def use_values_of_one_iteration(program: Program, place: Place, choice: Literal[
 
 @use_values_of_one_iteration.example
 def _() -> Example:
-    """Show h = tanh(x[t] @ w + h @ u), whose backward pass uses the last state in every iteration."""
+    """Show h = tanh(x[t] @ w + h @ u), whose backward pass uses the last iteration's two states in every iteration."""
 
     def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
         for step in x:

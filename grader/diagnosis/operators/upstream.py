@@ -986,9 +986,10 @@ class JacobianMisuse:
 def misused_jacobians(program: Program, place: Place) -> Iterator[JacobianMisuse]:
     """Yield `JacobianMisuse`s of a value y = f(x), the value `place`: each names an x, and which wrong matrix is used.
 
-    f is a function of several operations. The Jacobian itself is tried if one of them is a contraction, a join, or of
-    the family "other"; of pointwise ones it is its own transpose. The inverse is tried in both cases, but only for a y
-    of at most `LARGEST_JACOBIAN` entries.
+    x is each of `sources_of_function`, so that f has several operations. The Jacobian itself is tried if one of them is
+    a contraction, a join, or of the family "other"; of pointwise ones it is its own transpose. The inverse is tried in
+    both cases, but only for a y of at most `LARGEST_JACOBIAN` entries. For any other f, such as one of a sum and
+    pointwise operations, nothing is yielded.
     """
     for source in sources_of_function(program, place):
         operand = source.find(program, place[0])

@@ -615,7 +615,10 @@ class Taps:
         return chosen if self.alone else 1 - chosen
 
     def describe(self, owner: str) -> str:
-        """Return a clause that says which taps are used or missing: `the last tap of the kernel along its last axis`.
+        """Return a clause that says which taps are used or missing.
+
+        Such as "the last tap of the kernel along the last axis is left out", or "only the last tap of the kernel is
+        used"; an operation without a kernel has entries in place of taps.
 
         Args:
             owner: what has the taps: `the kernel`, or `each window` of an operation without one.
