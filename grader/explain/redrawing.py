@@ -217,9 +217,11 @@ def _has_rows_of_permutations(values: np.ndarray) -> bool:
 
 
 def _indices(given: np.ndarray, unique: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Return integers in the range of the given ones, sorted if they are, or a permutation; shape: `(count,)`.
+    """Return integers in the range of the given ones; shape: `(count,)`.
 
-    Two or more sorted ones begin with the least given one and end with the greatest.
+    They are sorted if the given ones are, and have more than two distinct values; two or more then begin with the least
+    given one and end with the greatest. Else they are a permutation of the given ones if these are distinct and `count`
+    many; else any from the least to the greatest.
 
     Args:
         given: shape: `(n,)`.

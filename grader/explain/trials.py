@@ -230,8 +230,9 @@ class Drawing:
     def _with_other_upstream(self, given: CodeTrial, kind: str, rng: np.random.Generator) -> Iterator[CodeTrial]:
         """Yield the given inputs with another upstream gradient, in the memory layout of this kind of trial.
 
-        A large upstream gradient is the given one times `LARGE_FACTOR`. Nothing is yielded if the gradient is
-        contiguous even in that layout, as with a single entry.
+        The gradient is random; for `LARGE_UPSTREAM_KIND` the given one times `LARGE_FACTOR`, for `EXPANDED` one random
+        number everywhere. There is at most one trial: none where `with_upstream` returns `None`, or where the gradient
+        is contiguous even in the layout of a kind in `LAYOUTS`, as with a single entry.
 
         Args:
             given: the trial with the given inputs.

@@ -184,7 +184,8 @@ class _NearbyGradients:
         """Return a mask of the entries of a gradient that are right by another convention than torch's.
 
         Such an entry lies between the least and the greatest of torch's gradient and the nearby ones, where these
-        differ. If all entries of `other` do, those that break a linear relation of every nearby gradient are taken out.
+        differ. If all entries of `other` do, those are taken out whose sum along some axes is the same in all of these
+        gradients and another in `array`, or that together are no affine combination of theirs.
 
         Args:
             array: the gradient to judge, shaped like the right one.
