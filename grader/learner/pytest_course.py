@@ -237,7 +237,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_report_teststatus(report: Any) -> Any:
-    """Return the status TODO, which is neither a pass nor a failure, for an answer that is not begun; else `None`."""
+    """Return the status TODO, which is neither a pass nor a failure, for an answer that is not begun; else `None`.
+
+    A folded answer has no letter: see `AnswerOutcome.is_folded`.
+    """
     outcome: AnswerOutcome | None = getattr(report, "handgrad", None)
     if outcome is None or outcome.status != "todo":
         return None

@@ -67,7 +67,11 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Generator[
 
 @pytest.hookimpl(wrapper=True)
 def pytest_report_from_serializable(config: pytest.Config) -> Generator[None, Any, Any]:
-    """Restore the outcome of an answer in a report from an xdist worker; register the course plugin if needed."""
+    """Turn `report.handgrad`, which comes from an xdist worker as JSON values, into an `AnswerOutcome` again.
+
+    The course plugin is registered first where this process has not done so. Reports without `handgrad` stay as they
+    are.
+    """
     report = yield
     if hasattr(report, "handgrad"):
         course_plugin(config).restore_outcome(report)

@@ -170,7 +170,10 @@ class Checks:
             self.worker.stop()
 
     def _start_next(self) -> None:
-        """Start a thread for the request that waits at the front, unless a check is in progress or none waits."""
+        """Resume the worker, and start a thread for the request that waits at the front; it leaves the queue.
+
+        Do nothing if a check is in progress or none waits.
+        """
         if self.running is not None or not self.waiting:
             return
         self.running = self.waiting.pop(0)

@@ -117,7 +117,11 @@ def keyboard(on_key: OnKey, *, whole_lines: bool = False) -> Iterator[TerminalMo
 
 
 def keys_in(text: str) -> Iterator[str]:
-    """Yield the keys for which a terminal sends this text; escape sequences without a name are skipped."""
+    """Yield the keys for which a terminal sends this text, in their order.
+
+    A key is a printable character as it is, or a name such as `ENTER` or `UP` ("enter", "up"); escape sequences and
+    control characters without a name are skipped.
+    """
     for sequence in _SEQUENCE.findall(text):
         if name := _NAMES.get(sequence, sequence if sequence.isprintable() else None):
             yield name

@@ -294,7 +294,10 @@ def number(question: Number | Word, text: str) -> list[np.ndarray]:
 
 
 def _is_prose(text: str) -> bool:
-    """Return whether words stand side by side in a text that has no call in it."""
+    """Return whether a word is followed by another word or a number, in a text without calls and without `[`.
+
+    A word has two letters or more, or stands behind a digit: "it is", "is 5", "3 rows of".
+    """
     return _WORDS.search(text) is not None and re.search(r"\w\(|\[", text) is None
 
 
