@@ -181,7 +181,10 @@ class _Batch:
     address: str = ""
 
     def halves(self) -> list[_Batch]:
-        """Return the submissions as two batches, or as one if there is only one submission."""
+        """Return the submissions as two batches that wait, or as one if there is only one submission.
+
+        Each has a copy of `refused`, and no address.
+        """
         middle = len(self.submissions) // 2
         halves = [self.submissions[:middle], self.submissions[middle:]] if middle else [self.submissions]
         return [_Batch(half, [*self.refused]) for half in halves]

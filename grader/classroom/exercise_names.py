@@ -84,7 +84,8 @@ class ExerciseNames:
     def is_wanted(self, folders: Sequence[str]) -> bool:
         """Return whether a file that lies in these nested folders, the innermost last, may be graded or imported.
 
-        That is false only in the folder of a unit of which no exercise is graded.
+        That is false only where the name of the innermost folder means a unit of which no exercise is graded; the
+        names of the others do not matter.
         """
         unit = self.unit_of(folders[-1]) if folders else ""
         return not unit or unit in self.points

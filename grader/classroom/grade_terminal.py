@@ -316,7 +316,8 @@ def _failure_lines(failures: Sequence[Failure], next_step: str) -> Iterator[str]
 
     Args:
         failures: what could not be graded, of students of this run and of others whose records were kept.
-        next_step: what to do after the step that a message names, as a clause.
+        next_step: what to do after the step that a message names, as a clause; not said where the message ends in
+            `AGAIN`.
     """
     exercises = dict[tuple[str, str], list[str]]()
     for failure in failures:

@@ -686,9 +686,10 @@ def _reverse_name(cell: str) -> str:
 
 
 def _feedback(record: StudentResults) -> str:
-    """Return a student's points, wrong answers, and what was not attempted as HTML, the format of Moodle's comments.
+    """Return what a student is told of the grade as HTML, the format of Moodle's comments.
 
-    At most `MOST_FEEDBACK` wrong answers are written out.
+    That is the points; the wrong answers, of which at most `MOST_FEEDBACK` are written out; the exercises graded by a
+    person; the changes of points; and what was not attempted.
     """
     parts = [f"<p>{points_reached(record)}</p>"]
     wrong = [answer for answer in answers(record) if answer.answer.status == "failed"]
