@@ -298,7 +298,10 @@ def _arc(source: int, target: int) -> float:
 
 
 def _order_sentence(figure: Figure) -> str:
-    """Return each value that comes too early and those after it: "3 comes before 5, 6; 4 comes before 7"."""
+    """Return a sentence on the values that come too early: "3 comes before 5, 6; 4 comes before 7.".
+
+    For each of them it names those of the later values that it must come after. Without any, it is a full stop alone.
+    """
     early = early_values(figure)
     return "; ".join(f"{value} comes before {', '.join(late)}" for value, late in early.values()) + "."
 

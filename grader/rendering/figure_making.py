@@ -462,7 +462,9 @@ def _products(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndarray]]:
 def _gradients_of_steps(compared: ComparedAnswer) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the name and the right gradient of each step of the forward pass whose value has the shape of the answer.
 
-    The name is such as "gradient of h". Nothing is yielded for an answer that is no gradient.
+    The name is such as "gradient of h" or "gradient of (x @ w)"; "gradient of a later step" for a step whose name has
+    more than `LONGEST` characters. Nothing is yielded for an answer that is no gradient, or where
+    `faithful_program_of` returns `None`.
     """
     if compared.answer.kind != "gradient":
         return

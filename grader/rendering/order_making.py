@@ -252,10 +252,10 @@ def _are_parents(value: object) -> bool:
 
 
 def visits_of_list(order: Sequence[int], parents: Sequence[tuple[int, ...]]) -> Visits:
-    """Return a list of values as visits, with an arrow from the first place of each parent to each value.
+    """Return a list of values as visits, with an arrow from the first place of each parent to each place of a value.
 
-    Values that the list lacks are `missing`, and have places after its end. The name of a value that came before is
-    "again", and that of any other is empty.
+    Values that the list lacks are `missing`, and have places after its end, to which no arrows lead. The name of a
+    value that came before is "again", and that of any other is empty.
 
     Args:
         order: the numbers of values.
