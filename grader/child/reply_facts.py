@@ -31,6 +31,7 @@ MAX_TEXT, MAX_NAME, MAX_LINES = 2000, 100, 8  # characters of a message and of a
 NOT_THERE = "checks and graded runs have no files, no network, no processes and no threads"
 
 Facts = dict[str, Any]
+"""A description whose `kind` says which other keys it has: see `value_facts` and `error_facts`."""
 
 
 class NoKeyboard(Exception):
@@ -78,8 +79,11 @@ def value_facts(value: Any, sent: ReplyArrays, depth: int = 0) -> Facts:
         depth: how many lists and tuples the value is in.
 
     Returns:
-        {"kind": "number", "type": "float", "array": 0}, for example, or {"kind": "items", "type": "list", "items": [],
-        "array": None}. Of an object that raises when it is read: its type, and `why`, the message of the exception.
+        {"kind": "number", "type": "float", "array": 0}, for example, and likewise of kind "ndarray"; or {"kind":
+        "items", "type": "list", "items": [], "array": None}: `items` has the facts of the first `MAX_ITEMS` items, and
+        `array` at depth 0 all of them where they are numbers. For a tensor see `_tensor_facts`. `None` and `...` have
+        the kind "none" or "ellipsis" alone; all else, and a list in `MAX_DEPTH` others, is such as {"kind": "other",
+        "type": "dict"}. Of an object that raises when it is read: the last, and `why`, the message of the exception.
     """
     try:
         return _unguarded_value_facts(value, sent, depth)
@@ -94,6 +98,9 @@ def _unguarded_value_facts(value: Any, sent: ReplyArrays, depth: int) -> Facts:
         value: whatever learner code returned or stored.
         sent: receives the contents of arrays and numbers; the facts refer to them by index.
         depth: how many lists and tuples the value is in.
+
+    Returns:
+        The facts, with the keys that `value_facts` describes.
 
     Raises:
         Exception: whatever the value raises when it is read.
