@@ -255,7 +255,7 @@ def explained_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
         return None if turned is None else Factor(turned.code, turned.kind, {**turned.parameters, "negative": True})
     return (
         _size_factor(ratios, averages)
-        or _size_ratio_factor(ratios)
+        or _size_ratio_factor(ratios, averages)
         or _size_function_factor(ratios)
         or _argument_factor(ratios)
     )
@@ -350,7 +350,7 @@ def _size_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
                 return Factor("sum-for-mean" if averages else "wrong-factor", FACTOR_MULTIPLIED, fields)
             typed_in = 1 / constants[0]  # a 2 may as well be one that the forward pass has, left out
             if power > 0 and averages and math.isclose(typed_in, round(typed_in), rel_tol=CLOSE) and typed_in > 2.5:
-                if other := _size_ratio_factor(ratios):  # of an axis that is as long in every trial
+                if other := _size_ratio_factor(ratios, averages):  # of an axis that is as long in every trial
                     return other
                 return Factor("hard-coded", FACTOR_TYPED_IN, {**fields, "number": round(typed_in)})
             expression = times_text(constants[0], f"1 / {in_brackets(name)}" if power < 0 else name)
@@ -382,16 +382,18 @@ def pairs_of_divisors(names: Collection[str]) -> Iterator[tuple[str, str]]:
             yield right, wrong
 
 
-def _size_ratio_factor(ratios: TrialRatios) -> Factor | None:
+def _size_ratio_factor(ratios: TrialRatios, averages: bool) -> Factor | None:
     """Return the factor as n / m for two sizes: the learner has divided by m where n is right.
 
-    Both are sizes of axes or other `divisors`, and what is subtracted from one is subtracted from the other, too.
-    Return `None` where no two sizes give it in every trial.
+    Both are sizes of axes; or, if the forward pass takes a mean, other `divisors`, and what is subtracted from one is
+    subtracted from the other, too. Return `None` where no two sizes give it in every trial.
 
     Args:
         ratios: pairs of a trial and the factor's value in it.
+        averages: whether the forward pass takes a mean.
     """
-    divisors_and_ratios = [(divisors(trial), ratio) for trial, ratio in ratios]
+    sizes = divisors if averages else named_axis_sizes
+    divisors_and_ratios = [(sizes(trial), ratio) for trial, ratio in ratios]
     common = [name for name in divisors_and_ratios[0][0] if all(name in own for own, _ in divisors_and_ratios)]
     for right, wrong in pairs_of_divisors(common):
         if all(math.isclose(ratio, own[right] / own[wrong], rel_tol=CLOSE) for own, ratio in divisors_and_ratios):

@@ -1227,6 +1227,9 @@ OPERATORS_IN_SOURCE: Mapping[str, str] = {
 """By the name of an operation, its operator in the source."""
 
 
+INVERTED = "the inverted mask"
+
+
 @dataclass(frozen=True)
 class SubstituteFunction:
     """A function that may be taken by mistake in place of a node's operation.
@@ -1248,6 +1251,8 @@ class SubstituteFunction:
         if self.name.startswith("`"):
             own = OPERATORS_IN_SOURCE.get(operation)
             return f"{self.name} is used in place of {f'`{own}`' if own else 'the operator'} in"
+        if self.name == INVERTED:
+            return "the mask is the wrong way round in"
         if self.name.endswith("mask"):
             return f"{self.name} is used in"
         return f"{self.name} {'are' if self.name.endswith('entries') else 'is'} used in place of"
@@ -1304,9 +1309,9 @@ REPLACEMENT_FUNCTIONS: Mapping[str, Mapping[SubstituteFunction, Change]] = {
     "ne": {SubstituteFunction("`==`", "inverted-mask"): to_operation("eq")},
     "logical_and": {SubstituteFunction("`or`", "inverted-mask"): to_operation("logical_or")},
     "logical_or": {SubstituteFunction("`and`", "inverted-mask"): to_operation("logical_and")},
-    "where": {SubstituteFunction("the inverted mask", "inverted-mask"): with_inverted_mask,
+    "where": {SubstituteFunction(INVERTED, "inverted-mask"): with_inverted_mask,
               SubstituteFunction("the transposed mask", "inverted-mask"): with_transposed_mask},
-    "masked_fill": {SubstituteFunction("the inverted mask", "inverted-mask"): with_inverted_mask,
+    "masked_fill": {SubstituteFunction(INVERTED, "inverted-mask"): with_inverted_mask,
                     SubstituteFunction("the transposed mask", "inverted-mask"): with_transposed_mask},
     "topk": {SubstituteFunction("the first entries", "wrong-operand"): take_first_entries},
     "sort": {SubstituteFunction("the unsorted entries", "wrong-operand"): take_first_entries},
