@@ -227,7 +227,7 @@ def mistake_of_edit(edit: DescribedRewriting, case: Case, *more: Fact, code: str
     return Mistake(code, hints=hints, facts=facts, at=edited_places(edit, case), rewrite=edit.apply)
 
 
-MISSING_NUMBER = re.compile(r"the (factor|division by) ([\d./]+)(?: of `.*| in the derivative of .*)? is missing$")
+MISSING_NUMBER = re.compile(r"the (factor|division by) ([\d./]+)(?: in the derivative of .*)? is missing$")
 OF_OPERATION = ("step", "derivative")  # message fields that name the edited operation
 
 

@@ -292,9 +292,11 @@ def test_a_broadcast_is_understood_whichever_axes_it_adds(exercise: Exercise, ru
         (lambda x: (x**2 + 1) ** 2, 2,
          "in the derivative of `x**2` or `(x**2 + 1) ** 2`, the factor 2 is there twice"),
         (lambda x: 2 * (2 * x).sin(), 1 / 2,
-         "the factor 2 of `2 * x` or the factor 2 of `2 * (2 * x).sin()` is missing"),
+         "the factor 2 in the derivative of `2 * x` or the factor 2 in the derivative of `2 * (2 * x).sin()` is"
+         " missing"),
         (lambda x: 3 * x**3, 1 / 3,
-         "the factor 3 of `3 * x**3` is missing, or in the derivative of `x**3`, the factor 3 is missing"),
+         "the factor 3 in the derivative of `3 * x**3` is missing, or in the derivative of `x**3`, the factor 3 is"
+         " missing"),
         (lambda x: ((x / 2).tanh() + 2).sqrt(), 2, "the division by 2 in the derivative of `x / 2` is missing, or"),
     ],
 )  # fmt: skip
@@ -310,4 +312,4 @@ def test_a_number_that_several_operations_have_is_said_of_all_of_them(
 def test_a_number_that_one_operation_has_is_said_of_that_one() -> None:
     """A 3 and a 2 are told apart."""
     found = verdict(of_x(lambda x: (3 * x**2 + 1) ** 2), lambda v: v["right"] / 3)
-    assert found.says == "the factor 3 of `3 * x**2` is missing"
+    assert found.says == "the factor 3 in the derivative of `3 * x**2` is missing"

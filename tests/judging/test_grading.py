@@ -201,7 +201,7 @@ def test_the_entry_that_the_finding_names_is_the_one_that_is_nudged(grade: Grade
 def test_the_number_of_a_product_is_named_whichever_side_it_is_on(grade: Grade) -> None:
     """torch computes `lam * x` as `x * lam`."""
     (answer,) = grade("l2_penalty_grad", "def l2_penalty_grad(w, lam):\n    w.g = 2 * w\n").answers
-    assert answer.message == "the factor lam of `lam * (w**2).sum()` is missing"
+    assert answer.message == "the factor lam in the derivative of `lam * (w**2).sum()` is missing"
 
 
 def test_where_there_is_no_loss_the_output_moves(grade: Grade) -> None:

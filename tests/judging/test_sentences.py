@@ -101,7 +101,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "silu_grad",
         "def silu_grad(inp, out):\n    s = inp.sigmoid()\n    inp.g = out.g * (1 + inp * s * (1 - s))\n",
         "inp.g",
-        "in inp.g, the factor `inp.sigmoid()` of `inp * inp.sigmoid()` is missing",
+        "in inp.g, the factor `inp.sigmoid()` in the derivative of `inp * inp.sigmoid()` is missing",
     ),
     "the logarithm of a power is that of the base": (
         "pow_both_grad",

@@ -626,9 +626,10 @@ MASK_SLOTS: Mapping[str, int] = {"where": 0, "masked_fill": 1}  # which operand 
 def describe_local_derivative(program: Program, place: Place, step: str) -> str:
     """Return what a learner calls the local derivative of the edge `place`.
 
-    In general `the derivative of {step}`; for the edge of `hat` into the product `gamma * hat`, `the factor gamma of
-    {step}`; for that of `scores` into the quotient `scores / sqrt(d)`, `the division by sqrt(d) in the derivative of
-    {step}`; for that of `scores` into `scores.masked_fill(future, 0)`, `the mask future in the derivative of {step}`.
+    In general `the derivative of {step}`; for the edge of `hat` into the product `gamma * hat`, `the factor gamma in
+    the derivative of {step}`; for that of `scores` into the quotient `scores / sqrt(d)`, `the division by sqrt(d) in
+    the derivative of {step}`; for that of `scores` into `scores.masked_fill(future, 0)`, `the mask future in the
+    derivative of {step}`.
 
     Args:
         program: the program of the trial that the message is for.
@@ -640,7 +641,11 @@ def describe_local_derivative(program: Program, place: Place, step: str) -> str:
     if mask := mask_of(program, place):
         return f"the mask {mask} in the derivative of {step}"
     node, other = program.reader(place), _partner_in_source(program, place, ast.Mult)
-    return f"the factor {other} of {step}" if other and node.name == "mul" else f"the derivative of {step}"
+    return (
+        f"the factor {other} in the derivative of {step}"
+        if other and node.name == "mul"
+        else f"the derivative of {step}"
+    )
 
 
 def divisor_of(program: Program, place: Place) -> str:

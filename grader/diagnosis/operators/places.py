@@ -42,7 +42,10 @@ BINARY: Mapping[str, type[ast.operator]] = {
 
 LONGEST_TEXT = 32  # of a quoted expression, if there is any way to say it in fewer characters
 LONGEST_QUOTE = 25  # characters of an expression in a sentence, if its value has a name or its function a word
-QUOTED = re.compile(r"(?:the `(?P<operation>\w+)` in )?`(?P<text>[^`]+)`(?! (?:in line \d|of `|in `|in every call))")
+QUOTED = re.compile(
+    r"(?:the `(?P<operation>\w+)` in )?`(?P<text>[^`]+)`"
+    r"(?! (?:in line \d|(?:of|in|in the derivative of) `|in every call))"
+)
 OF_VALUE = re.compile(r"(?:gradient of|place of|that of|respect to|passed (?:from|to)|from the|computes|and) $")
 GRADIENT_OF = re.compile(r"\b(?:the gradient|that) of $")
 AFTER_NOUN = re.compile(r"\bthe (?!derivative|gradient)[\w-]+ $")  # "the norm ", with an apposition
@@ -462,7 +465,6 @@ def with_short_names(program: Program, clause: str) -> str:
         rf"^the gradient of {NAMED} through (`\w+`) in every call ", r"in every call of \1, the gradient ", clause
     )
     output = re.escape(program.output_name)
-    clause = re.sub(rf"^(in the gradient of {NAMED}, the factor {NAMED}) of {output}(?= is missing$)", r"\1", clause)
     clause = re.sub(rf"( in the derivative of {output}(?= is missing$)|^in {output}, )", "", clause)
     has_time = "t" in program.sizes and any(len(ids) > 1 for ids in program.forward.by_key.values())
     clause = _with_time_steps(clause) if has_time else clause

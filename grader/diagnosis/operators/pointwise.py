@@ -146,7 +146,7 @@ def is_scaled_by_negative_number(program: Program, place: Place) -> bool:
 
 
 def name_of_size(program: Program, place: Place, choice: None) -> dict[str, str]:
-    """Return the field `what` of a message: "the factor 2 of `-2 * x`" for the edge of x.
+    """Return the field `what` of a message: "the factor 2 in the derivative of `-2 * x`" for the edge of x.
 
     Args:
         program: the program of the trial that the message is for.
@@ -155,8 +155,8 @@ def name_of_size(program: Program, place: Place, choice: None) -> dict[str, str]
     """
     node = program.reader(place)
     number, step = f"{abs(float(np.asarray(node.values[1 - place[1]]))):g}", expression_of(program, node)
-    part = f"the factor {number} of" if node.name == "mul" else f"the division by {number} in the derivative of"
-    return {"what": f"{part} {step}"}
+    part = f"the factor {number}" if node.name == "mul" else f"the division by {number}"
+    return {"what": f"{part} in the derivative of {step}"}
 
 
 @operator(
@@ -393,7 +393,7 @@ def derivative_ahead(program: Program, place: Place) -> Place | None:
 
 
 def describe_derivative_ahead(program: Program, place: Place, choice: None) -> dict[str, str]:
-    """Return the field `missing` of a message: the local derivative that is left out, such as "the factor gate of ...".
+    """Return the field `missing` of a message: the local derivative that is left out, such as "the factor gate in ...".
 
     Args:
         program: the program of the trial that the message is for.
