@@ -385,7 +385,7 @@ def test_a_kernel_may_take_the_sums_of_a_softmax_from_the_right_output() -> None
     found = explain(case_of(forward, wrong, q="bs n", k="t n", v="t m", bias="bs t"), OPERATORS)
     assert set(found) == {"q", "k", "v", "bias"}
     assert {mistake.cause for mistake in found.values()} == {"", "v"}
-    assert "is left out where the forward pass is recomputed" in said(found["v"])
+    assert "is left out in your forward pass" in said(found["v"])
 
 
 def test_where_names_the_value_nearest_to_the_loss_whose_gradient_is_wrong() -> None:

@@ -472,7 +472,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "    scores_g = weights * (weights_g - (weights_g * weights).sum(1, keepdim=True)) / root\n"
         "    q.g, k.g, v.g = scores_g @ k, scores_g.t() @ q, weights.t() @ out.g\n",
         "q.g",
-        "in `q @ k.t() / root`, the division by `q.shape[#] ** #` is missing where the forward pass is recomputed",
+        "in `q @ k.t() / root`, the division by `q.shape[#] ** #` is missing in your forward pass",
     ),
     "the average of a window is shared among its entries": (
         "maxpool1d_grad",

@@ -33,7 +33,7 @@ from .recurrences import cached_loop_carried_values
 
 PASSES: Mapping[Affects, str] = {
     "all": "",
-    "values": " where the forward pass is recomputed",
+    "values": " in your forward pass",
     "backward": " in the backward pass only",
     "partners": " where the backward pass uses the result",
 }
@@ -211,8 +211,8 @@ def _number_in_slot(node: Node, slot: int) -> float:
     message="{what}{step} {is}{where}",
     hints={
         "wrong-point": (
-            "You recompute a part of the forward pass. Compare it line by line with the one in the docstring.",
-            "Every derivative after an operation that is left out is taken at a wrong value.",
+            "Your code computes a part of the forward pass. Compare it line by line with the one in the docstring.",
+            "Everything that is computed after an operation that is left out is wrong, too.",
             "Print an intermediate value of your code and the same value of the forward pass, for one small input.",
         ),
     },

@@ -1300,7 +1300,7 @@ def _() -> Example:
     rank=3.5,
     at=normalisations,
     choices=lambda program, place: dict.fromkeys(choice.axes for choice in wrong_axes(program, place)),
-    message="in the recomputed forward pass, {statistics} taken over {wrong}; {verb} must be taken over {right}",
+    message="in your forward pass, {statistics} taken over {wrong}; {verb} must be taken over {right}",
     fields=lambda program, place, choice: _fields_of_statistics(program, place, choice),
     hints=NORMALISED_TOGETHER,
 )

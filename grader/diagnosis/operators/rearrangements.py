@@ -211,7 +211,7 @@ def _() -> Example:
     code="reshape-for-transpose",
     rank=FORWARD_RANK,
     at=nodes.of("transpose", "permute"),
-    message="where the forward pass is recomputed, a reshape is used in place of {step}; the reshape puts the entries"
+    message="in your forward pass, a reshape is used in place of {step}; the reshape puts the entries"
     " of {operand} in the wrong places",
 )
 def reshape_in_forward(program: Program, place: Place, choice: None) -> Program:
@@ -441,7 +441,7 @@ def _() -> Example:
     rank=FORWARD_RANK,
     at=nodes.of(*RESHAPES),
     choices=split_pairs,
-    message="in the recomputed forward pass, {pair} of {step} are swapped",
+    message="in your forward pass, {pair} of {step} are swapped",
     fields=axis_pair_fields,
 )
 def exchange_split_axes_in_forward(program: Program, place: Place, choice: AxisPair) -> Program:

@@ -1585,8 +1585,7 @@ def names_of_axes(program: Program, place: Place, choice: WrongAxis) -> dict[str
     choices=lambda program, place: (
         WrongAxis(axis, affects) for affects in AFFECTED for axis in (*wrong_axes(program, place), None)
     ),
-    message="in the recomputed forward pass, {function} of {operand} is taken along {axis}; it must be taken along"
-    " {right}",
+    message="in your forward pass, {function} of {operand} is taken along {axis}; it must be taken along {right}",
     fields=lambda program, place, choice: {
         "function": WORDS.get(name := program.nodes[place[0]].name, f"`{name}`"),
         "operand": program.name_of(program.nodes[place[0]].operands[0][1]),
