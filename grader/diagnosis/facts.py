@@ -105,7 +105,7 @@ RIGHT_ONLY_IN = fact_kind(
 )
 RIGHT_EXCEPT_IN = fact_kind(
     "right-except-in",
-    "it is right except {kinds}",
+    "it is wrong {kinds}",
 )
 RIGHT_FOR_SMALL_UPSTREAM = fact_kind(
     "right-for-small-upstream",
@@ -113,12 +113,12 @@ RIGHT_FOR_SMALL_UPSTREAM = fact_kind(
 )
 WRONG_WITH = fact_kind(
     "wrong-with",
-    "it is right only when {name} does not use {parts}",
+    "it is wrong when {name} uses {parts}",
     hints=("Take a function that uses nothing else, with numbers of your own, and work out the result by hand.",),
 )
 RIGHT_ONLY_WHERE = fact_kind(
     "right-only-where",
-    "it is right only {where}",
+    "it is {where}",
     hints=(
         "Go through your code by hand with an argument for which it is wrong. Which line does not fit the forward"
         " pass?",

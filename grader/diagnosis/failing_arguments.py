@@ -19,10 +19,12 @@ SPECIAL = (-1, 0, 1)  # whole numbers that code may treat in another way than al
 
 
 def options_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Sequence[Trial]) -> str:
-    """Return where options have what they have in every right trial and in no wrong one, such as "when `k` is 3".
+    """Return where options have what they have in every right trial and in no wrong one: "right only when `k` is 3".
+
+    Where they have another value than one that each wrong trial has: "wrong when `k` is 0".
 
     Where several options do so, such as two that change together, nobody can tell which one is the reason: then the
-    trials are described by all of them, "in the trials in which `j` is 1 and `k` is 3".
+    trials are described by all of them, "right only in the trials in which `j` is 1 and `k` is 3".
 
     Args:
         answer: the answer that is right in some trials and wrong in others.
@@ -30,7 +32,7 @@ def options_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Seque
         wrong: those in which it is wrong.
 
     Returns:
-        What can stand behind "it is right only". Empty where no option distinguishes the trials.
+        What can stand behind "it is". Empty where no option distinguishes the trials.
     """
     conditions = []
     for name in options(right[0]):
@@ -43,8 +45,10 @@ def options_of_right_trials(answer: Answer, right: Sequence[Trial], wrong: Seque
         )
         if condition:
             conditions.append(f"`{name}` is {condition}")
+    if len(conditions) == 1 and " is not " in conditions[0]:
+        return f"wrong when {conditions[0].replace(' is not ', ' is ')}"
     where = "when" if len(conditions) == 1 else "in the trials in which"
-    return f"{where} {' and '.join(conditions)}" if conditions else ""
+    return f"right only {where} {' and '.join(conditions)}" if conditions else ""
 
 
 def _shape(answer: Answer, trial: Trial) -> tuple[int, ...]:

@@ -156,7 +156,7 @@ def _example(fields: Mapping[str, Any]) -> str:
 
 
 def _kinds(fields: Mapping[str, Any]) -> str:
-    """Return kinds of trials as clauses: "in a batch of one (bs=1) and where all axes have the same size".
+    """Return kinds of trials as clauses: "for a batch of one (bs=1) and where all axes have the same size".
 
     Args:
         fields: with `kinds`, a list of [kind, sizes]: [["a batch of one", [["bs", 1]]], ["a square case", []]].
@@ -164,7 +164,7 @@ def _kinds(fields: Mapping[str, Any]) -> str:
     texts = []
     for kind, sizes in fields["kinds"]:
         known = ", ".join(f"{axis}={size}" for axis, size in sizes)
-        clause = WHERE_SQUARE if kind == "a square case" else f"in {kind}"
+        clause = WHERE_SQUARE if kind == "a square case" else f"for {kind}"
         texts.append(f"{clause} ({known})" if known else clause)
     return list_in_words(texts)
 

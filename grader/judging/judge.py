@@ -385,7 +385,7 @@ class Judge:
             [trial for trial, call in self._trial_calls if (call.error is None) == fine] for fine in (True, False)
         )
         where = options_of_right_trials(given.answer, sound, raising)  # the options
-        return replace(mistake, says=f"{mistake.says}. The answer is right only {where}") if where else mistake
+        return replace(mistake, says=f"{mistake.says}. The answer is {where}") if where else mistake
 
     def _answer_result(self, answer: Answer, mistake: Mistake | None) -> AnswerResult:
         """Return the result of an answer with this mistake, and evidence if there is any.

@@ -161,9 +161,9 @@ def special(given: Samples) -> tuple[str, str] | None:
         ({"a square case"}, "it is right only where all axes have the same size (bs=4, n=4)"),
         (
             {"a square case", "a batch of one"},
-            "it is right only in a batch of one (bs=1, n=6) and where all axes have the same size (bs=4, n=4)",
+            "it is right only for a batch of one (bs=1, n=6) and where all axes have the same size (bs=4, n=4)",
         ),
-        (set(KINDS) - {"a batch of one"}, "it is right except in a batch of one (bs=1, n=6)"),
+        (set(KINDS) - {"a batch of one"}, "it is wrong for a batch of one (bs=1, n=6)"),
     ],
 )
 def test_an_answer_that_is_right_for_some_sizes_only_is_shape_special(right_in: set[str], text: str) -> None:
@@ -225,11 +225,15 @@ def test_an_answer_that_is_right_for_one_integer_only_is_hard_coded() -> None:
 
 
 OPTIONS: dict[str, tuple[dict[str, Sequence[Any]], set[int], str]] = {
-    "yes or no": ({"flag": (True, False, True, False)}, {1, 3}, "flag is False"),
-    "all values but one": ({"dim": (0, 1, 2, 0)}, {0, 2, 3}, "dim is not 1"),
-    "a sign": ({"dim": (0, -1, 1, -2)}, {0, 2}, "dim is not negative"),
-    "the other sign": ({"dim": (0, -1, 1, -2)}, {1, 3}, "dim is negative"),
-    "the first option that tells": ({"k": (1, 1, 2, 1), "flag": (True, False, True, True)}, {0, 2, 3}, "flag is True"),
+    "yes or no": ({"flag": (True, False, True, False)}, {1, 3}, "right only when `flag` is False"),
+    "all values but one": ({"dim": (0, 1, 2, 0)}, {0, 2, 3}, "wrong when `dim` is 1"),
+    "a sign": ({"dim": (0, -1, 1, -2)}, {0, 2}, "wrong when `dim` is negative"),
+    "the other sign": ({"dim": (0, -1, 1, -2)}, {1, 3}, "right only when `dim` is negative"),
+    "the first option that tells": (
+        {"k": (1, 1, 2, 1), "flag": (True, False, True, True)},
+        {0, 2, 3},
+        "right only when `flag` is True",
+    ),
 }
 
 
@@ -240,7 +244,7 @@ def test_an_answer_that_is_right_for_some_options_says_for_which(
     """Even where the others have a wrong shape."""
     for wrong in (lambda r: r + 1, lambda r: r.sum(0)):
         found = samples_of(lambda t, r, wrong=wrong: r if t.setting.index in right else wrong(r), **extra)
-        assert special(found) == ("hard-coded", f"it is right only when `{text.replace(' is', '` is', 1)}")
+        assert special(found) == ("hard-coded", f"it is {text}")
 
 
 def test_of_options_that_change_together_all_are_told() -> None:
@@ -255,7 +259,7 @@ def test_a_number_that_occurs_in_one_trial_alone_is_no_reason() -> None:
     once = samples_of(lambda t, r: r + (t.setting.index == 1), k=(1, 2, 0, 1))
     twice = samples_of(lambda t, r: r + t.setting.index % 2, k=(1, 2, 0, 2))
     assert special(once) is None
-    assert special(twice) == ("hard-coded", "it is right only when `k` is not 2")
+    assert special(twice) == ("hard-coded", "it is wrong when `k` is 2")
 
 
 @pytest.mark.parametrize(
@@ -328,7 +332,7 @@ def test_right_in_one_batch_of_one_and_wrong_in_another_is_no_matter_of_sizes() 
         ]
 
     assert special(wrong_in_the(1)) is None
-    assert special(wrong_in_the(1, 2)) == ("shape-special", "it is right except in a batch of one (bs=1, n=6)")
+    assert special(wrong_in_the(1, 2)) == ("shape-special", "it is wrong for a batch of one (bs=1, n=6)")
 
 
 # --- zeros, masks and slopes -------------------------------------------------------------------------------------

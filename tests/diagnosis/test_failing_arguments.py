@@ -69,4 +69,4 @@ for name in "add sub mul truediv radd rsub rmul rtruediv".split():
 def jvp_dual(f, x, v): return f(Odd(torch.complex(x, 1e-25 * v))).z.imag / 1e-25
 """
     (answer,) = grade("jvp_dual", source).answers
-    assert (answer.code, answer.message) == ("wrong-local", "it is right only when f does not use `x.exp()`")
+    assert (answer.code, answer.message) == ("wrong-local", "it is wrong when f uses `x.exp()`")

@@ -82,7 +82,7 @@ BS = ["bs", 3]
         ("unknown", {"wrong": 1, "entries": 1, "error": "3", "alone": False, "given": "4", "right": "1"},
          "the value is 4; it must be 1"),
         ("right-only-in", {"kinds": [["a batch of one", [["bs", 1]]], ["a square case", []]]},
-         "it is right only in a batch of one (bs=1) and where all axes have the same size"),
+         "it is right only for a batch of one (bs=1) and where all axes have the same size"),
     ],
 )  # fmt: skip
 def test_each_kind_of_parameter_has_its_words(operator: str, parameters: dict[str, Any], text: str) -> None:

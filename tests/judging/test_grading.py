@@ -219,7 +219,7 @@ def test_the_loss_moves_where_the_forward_pass_names_one(grade: Grade) -> None:
 def test_an_option_that_decides_is_named_alone(grade: Grade) -> None:
     source = "def pad_grad(inp, out, before, after):\n    inp.g = out.g[:, before:-after]\n"
     (answer,) = grade("pad_grad", source).answers
-    assert answer.message == "it is right only when `after` is not 0"
+    assert answer.message == "it is wrong when `after` is 0"
 
 
 def test_two_arrays_are_shown_with_as_many_digits_as_tell_them_apart() -> None:
