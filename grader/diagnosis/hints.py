@@ -347,7 +347,8 @@ WHICH_POSITION = (
 )
 NORMALISED_TOGETHER = (
     "Which entries are normalized together in the forward pass, and which in your code?",
-    "How many of these groups of entries are there? Print the shape of each mean, or sum, that your code takes.",
+    "How many groups of entries are normalized, each on its own?"
+    " Print the shape of each mean, or sum, that your code takes.",
     "Along which axes must nothing be summed or averaged? Does any line of your code sum along one of them?",
 )
 WHICH_CONSTANT = (
@@ -501,12 +502,13 @@ def fix_first(names: Sequence[str], is_same: bool) -> tuple[str, ...]:
     """Return the hints for an answer that has the mistake of another answer, or is wrong only because others are.
 
     Args:
-        names: the other answers, at least one: a name such as "inp.g", or words such as "the first value".
+        names: the other answers, at least one: a name such as "inp.g", or words such as "the first value returned".
         is_same: whether it is the same mistake; else the answer is right, given the wrong ones.
     """
     others = " and ".join(name if " " in name else f"`{name}`" for name in names)
     lines = (
-        "Which line do both answers depend on? If there is none, the lines for the two have the same mistake."
+        "Which line do both answers depend on?"
+        " If there is none, each has a line of its own, and both lines contain the same mistake."
         if is_same
         else "Taken by themselves, the lines of this answer are right. Which wrong array do they use?"
     )

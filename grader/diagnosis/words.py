@@ -35,11 +35,12 @@ def message_of(mistake: Mistake) -> str:
 
 
 def answer_in_words(name: str, article: str = "its") -> str:
-    """Return the name of an answer in a sentence: `x.g`; for `return.0` "its first value", or with another article."""
+    """Return an answer's name in a sentence: `x.g`; for `return.0` "its first value", or "the first value returned"."""
     kind, _, place = name.partition(".")
     if kind != RETURN or not place.isdigit():
         return name
-    return f"{article} {ITEMS[int(place)]} value" if int(place) < len(ITEMS) else f"value {place}"
+    returned = " returned" if article == "the" else ""  # an engine has numbered values, too
+    return f"{article} {ITEMS[int(place)]} value{returned}" if int(place) < len(ITEMS) else f"value {place}"
 
 
 def clause(fact: Fact) -> str:

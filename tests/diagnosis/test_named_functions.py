@@ -43,7 +43,10 @@ def layer(slope: Any) -> Rule:
             layer(lambda g, z: g * _slope(_silu(z))),
             "wrong-point: silu is taken at _silu(x @ w); it must be taken at `x @ w`",
         ),
-        (layer(lambda g, z: _silu(g)), "wrong-local: silu is applied to the gradient; multiply by its derivative"),
+        (
+            layer(lambda g, z: _silu(g)),
+            "wrong-local: silu is applied to the gradient; multiply the gradient by the derivative of this",
+        ),
     ],
 )
 def test_each_slip_has_its_name(rule: Rule, name: str) -> None:

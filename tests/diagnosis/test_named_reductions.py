@@ -69,7 +69,11 @@ def back(v: dict[str, Any]) -> torch.Tensor:
         (MEAN, lambda v: wide(v) * v["x"] / v["x"].sum(v["dim"], keepdim=True), "wrong-local: share of the sum"),
         (ERROR, lambda v: 2 * (v["x"] - v["y"]) / (len(v["x"]) - 1 + 1e-12), "wrong-factor: bs / (bs - 1) times"),
         (MAX, wide, "missing-local: goes to every entry;"),
-        (MAX, lambda v: wide(v) * ~picked(v), "inverted-mask: all entries but the selected ones"),
+        (
+            MAX,
+            lambda v: wide(v) * ~picked(v),
+            "inverted-mask: the gradient of the maximum goes to every entry except the largest",
+        ),
         (MAX, lambda v: wide(v) * picked(v) * v["x"], "extra-factor: has an extra factor"),
         (MAX, lambda v: wide(v) / n(v), "wrong-local: is divided equally among all entries"),
         (MAX, lambda v: wide(v) * (v["x"] == v["x"].max()), "summed-wrong-axis: of all entries only"),

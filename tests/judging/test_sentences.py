@@ -241,7 +241,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "momentum_step",
         "def momentum_step(p, g, m, lr, beta):\n    m = beta * m + (1 - beta) * g\n    return p - lr * m, m\n",
         "return.1",
-        "the same mistake as in the first value",
+        "the same mistake as in the first value returned",
     ),
     "a product with a wrong answer is right, given that": (
         "solve_grad",
@@ -259,7 +259,7 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "clip_grad_norm",
         "def clip_grad_norm(grads, limit):\n    return [g * min(1.0, limit / float(g.norm())) for g in grads]\n",
         "return.1",
-        "the same mistake as in the first value",
+        "the same mistake as in the first value returned",
     ),
     "rows are standardized, and not columns": (
         "standardize_grad",

@@ -969,7 +969,7 @@ def average_over_wrong_axes(program: Program, place: Place, choice: WrongAxes) -
 def _words_for_means(program: Program, place: Place, choice: WrongAxes) -> dict[str, str]:
     """Return the fields `means` and `they` of a message: "the mean of out times out.g is taken", and "it".
 
-    For two terms: "the means of out.g and of out times out.g are taken", and "both". For a norm it is a sum.
+    For two terms: "the means of out.g and of out times out.g are taken", and "both means". For a norm it is a sum.
 
     Args:
         program: the program of a trial.
@@ -980,7 +980,7 @@ def _words_for_means(program: Program, place: Place, choice: WrongAxes) -> dict[
     word = "sum" if known is not None and known.count == 1 and not known.centred else "mean"
     quantities = " and of ".join(averaged_quantity(program, place, term) for term in choice.terms)
     if len(choice.terms) > 1:
-        return {"means": f"the {word}s of {quantities} are taken", "they": "both"}
+        return {"means": f"the {word}s of {quantities} are taken", "they": f"both {word}s"}
     return {"means": f"the {word} of {quantities} is taken", "they": "it"}
 
 

@@ -1007,7 +1007,7 @@ def name_of_applied_function(program: Program, place: Place) -> str:
     rank=3.0,
     at=pointwise.where(applied_to_gradient_is_wrong),
     choices=lambda program, place: (None,),
-    message="{function} is applied to the gradient; multiply by its derivative instead",
+    message="{function} is applied to the gradient; multiply the gradient by the derivative of this function instead",
     fields=lambda program, place, choice: {"function": name_of_applied_function(program, place)},
 )
 def apply_operation_to_gradient(program: Program, place: Place, choice: None) -> Program:

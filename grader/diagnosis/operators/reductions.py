@@ -2054,7 +2054,7 @@ EXTREME_RULES: Mapping[str, ExtremeRule] = {
     "the first entry, wherever the extreme is": ExtremeRule(
         "wrong-local", lambda x, axes, selected: _first_along(x, axes)
     ),
-    "all entries but the selected ones": ExtremeRule("inverted-mask", lambda x, axes, selected: 1.0 - selected),
+    "every entry except the extreme": ExtremeRule("inverted-mask", lambda x, axes, selected: 1.0 - selected),
     EQUAL_SHARES: ExtremeRule(
         "wrong-local",
         lambda x, axes, selected: np.isfinite(x) / np.maximum(np.isfinite(x).sum(axis=axes, keepdims=True), 1),
@@ -2141,6 +2141,7 @@ def describe_extreme(program: Program, place: Place, choice: str) -> str:
     """
     own, opposite = ("largest", "smallest") if "max" in program.reader(place).name else ("smallest", "largest")
     words = choice.replace("the entries at the opposite extreme", f"the {opposite} entries")
+    words = words.replace("except the extreme", f"except the {own}")
     words = words.replace("the extreme is", f"the {own} is")
     return words.replace("the extreme of", f"the {own} of").replace("the extreme along", f"the {own} entries along")
 
@@ -2189,7 +2190,7 @@ def describe_right_extreme(program: Program, place: Place, choice: str) -> str:
 def select_wrong_entries(program: Program, place: Place, choice: str) -> Program:
     """Give the gradient of a maximum or minimum to wrong entries: g times wrong weights in place of a mask.
 
-    The choice is a key of `EXTREME_RULES`, such as "every entry" (weights 1), "all entries but the selected ones", or
+    The choice is a key of `EXTREME_RULES`, such as "every entry" (weights 1), "every entry except the extreme", or
     "the extreme along the first axis".
     """
 

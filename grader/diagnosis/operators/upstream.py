@@ -897,7 +897,7 @@ def describe_misuse(program: Program, place: Place, choice: FunctionMisuse) -> s
     between = () if operand is None else function_between(program, operand, place[0])
     if between and all(program.nodes[node].operation.family in MOVING for node in between):
         return f"{function} is applied to the gradient; what it moves one way must be moved back instead"
-    return f"{function} is applied to the gradient; multiply by its derivative instead"
+    return f"{function} is applied to the gradient; multiply the gradient by the derivative of this function instead"
 
 
 @operator(
