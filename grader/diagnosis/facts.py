@@ -145,8 +145,7 @@ ANOTHER_MASK = fact_kind(
 )
 WRONG_WHERE_EXACT = fact_kind(
     "wrong-where-exact",
-    "it is wrong only in a trial in which some entries of the arguments are exactly 0 or equal: there, {wrong:exact}"
-    "{example}",
+    "it is wrong only where entries of {arrays} are {exactly}: there, {wrong:exact}{example}",
     hints=(
         "Go through your code with an argument that has a row of zeros, and with one that has two equal entries.",
         "Which comparison or division in your code assumes that no entry is 0, or that no two are equal?",
@@ -679,9 +678,10 @@ def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray, *, names_
     place = tuple(int(i) for i in np.argwhere(wrong)[0])
     code = "wrong-local" if answer.wrt else "unknown"
     fields = {"wrong": int(wrong.sum()), "entries": wrong.size, **_entry_fields(answer, trial, place)}
+    exact = _exact_arrays(trial)
     values = np.asarray(trial.inputs[answer.wrt]) if answer.kind == "gradient" else None
     if values is None or wrong.size == 1 or values.shape != wrong.shape:
-        return WRONG_WHERE_EXACT(code, **fields)
+        return WRONG_WHERE_EXACT(code, **fields, **exact)
     ties = [
         tie for tie in _ties(answer.wrt, trial, place) if tie.equal[wrong].all() and (names_own or tie.is_of_two_inputs)
     ]
@@ -689,7 +689,8 @@ def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray, *, names_
     zeros, levels = values == 0, np.unique(values[wrong])
     if names_own and values.ndim > 1 and np.broadcast_to(zeros.all(-1, keepdims=True), wrong.shape)[wrong].all():
         return WRONG_WHERE_ZERO(code, zero=f"a whole row of {answer.wrt}", **fields)
-    if names_own and zeros[wrong].all() and (tie is None or zeros.sum() <= tie.equal.sum()):
+    names_zeros = names_own or zeros.mean() ** wrong.sum() < MOST_LUCK
+    if names_zeros and zeros[wrong].all() and (tie is None or zeros.sum() <= tie.equal.sum()):
         return WRONG_WHERE_ZERO(code, zero=answer.wrt, **fields)
     if tie is not None:
         return _kind_of_tie(answer, trial, wrong, tie)(code, tied=tie.names, pair=tie.pair, **fields)
@@ -697,7 +698,29 @@ def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray, *, names_
         return WRONG_WHERE_OTHERS_TIED(code, **{**fields, **others})
     if names_own and len(levels) <= MOST_LEVELS and wrong.sum() >= LEAST_AT_LEVEL * len(levels):
         return WRONG_AT_VALUE(code, exactly=" or ".join(f"{level:.3g}" for level in levels), **fields)
-    return WRONG_WHERE_EXACT(code, **fields)
+    return WRONG_WHERE_EXACT(code, **fields, **exact)
+
+
+def _exact_arrays(trial: Trial) -> dict[str, str]:
+    """Return the message fields `arrays` and `exactly`: "inp or out.g", and "exactly 0", "equal", or both with "or".
+
+    The arrays are those of the inputs and the upstream gradient that have zeros or equal entries; "the inputs" where
+    none has.
+
+    Args:
+        trial: the trial with exact zeros and equal entries.
+    """
+    upstream = {} if trial.out_g is None else {"out.g": trial.out_g}
+    arrays = {name: np.asarray(value) for name, value in {**trial.inputs, **upstream}.items()}
+    arrays = {name: array for name, array in arrays.items() if array.dtype.kind == "f" and array.ndim}
+    zeros = [name for name, array in arrays.items() if (array == 0).any()]
+    tied = [name for name, array in arrays.items() if np.unique(array[array != 0]).size < (array != 0).sum()]
+    states = [words for words, names in (("exactly 0", zeros), ("equal", tied)) if names]
+    names = [name for name in arrays if name in (*zeros, *tied)]
+    return {
+        "arrays": " or ".join(names) or "the inputs",
+        "exactly": " or ".join(states) or "exactly 0 or equal",
+    }
 
 
 def _kind_of_tie(answer: Answer, trial: Trial, wrong: np.ndarray, tie: _Tie) -> FactKind:

@@ -28,6 +28,7 @@ from grader.results.codes import CODES
 ANSWER = ("nudge", "pointer", "almost there")
 LADDERS = HINTS
 BS = ["bs", 3]
+EXACT = {"arrays": "x or y", "exactly": "exactly 0 or equal"}
 
 
 @pytest.mark.parametrize(
@@ -61,14 +62,14 @@ BS = ["bs", 3]
          "the mask is wrong: at x[0,2] = -0.107 the upstream gradient passes, but the gradient must be 0 there"),
         ("another-mask", {"passes": False, "name": "", "place": [0, 2], "value": ""},
          "the mask is wrong: at entry [0,2] the gradient is 0, but the upstream gradient must pass through"),
-        ("wrong-where-exact", {"wrong": 16, "entries": 35, "name": "x", "place": [0, 1], "value": "0"},
-         "it is wrong only in a trial in which some entries of the arguments are exactly 0 or equal: there, 16 of 35"
+        ("wrong-where-exact", {**EXACT, "wrong": 16, "entries": 35, "name": "x", "place": [0, 1], "value": "0"},
+         "it is wrong only where entries of x or y are exactly 0 or equal: there, 16 of 35"
          " entries are wrong, among them the one at x[0,1]"),
-        ("wrong-where-exact", {"wrong": 1, "entries": 35, "name": "", "place": [0, 1], "value": ""},
-         "it is wrong only in a trial in which some entries of the arguments are exactly 0 or equal: there, 1 of 35"
+        ("wrong-where-exact", {**EXACT, "wrong": 1, "entries": 35, "name": "", "place": [0, 1], "value": ""},
+         "it is wrong only where entries of x or y are exactly 0 or equal: there, 1 of 35"
          " entries is wrong, entry [0,1]"),
-        ("wrong-where-exact", {"wrong": 1, "entries": 1, "name": "", "place": [], "value": ""},
-         "it is wrong only in a trial in which some entries of the arguments are exactly 0 or equal: there, the value"
+        ("wrong-where-exact", {**EXACT, "wrong": 1, "entries": 1, "name": "", "place": [], "value": ""},
+         "it is wrong only where entries of x or y are exactly 0 or equal: there, the value"
          " is wrong"),
         ("wrong-where-tied", {"wrong": 9, "entries": 32, "tied": "a and b", "pair": "a[0,3] = b[0,3]", "value": "0"},
          "it is wrong only where a and b are equal: in 9 of 32 entries, for example where a[0,3] = b[0,3] = 0"),
