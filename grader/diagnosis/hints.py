@@ -357,7 +357,7 @@ WHICH_CONSTANT = (
 )
 WHICH_MASKED = (
     "Print the mask of a small case. Which entries does it select, and which must it select?",
-    "Which comparison, or which triangle, makes the mask in the forward pass, and which in your code?",
+    "What makes the mask in the forward pass, and what in your code? Does True mark what is kept, or what is not?",
     "Take one entry that the mask must select and one that it must not. What does your code do with each of them?",
 )
 WHICH_SELECTED = (
@@ -378,7 +378,7 @@ WHERE_WINDOWS_BEGIN = (
 SUMMED_TOO_FAR = (
     "Which operation in your code takes a sum or a mean over entries that must be kept separate?",
     "Print the array before and after this operation. Which of the two has a number for each entry?",
-    "Nudge two entries, one after the other. Does the result move by the same amount?",
+    "Compare your answer with the input, entry by entry. Does each entry of the input have its own number in it?",
 )
 STORED_IN_ANOTHER = (
     "Compare the names on both sides of each assignment. Does each gradient belong to the variable on the left?",

@@ -586,6 +586,19 @@ SENTENCES = {  # (exercise, source, answer): the sentence, with # for every numb
         "inp.g",
         "it is wrong only where inp is exactly #: in # of # entries, such as inp[#,#]",
     ),
+    "what is missing in a function is missing in every call of it": (
+        "block_grad",
+        SUBMISSIONS["12_attention/block_grad: mean's path left out of the norms"].source,
+        "x.g",
+        "in every call of `norm`, the path through the mean is missing: subtract the mean of the gradient of its"
+        " result",
+    ),
+    "an average of all entries lacks the shape of the input": (
+        "dy_dx",
+        "def dy_dx(x):\n    return torch.ones_like(x).sum() / x.numel()\n",
+        "return",
+        "this is the right answer averaged over all entries; the answer must have the shape of x",
+    ),
     "an option that is hard-coded is the only one that is named": (
         "slice_grad",
         "def slice_grad(inp, out, start, stop):\n    inp.g = torch.zeros_like(inp)\n"

@@ -460,7 +460,12 @@ def with_short_names(program: Program, clause: str) -> str:
         r"the gradient of \1",
         clause,
     )
-    clause = re.sub(rf"^in the gradient of {NAMED} through (`\w+`) in every call,", r"in every call of \1,", clause)
+    clause = re.sub(
+        rf"^in the gradient of {NAMED}(?: and {NAMED})* through (`\w+`) in every call,", r"in every call of \1,", clause
+    )
+    clause = re.sub(
+        rf"(?<=^in every call of )(`\w+`, .* the mean of the gradient of ){NAMED}$", r"\1its result", clause
+    )
     clause = re.sub(
         rf"^the gradient of {NAMED} through (`\w+`) in every call ", r"in every call of \1, the gradient ", clause
     )

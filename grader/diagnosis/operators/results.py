@@ -446,7 +446,9 @@ def axis_totals(program: Program, place: Place) -> Iterator[AxisTotal]:
         "axis": "all entries" if choice.axis is None else program.name_of_axis(place[0], choice.axis),
         "kept": "each entry must get its own gradient"
         if choice.kept == "filled"
-        else f"the answer must keep {'its axes' if choice.axis is None else 'this axis'}",
+        else f"the answer must have the shape of {program.name_of(place[0])}"
+        if choice.axis is None
+        else "the answer must keep this axis",
     },
     message="this is the right answer {how} over {axis}; {kept}",
     hints=SUMMED_TOO_FAR,
