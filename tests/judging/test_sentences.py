@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 import pytest
+import torch
 from helpers.corpus import SUBMISSIONS
 from helpers.courses import ROOT
 from helpers.grading import Grade
@@ -827,10 +828,16 @@ def test_hints_fit_what_the_file_does(case: str, grade: Grade) -> None:
     assert unsaid not in hints
 
 
+def slope_at_bound() -> float:
+    """Return torch's derivative of a clamp at its upper bound: 1, or 0 from torch 2.14 on."""
+    return float(torch.func.grad(lambda x: x.clamp(-1, 1))(torch.tensor(1.0)))
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_no_nudge_is_told_at_a_kink_at_which_it_does_not_give_the_right_gradient(grade: Grade, seed: int) -> None:
-    """A nudge up at the upper bound of a clamp does not move the loss, and the right gradient is not 0."""
+    """A nudge up at the upper bound of a clamp does not move the loss; from torch 2.14 on that is its gradient."""
     source = SUBMISSIONS["05_activations/clamp_grad: the gradient twice at a bound that is met exactly"].source
     (answer,) = grade("clamp_grad", source, seed=seed).answers
     told = re.search(r"the loss moves by (\S+), your gradient says (\S+)", answer.message + answer.evidence)
-    assert told is None or float(told[2]) == pytest.approx(2 * float(told[1]), rel=0.02)
+    if told is not None and (slope_at_bound() or float(told[1])):
+        assert float(told[2]) == pytest.approx(2 * float(told[1]), rel=0.02)

@@ -222,7 +222,7 @@ def test_where_nudging_is_wrong_at_a_kink_the_right_array_is_shown(see: See) -> 
     source = SUBMISSIONS["05_activations/clamp_grad: the gradient twice at a bound that is met exactly"].source
     shown = picture(see("clamp_grad", source), "inp.g")
     _, right, off = (grid.values for grid in shown.grids)
-    assert ((off == 0) | np.isclose(off, right)).all()
+    assert ((off == 0) | np.isclose(off, right) | (right == 0)).all()  # 0 at a bound, too, from torch 2.14 on
     assert (shown.grids[1].title, "kink" in shown.note) == ("right", True)
 
 
