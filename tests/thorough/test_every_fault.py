@@ -70,8 +70,10 @@ def wrong(classes: Classes, clean: Outcome, fault: Fault, calls: int) -> str:
 def test_no_fault_in_the_coordinator_loses_two_students(classes: Classes, clean: Outcome, error: str) -> None:
     found = {}
     for name, calls in functions(classes, "coordinator"):
-        fault = Fault("coordinator", name, error, at=(calls + 1) // 2)
-        if says := wrong(classes, clean, fault, calls):
+        says = wrong(classes, clean, Fault("coordinator", name, error, at=(calls + 1) // 2), calls)
+        if says == "nothing was raised":  # it is called less often if another worker's answers come first
+            says = wrong(classes, clean, Fault("coordinator", name, error, at=1), calls)
+        if says:
             found[name] = says
     assert found == {}
 
