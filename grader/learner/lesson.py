@@ -106,11 +106,11 @@ def _folded_rows(rows: list[str], width: int) -> list[str]:
     if cut is None:
         return [part for row in rows for part in _folded_line(row, width)]
     deeper = " " * min(len(row) - len(row.lstrip()) for row in rows) + DEEPER
-    left, right = [row[:cut].rstrip() for row in rows], [row[cut:] for row in rows]
-    if right.count("") > 1:
-        both = zip(left, (f"{deeper}{part.lstrip()}".rstrip() for part in right), strict=True)
+    beginnings, ends = [row[:cut].rstrip() for row in rows], [row[cut:] for row in rows]
+    if ends.count("") > 1:
+        both = zip(beginnings, (f"{deeper}{part.lstrip()}".rstrip() for part in ends), strict=True)
         return [part for parts in both for part in parts if part]
-    return [*left, *_folded_rows(textwrap.indent(textwrap.dedent("\n".join(right)), deeper).split("\n"), width)]
+    return [*beginnings, *_folded_rows(textwrap.indent(textwrap.dedent("\n".join(ends)), deeper).split("\n"), width)]
 
 
 def _folded_line(line: str, width: int) -> list[str]:

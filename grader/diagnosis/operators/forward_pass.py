@@ -532,19 +532,26 @@ def number_changes(program: Program, place: Place) -> Iterator[NumberChange]:
 def is_masked_with_infinity(program: Program, place: Place) -> bool:
     """Return whether the node `place` sets masked entries to minus infinity, so that a softmax gives them 0."""
     node = program.nodes[place[0]]
-    return node.name in MASK_SLOTS and -math.inf in [_number_in_slot(node, slot) for slot in range(len(node.values))]
+    return node.name in MASK_SLOTS and slot_of_infinity(node) is not None
+
+
+def slot_of_infinity(node: Node) -> int | None:
+    """Return the first slot of a node in which minus infinity is, also as an array without axes; `None` for none."""
+    return next((slot for slot in range(len(node.values)) if _number_in_slot(node, slot) == -math.inf), None)
 
 
 def with_number_for_infinity(node: Node, number: float) -> Node:
-    """Return a `masked_fill` or `where` node that fills in a number, not minus infinity.
+    """Return a `masked_fill` or `where` node that fills in a number, not minus infinity; as it is where it has none.
 
     Its vjp passes the gradient at all entries: a softmax leaves nothing of it where the number is very small.
 
     Args:
-        node: the node, one of whose operands is minus infinity.
+        node: the node, one of whose operands may be minus infinity.
         number: the number, such as 0.
     """
-    slot = next(slot for slot in range(len(node.values)) if _number_in_slot(node, slot) == -math.inf)
+    slot = slot_of_infinity(node)
+    if slot is None:
+        return node
     kept = next(slot for slot, _ in node.operands if np.asarray(node.values[slot]).dtype.kind == "f")
     filled = node.operation.run((*node.values[:slot], number, *node.values[slot + 1 :]), node.options)
     return node.without_operation(kept).then(lambda _: filled)
@@ -1205,7 +1212,7 @@ def take_first_entries(node: Node) -> Node:
 
 def with_transposed_mask(node: Node) -> Node:
     """Return a `where` or `masked_fill` node with the last two axes of its mask exchanged."""
-    slot = {"where": 0, "masked_fill": 1}[node.name]
+    slot = MASK_SLOTS[node.name]
     return node.with_operand(slot, np.swapaxes(np.asarray(node.values[slot]), -1, -2))
 
 
@@ -1214,10 +1221,8 @@ def with_inverted_mask(node: Node) -> Node:
 
     Minus infinity is -1e9 then, so that a row of which nothing is left has a softmax.
     """
-    slot = {"where": 0, "masked_fill": 1}[node.name]
-    inverted = node.with_operand(slot, ~np.asarray(node.values[slot]))
-    has_infinity = any(_number_in_slot(node, number) == -math.inf for number in range(len(node.values)))
-    return with_number_for_infinity(inverted, -1e9) if has_infinity else inverted
+    slot = MASK_SLOTS[node.name]
+    return with_number_for_infinity(node.with_operand(slot, ~np.asarray(node.values[slot])), -1e9)
 
 
 OPERATORS_IN_SOURCE: Mapping[str, str] = {
