@@ -126,13 +126,15 @@ def _delay(case: Case, candidate: Candidate) -> float:
     answers alone, as a contribution computed in place does. Once `WORK_FOR_CONTRADICTED` is spent, which happens in
     large programs alone, such a path is enough.
     """
-    if not leads_to_right_answer(case, candidate):
-        return 0.0
     if case.work_of_trying > WORK_FOR_CONTRADICTED:
-        return LONG_DELAY
-    if isinstance(candidate, Edit) and candidate.rank >= LIKELY and may_change(candidate, case, case.right_names):
-        return CHANGES_RIGHT_ANSWER
-    return 0.0
+        return LONG_DELAY if leads_to_right_answer(case, candidate) else 0.0
+    is_contradicted = (
+        isinstance(candidate, Edit)
+        and candidate.rank >= LIKELY
+        and leads_to_right_answer(case, candidate)
+        and may_change(candidate, case, case.right_names)
+    )
+    return CHANGES_RIGHT_ANSWER if is_contradicted else 0.0
 
 
 def stream_of_suspects(suspects: Iterable[Candidate], others: Iterable[Candidate]) -> Iterator[tuple[float, Candidate]]:
